@@ -148,5 +148,5 @@ def test_a_client_of_another_class_is_refused_with_the_remedy() -> None:
 
 def test_what_says_no_url_is_no_client() -> None:
     """Anything may be passed as `client=`; the line says what is wanted."""
-    with pytest.raises(SettingsInvalid, match=r"^client= of acme is of type int; give a client of its SDK$"):
+    with pytest.raises(SettingsInvalid, match=r"^client= of acme is of type int; pass a client of its SDK$"):
         url_of_client("acme", 3)

@@ -33,7 +33,7 @@ def test_a_count_is_a_whole_number() -> None:
 def test_an_answer_without_a_count_is_an_invalid_response(body: bytes) -> None:
     """The error names the field that was to hold it (law 10)."""
     assert read_count(b'{"tokens": 7}', "tokens", "acme.wire") == 7
-    with pytest.raises(ResponseInvalid, match=r"^acme\.wire answered a count with .*; expected tokens$"):
+    with pytest.raises(ResponseInvalid, match=r"^acme\.wire answered a count with .*; expected the field 'tokens'$"):
         read_count(body, "tokens", "acme.wire")
 
 

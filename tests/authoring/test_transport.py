@@ -195,7 +195,7 @@ def test_an_sdk_that_makes_no_request_is_told_of() -> None:
             return None
 
     connection = Silent("http://127.0.0.1:9")
-    with pytest.raises(ProviderBroken, match=r"^Silent asked its SDK for /v1, and no request was made$"):
+    with pytest.raises(ProviderBroken, match=r"^Silent called its SDK for /v1, and no request was built$"):
         say(connection)
     connection.close()
 

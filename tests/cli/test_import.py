@@ -349,8 +349,8 @@ def test_a_request_that_several_dialects_read_is_not_guessed(folder: Path, comma
 @pytest.mark.parametrize(
     ("dialect", "complaint"),
     [
-        ("openai.plain", "'openai.plain' is not a dialect; openai speaks openai.responses, openai.chat"),
-        ("openai", "'openai' is not a dialect; openai speaks openai.responses, openai.chat"),
+        ("openai.plain", "'openai.plain' is not a dialect; openai has openai.responses, openai.chat"),
+        ("openai", "'openai' is not a dialect; openai has openai.responses, openai.chat"),
         ("nowhere.wire", "provider 'nowhere' is not installed; installed: "),
     ],
 )

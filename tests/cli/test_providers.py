@@ -297,7 +297,7 @@ def test_a_provider_that_fails_is_reported_and_the_others_are_listed(
     out, err = command("models", code=3)
     assert err.splitlines()[:2] == [
         "sabir: 'gone' cannot be loaded",
-        "sabir: provider 'echo' does not tell its models: ZeroDivisionError: division by zero; update or remove it",
+        "sabir: the models of provider 'echo' cannot be read: ZeroDivisionError: division by zero; update or remove it",
     ]
     assert "openai:" in out
 

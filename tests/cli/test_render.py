@@ -79,7 +79,7 @@ def test_withheld_state_is_shown_and_is_no_reason_to_stop(tmp_path: Path, comman
     sabir.save(tmp_path / "talk.json", [sabir.user("Hello"), answer, sabir.user("?")])
 
     out, _ = command("render", str(tmp_path / "talk.json"), "-m", "openai.chat:gpt-4.1", "--strict")
-    told = "parts[0].state: its signed state is only sent back to its origin, google"
+    told = "parts[0].state: the signed state is only sent back to its origin, google"
     assert told in " ".join(out.split())
 
 

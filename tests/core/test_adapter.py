@@ -178,7 +178,7 @@ def test_strict_refuses_before_anything_is_sent(tiny: Tiny, adapter_strict: bool
         assert [loss.kind for loss in caught.value.losses] == ["downgraded"]
     assert len(llm.render(chat, strict=False).losses) == 1
     assert dict(tiny.made) == {}
-    with pytest.raises(SettingsInvalid, match="strict names lost"):
+    with pytest.raises(SettingsInvalid, match="strict= contains lost"):
         sabir.adapter("tiny:m", strict=cast(Any, {"lost"}))
 
 
@@ -196,7 +196,7 @@ def test_strict_refuses_before_anything_is_sent(tiny: Tiny, adapter_strict: bool
         ({"system": "x"}, "sabir.system"),
         ({"model": "x"}, "provider:model"),
         ({"option": 1}, "did you mean `options`"),
-        ({"zzz": 1}, "it takes options, settings, strict"),
+        ({"zzz": 1}, "its arguments are options, settings, strict"),
     ],
 )
 def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, Any], right: str) -> None:

@@ -447,7 +447,7 @@ def test_all_calls_of_a_reply_are_answered_in_their_order() -> None:
         2, "ValueError", "option_not_offered", "invalid_arguments", 4,
     ]  # fmt: skip
     assert results[2].result is not None
-    assert results[2].result.error_message == "option 'triple' was not offered; offered are: double"
+    assert results[2].result.error_message == "option 'triple' was not offered; the offered options are: double"
     assert all(message.step_num == 3 for message in results)
     again = asyncio.run(answer(asked, [double]))
     assert [message.same_content(other) for message, other in zip(results, again, strict=True)] == [True] * 5

@@ -34,7 +34,7 @@ def test_what_a_dialect_leaves_out_is_an_error_that_says_so() -> None:
     """Stored requests, streams and counts; by its name where it is known, and with what to do instead."""
     with pytest.raises(HistoryInvalid, match=r"^acme\.wire cannot read stored requests; store histories"):
         BARE.decode_history(b"{}", SCOPE)
-    with pytest.raises(ResponseInvalid, match=r"^acme\.wire has no streaming; use complete\(\)"):
+    with pytest.raises(ResponseInvalid, match=r"^acme\.wire has no streams; call complete\(\)"):
         BARE.decoder(SCOPE)
     with pytest.raises(ResponseInvalid, match="this dialect cannot count tokens"):
         BARE.decode_count(b"7")

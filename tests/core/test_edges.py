@@ -205,7 +205,7 @@ def test_a_key_is_a_string_a_mapping_or_a_plain_function(tiny: Tiny, key: object
 
 @pytest.mark.parametrize("name", [None, 3, b"tiny:m"])
 def test_a_model_is_named_by_a_string(name: object) -> None:
-    with pytest.raises(SettingsInvalid, match="a model's name is a string, not of type"):
+    with pytest.raises(SettingsInvalid, match="a model's name must be a string, not of type"):
         sabir.adapter(cast("str", name))
 
 

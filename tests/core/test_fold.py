@@ -238,7 +238,7 @@ def test_the_reply_is_built_once_and_only_after_its_terminal_marker() -> None:
     folded = fold([START, *half, STOP])
 
     assert folded.reply() is folded.reply() is folded.partial()
-    with pytest.raises(StreamBroken, match="without the terminal marker") as caught:
+    with pytest.raises(StreamBroken, match="without an end marker") as caught:
         fold([START, *half]).reply()
     assert caught.value.partial.text == "half"
 

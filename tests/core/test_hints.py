@@ -160,11 +160,11 @@ def test_a_target_takes_its_own_section_over_that_for_all(vendor: Any, taken: An
 def test_losses_of_hints_say_whom_they_are_for_and_who_takes_none() -> None:
     """A wire without a model of hints takes none; a medium that is replaced loses them with itself."""
     away = ("parts[0].vendor", "its vendor hints are for acme, other, not for toy")
-    none = ("parts[0].vendor.toy", "toy.silent in user messages accepts no hints (image)")
+    none = ("parts[0].vendor.toy", "toy.silent in user messages accepts no vendor hints (image)")
 
     assert shown({"acme": {"x": 1}, "other": {"y": 1}})[1] == [away]
     assert shown({"*": {"x": 1}})[1] == [
-        ("parts[0].vendor.*.x", "toy.hinted in user messages does not accept this 'x' (image)")
+        ("parts[0].vendor.*.x", "toy.hinted in user messages does not accept this vendor hint 'x' (image)")
     ]
     assert shown({"toy": {"detail": "low"}}, SILENT) == ({}, [none])
     assert shown({"toy": {}, "acme": {"x": 1}}, SILENT) == ({}, [])
@@ -175,7 +175,7 @@ def test_losses_of_hints_say_whom_they_are_for_and_who_takes_none() -> None:
 
 def test_a_field_that_the_model_excludes_is_lost_from_either_section() -> None:
     """It is of another wire of the provider's: right, and not for this one."""
-    lost = "toy.elsewhere in user messages does not accept this 'crop' (image)"
+    lost = "toy.elsewhere in user messages does not accept this vendor hint 'crop' (image)"
     section = {"detail": "low", "crop": [1]}
 
     for name in ("toy", "*"):
@@ -189,14 +189,14 @@ def test_hints_of_options_are_taken_alike() -> None:
     assert offered({"toy": {"deferred": True}}) == ({"deferred": True}, [])
     assert offered({"*": {"deferred": True, "x": 1}}) == (
         {"deferred": True},
-        [("", "options[0].vendor.*.x", "toy.hinted does not accept this 'x' (option)")],
+        [("", "options[0].vendor.*.x", "toy.hinted does not accept this vendor hint 'x' (option)")],
     )
     assert offered({"acme": {"x": 1}}) == (
         {},
         [("", "options[0].vendor", "its vendor hints are for acme, not for toy")],
     )
     assert offered({"toy": {"deferred": True}}, SILENT)[1] == [
-        ("", "options[0].vendor.toy", "toy.silent accepts no hints (option)")
+        ("", "options[0].vendor.toy", "toy.silent accepts no vendor hints (option)")
     ]
 
 
@@ -206,10 +206,10 @@ def test_an_own_section_that_the_model_refuses_is_an_error() -> None:
     where = rf"^vendor\['toy'\] of parts\[1\] of message {message.id} for toy.hinted in user messages \(image\): "
     option = Option.from_schema("f", "", {}, vendor={"toy": {"deferred": "yes"}})
 
-    with pytest.raises(SettingsInvalid, match=where + r"detial: .*; it has crop, detail$"):
+    with pytest.raises(SettingsInvalid, match=where + r"detial: .*; its fields are crop, detail$"):
         rendered(message)
     with pytest.raises(
-        SettingsInvalid, match=r"options\[0\], 'f', for toy.hinted \(option\): deferred: .*it has deferred$"
+        SettingsInvalid, match=r"options\[0\], 'f', for toy.hinted \(option\): deferred: .*its fields are deferred$"
     ):
         rendered(sabir.user("?"), options=[option])
 

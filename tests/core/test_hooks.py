@@ -126,7 +126,7 @@ def test_a_hook_that_breaks_a_message_is_named() -> None:
         with pytest.raises(BuilderError, match=f"hook plugin Misfit {words}"):
             built([breaks])
     blind = _module(sabir_message_built=hookimpl(lambda: user("y")))
-    with pytest.raises(BuilderError, match="hook plugin a_module changed a message that is not its argument"):
+    with pytest.raises(BuilderError, match="hook plugin a_module changed a message that it does not accept"):
         built([blind])
 
 
@@ -164,8 +164,8 @@ def _unreadable(self: Any) -> Any:
     ("plugin", "words"),
     [
         (_misfit("sabir_mesage_built", hookimpl(_hears)), "not a hook; did you mean sabir_message_built?"),
-        (_misfit("whatever", hookimpl(_hears)), "it implements whatever, which is not a hook; hooks are sabir_"),
-        (_misfit("sabir_message_built", _hears_unmarked), "defines sabir_message_built without the mark"),
+        (_misfit("whatever", hookimpl(_hears)), "implements whatever, which is not a hook; hooks are sabir_"),
+        (_misfit("sabir_message_built", _hears_unmarked), "defines sabir_message_built without the decorator"),
         (_misfit("sabir_message_built", hookimpl(_mishears)), "does not match the hook: .*massage"),
         (_misfit("sabir_message_built", hookimpl(_hears_later)), "sabir_message_built is a coroutine function"),
         (_misfit("sabir_message_built", hookimpl(_hears_never)), "sabir_message_built is a generator function"),
@@ -364,9 +364,9 @@ def test_a_failing_observer_is_logged_and_disturbs_nobody(caplog: pytest.LogCapt
 
     assert before.seen == after.seen == [("started", 1), ("failed", "slow down", 1), ("ended", reply)]
     assert caplog.messages == [
-        "hook plugin Fails failed in sabir_call_started and was passed over: ValueError: the disk is full",
-        "hook plugin Fails failed in sabir_call_failed and was passed over: Mute",
-        "hook plugin Fails failed in sabir_call_ended and was passed over: SystemExit: 3",
+        "hook plugin Fails failed in sabir_call_started and was skipped: ValueError: the disk is full",
+        "hook plugin Fails failed in sabir_call_failed and was skipped: Mute",
+        "hook plugin Fails failed in sabir_call_ended and was skipped: SystemExit: 3",
     ]
 
 
@@ -394,7 +394,7 @@ def test_installed_hooks_are_loaded_at_their_first_use(install: Install, caplog:
     assert installed_hooks() is installed_hooks()
     assert built(()).role_hint_for_llm is None
     assert len(caplog.messages) == 1
-    assert "hook plugin broken was passed over: 'broken' of broken 1.0 (broken_hooks:nothing)" in caplog.messages[0]
+    assert "hook plugin broken was skipped: 'broken' of broken 1.0 (broken_hooks:nothing)" in caplog.messages[0]
     with pytest.raises(PluginError, match="hooks='all' is unknown"):
         as_hooks("all")  # type: ignore[arg-type]
 
@@ -418,7 +418,7 @@ def test_hooks_that_do_not_finish_loading_are_passed_over(
 
     assert hooks.role_hint("user", "parts") == "system"
     assert caplog.messages == [
-        "hook plugin hangs was passed over: 'hangs' of hanging 1.0 (hanging_hooks:hangs) did not finish "
+        "hook plugin hangs was skipped: 'hangs' of hanging 1.0 (hanging_hooks:hangs) did not finish "
         "loading within 1 s; "
         "update or remove it"
     ]

@@ -57,8 +57,8 @@ NO_HEADER = "is not a data URL: expected data:<mime>;base64,<payload>"
             "data:image/png;base64", "data:;;,", "data: image/png,a", "data:" + "x" * 2000 + ",a", "")),
         (lambda url: DataURL.parse(url).content, "data:image/png;base64,A", "contains invalid base64"),
         (lambda url: MediaURL(url).check(), "data:image/png;base64," + "A" * DATA_URL_CAP,
-         r"has 1000000\d\d characters; a data URL may have 100000000: upload it"),
-        (lambda url: MediaURL(url).check(), "https://example.org/" + "a" * 100_000, "a web URL may have 100000"),
+         r"has 1000000\d\d characters; the limit is 100000000; upload it"),
+        (lambda url: MediaURL(url).check(), "https://example.org/" + "a" * 100_000, "may have at most 100000"),
         (split_provider_file, "provider-file:acme", "is not a provider file: expected provider-file:<provider>/<id>"),
     ],
     ids=lambda given: "" if callable(given) else given[:30],
@@ -137,10 +137,10 @@ def test_a_rule_takes_forms_and_types() -> None:
         ("url", None, None), ("url", "image/tiff", None), ("data", "image/png", None), ("data", None, None),
         ("data", "image/tiff", "does not accept image/tiff"), ("data", "png", "does not accept png"),
         ("data", "image/*", "does not accept image/*"),
-        ("file", "image/png", "accepts it only by url, data, not by file"),
+        ("file", "image/png", "accepts media only as url or data, not as file"),
     ]:  # fmt: skip
         assert any_url.refusal(form, mime) == said  # type: ignore[arg-type]
-    assert MediaRule().refusal("url", None) == "does not accept it"
+    assert MediaRule().refusal("url", None) == "does not accept media"
     for form in ("url", "file"):
         assert rule.refusal(form, "Image/PNG; q=1") is None
         assert rule.refusal(form, "image/tiff") == "does not accept image/tiff"

@@ -57,7 +57,7 @@ def test_state_of_a_text_and_a_call_from_elsewhere_is_withheld() -> None:
         ({"dialect": "toy.other"}, "toy toy.other m-1; the dialect was 'toy.other', and is 'toy.inline'"),
         ({"endpoint": "https://b"}, "toy toy.inline m-1; the endpoint was 'https://b', and is 'https://a'"),
         ({"model": "k-2"}, "toy toy.inline k-2; the model was 'k-2', and is 'm-1'"),
-        (None, "which its message does not say"),
+        (None, "which is unknown, because the message has no origin"),
     ],
 )
 def test_a_withheld_state_is_told_by_its_maker_and_by_what_is_another_here(
@@ -68,7 +68,7 @@ def test_a_withheld_state_is_told_by_its_maker_and_by_what_is_another_here(
     origin = None if changed is None else HOME.model_copy(update={"endpoint": "https://a", **changed})
     [loss] = Renderer(INLINE, target).render([spoken(TEXT, origin=origin)]).losses
 
-    assert loss.reason == f"its signed state is only sent back to its origin, {told}"
+    assert loss.reason == f"the signed state is only sent back to its origin, {told}"
 
 
 @pytest.mark.parametrize(("model", "lost"), [("m-1", []), ("old-1", ["endpoint"])])

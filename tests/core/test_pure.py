@@ -36,8 +36,8 @@ def test_nothing_is_connected(tiny: Tiny, pure: sabir.PureDialect) -> None:
     ("name", "error", "says"),
     [
         ("nowhere.talk", ProviderMissing, "nowhere"),
-        ("tiny.shout", DialectMissing, "'tiny.shout' is not a dialect; tiny speaks tiny.talk"),
-        ("tiny", DialectMissing, "tiny speaks tiny.talk"),
+        ("tiny.shout", DialectMissing, "'tiny.shout' is not a dialect; tiny has tiny.talk"),
+        ("tiny", DialectMissing, "tiny has tiny.talk"),
         ("", ProviderMissing, "installed"),
     ],
 )

@@ -128,8 +128,8 @@ def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:
         ("other = 1", "cannot be loaded: AttributeError"),
         (ACME.replace("api_version = 1", "api_version = 99"), "99; this sabir supports 1: update it, or sabir"),
         (ACME.replace("acme = Acme()", "acme = Acme"), "is the class Acme; pass an instance of it"),
-        (ACME.replace("def quirks", "def other"), "lacks quirks; see sabir.authoring.Provider"),
-        ("acme = None", "lacks api_version, connect, credentials, dialect, dialects, endpoint, models, name, quirks, "),
+        (ACME.replace("def quirks", "def other"), "does not have quirks; see sabir.authoring.Provider"),
+        ("acme = None", "have api_version, connect, credentials, dialect, dialects, endpoint, models, name, quirks, "),
         (ACME.replace('name = "acme"', 'name = "emca"'), "has the `name` 'emca'; the two names must be equal"),
         (ACME.replace('("talk", "wire")', "()"), "has no dialect; its `dialects`"),
         (ACME.replace('("talk", "wire")', "5"), "has dialects of type int; it must be a tuple of str"),
@@ -235,7 +235,7 @@ def test_models_that_a_provider_cannot_tell_are_its_own_failure(install: Install
         name = f"acme{number}"
         source = ACME.replace('"acme"', f'"{name}"').replace("return (Model", f"{instead}; return (Model")
         install(f"sabir-{name}", {"sabir.providers": {name: f"{name}_plugin:acme"}}, **{f"{name}_plugin": source})
-        with pytest.raises(ProviderBroken, match=f"provider '{name}' does not tell its models: "):
+        with pytest.raises(ProviderBroken, match=f"the models of provider '{name}' cannot be read: "):
             Registry().models(name)
 
 
@@ -305,7 +305,7 @@ def test_a_provider_can_be_registered_at_run_time(acme: Registry) -> None:
     for name, provider, kind, words in (
         ("acme", an_acme(), PluginConflict, from_package),
         ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is already registered, by an earlier sabir.register"),
-        ("third", object(), ProviderBroken, r"'third' of sabir.register lacks"),
+        ("third", object(), ProviderBroken, r"'third' of sabir.register does not have"),
         ("other", an_acme(), ProviderBroken, "has the `name` 'acme'"),
     ):
         with pytest.raises(kind, match=words):
@@ -334,7 +334,7 @@ def test_a_name_of_another_form_shows_the_right_one(acme: Registry) -> None:
     form = SettingsInvalid, "is not a model string; write provider:model or provider.dialect:model"
     misspelt = ("large", "acme", "acme:", ":large", "", ":", "acme.:large", ".wire:large")
     wrong: dict[str, tuple[type[Exception], str]] = dict.fromkeys(misspelt, form)
-    wrong["acme.chant:large"] = (DialectMissing, "'acme.chant' is not a dialect; acme speaks acme.talk, acme.wire")
+    wrong["acme.chant:large"] = (DialectMissing, "'acme.chant' is not a dialect; acme has acme.talk, acme.wire")
     wrong["zorg:large"] = (ProviderMissing, "'zorg' is not installed")
     for name, (kind, words) in wrong.items():
         with pytest.raises(kind, match=words):

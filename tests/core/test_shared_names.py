@@ -147,7 +147,7 @@ def test_errors_name_the_packages_and_the_strings_that_work(install: Install) ->
     assert errors(registry, "acme", "acme.wire", "acme.x") == [
         f"provider 'acme' {works}",
         f"provider 'acme.wire' {works}",
-        "'acme.x' is not a dialect; acme speaks acme.talk, acme.hum",
+        "'acme.x' is not a dialect; acme has acme.talk, acme.hum",
     ]
 
 
@@ -158,7 +158,7 @@ def test_a_name_of_added_dialects_alone_shows_them_the_failure_and_the_hint(inst
     install("hints", {"sabir.hints": {"acme": "acme_hints:ACME"}}, acme_hints="ACME = 'or write zenith:model'")
 
     (text,) = errors(Registry(), "acme")
-    added = "provider 'acme' is not installed, only further dialects for it are; write acme.messages:model; "
+    added = "provider 'acme' is not installed, only added dialects of it; write acme.messages:model; "
     assert text.startswith(f"{added}'acme' of broken 1.0 (broken_0:acme) cannot be loaded: ValueError: out of order")
     assert text.endswith("; or write zenith:model")
 
@@ -176,7 +176,7 @@ def test_a_name_that_passes_to_another_package_because_one_is_broken_is_logged(
         registry.provider("acme")
 
     texts = [record.getMessage() for record in caplog.records]
-    assert [text.endswith("until it works, 'acme' means the provider of a 1.0") for text in texts] == [True] * (
+    assert [text.endswith("until it can be loaded, 'acme' means the provider of a 1.0") for text in texts] == [True] * (
         not flags
     )
 

@@ -198,7 +198,7 @@ def test_leaving_early_closes_the_connection(read: Read) -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (streamed(*WORDS[:3]), "without the terminal marker"),
+        (streamed(*WORDS[:3]), "without an end marker"),
         (broken(streamed(*WORDS[:3]), ConnectionResetError("reset by peer")), "reset by peer"),
         (streamed(*WORDS[:3], {"error": 429}), "the stream says so"),
         (streamed(*WORDS[:3], {"unheard": "of"}), "KeyError: 'finish'"),

@@ -113,7 +113,7 @@ def vendor_table() -> str:
         try:
             sabir.dialect(name).render("Hello", settings=sabir.Settings(vendor={provider: {"no such setting": 1}}))
         except sabir.SettingsInvalid as error:
-            _, has, listed = str(error).partition("; it has ")
+            _, has, listed = str(error).partition("; its fields are ")
             if has:
                 known = listed.partition(";")[0].split(", ")
                 rows.append(f"| `{name}` | `{provider}` | {', '.join(f'`{each}`' for each in known)} |")

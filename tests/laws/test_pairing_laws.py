@@ -587,7 +587,7 @@ def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
     unsigned = renderer(INLINE).render([said("user", "?"), bare])
 
     assert [piece["kind"] for item in items(signed) for piece in item["pieces"]] == ["text", "text"]
-    assert [loss.reason for loss in signed.losses] == ["the reasoning has no signature of its model"]
+    assert [loss.reason for loss in signed.losses] == ["the reasoning has no signature, which the API requires"]
     assert [piece["kind"] for item in items(unsigned) for piece in item["pieces"]] == ["text", "reasoning", "text"]
     assert not unsigned.losses
 

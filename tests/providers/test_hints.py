@@ -161,13 +161,13 @@ def test_an_option_is_declared_with_its_hints(
     assert "anthropic-beta" not in rendering.headers
 
 
-OF_IMAGES = "; it has detail, prompt_cache_breakpoint$"
+OF_IMAGES = "; its fields are detail, prompt_cache_breakpoint$"
 WRONG_MEDIA: list[tuple[str, str, Any, str]] = [
-    *((CLAUDE, "document", hints, r"\(document\).*; it has citations, context$") for hints in (
+    *((CLAUDE, "document", hints, r"\(document\).*; its fields are citations, context$") for hints in (
         {"citations": {"enabled": "yes"}}, {"citations": {"on": True}}, {"title": "t"})),
     (GEMINI, "video", {"video_metadata": {"fps": "1"}}, r"video_metadata\.fps"),
-    (GEMINI, "video", {"videoMetadata": {}}, r"videoMetadata: .*; it has media_resolution, video_metadata$"),
-    (GEMINI, "image", {"video_metadata": CLIP}, r"video_metadata: .*; it has media_resolution$"),
+    (GEMINI, "video", {"videoMetadata": {}}, r"videoMetadata: .*; its fields are media_resolution, video_metadata$"),
+    (GEMINI, "image", {"video_metadata": CLIP}, r"video_metadata: .*; its fields are media_resolution$"),
     (GEMINI, "image", {"media_resolution": "low"}, "media_resolution"),
     *((name, "image", hints, f"{next(iter(hints))}: .*{OF_IMAGES}") for name in OPENAI for hints in (
         {"detail": "ultra"}, {"detail": None}, {"detial": "low"}, {"prompt_cache_breakpoint": None})),
@@ -188,11 +188,11 @@ def test_a_wrong_hint_of_a_medium_is_refused_by_its_place(name: str, kind: str, 
 
 
 WRONG_OPTIONS: list[tuple[str, Any, str]] = [
-    *((CLAUDE, hints, f"it has {', '.join(sorted(OFFERED))}$") for hints in (
+    *((CLAUDE, hints, f"its fields are {', '.join(sorted(OFFERED))}$") for hints in (
         {"strict": 1}, {"allowed_callers": "direct"}, {"cache_control": {}})),
-    (GEMINI, {"behavior": 3}, "it has behavior, response, response_"),
-    *((CHAT, hints, "it has .*strict") for hints in ({"strict": "yes"}, {"strict": None}, {"defer_loading": "yes"})),
-    *((RESPONSES, hints, "it has .*strict") for hints in (
+    (GEMINI, {"behavior": 3}, "its fields are behavior, response, response_"),
+    *((CHAT, hints, "are .*strict") for hints in ({"strict": "yes"}, {"strict": None}, {"defer_loading": "yes"})),
+    *((RESPONSES, hints, "its fields are .*strict") for hints in (
         {"defer_loading": 1}, {"allowed_callers": ["everyone"]}, {"async": "later"})),
 ]  # fmt: skip
 

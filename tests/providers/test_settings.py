@@ -233,7 +233,7 @@ def test_a_wrong_setting_is_named_with_its_remedy(name: str) -> None:
     """In one line: a choice of what is not offered, and a vendor's setting that the vendor does not have."""
     with pytest.raises(SettingsInvalid, match="'wether', which is not an offered option; options are: weather"):
         beside(name, options=[WEATHER], option_choice="wether")
-    with pytest.raises(SettingsInvalid, match=r"service_teer: .*; it has .*service_tier.*extra_body") as refused:
+    with pytest.raises(SettingsInvalid, match=r"service_teer: .*; its fields .*service_tier.*extra_body") as refused:
         beside(name, vendor={"service_teer": "auto"})
 
     assert f"vendor['{name.partition('.')[0]}']" in str(refused.value)

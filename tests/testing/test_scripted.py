@@ -297,7 +297,7 @@ async def no_answer(sent: ScriptedRequest) -> str:
         (lambda: delayed(lambda sent: "x", 3), "a function cannot be delayed; let it return delayed(…)"),
         (lambda: ScriptedAdapter(lambda sent: None).complete_sync("Hi"), "what the function of answer 1 returned is"),
         (lambda: ScriptedAdapter(lambda sent: len).complete_sync("Hi"), "the function of answer 1 returned a "),
-        (lambda: ScriptedAdapter("a", strict=["lost"]), "strict names lost"),
+        (lambda: ScriptedAdapter("a", strict=["lost"]), "strict= contains lost"),
         (lambda: ScriptedAdapter("a", model="gpt-5"), "'gpt-5' is not a model string"),
     ],
 )

@@ -1,13 +1,14 @@
 """Find and load plugins by the entry points of installed packages, and register providers at run time.
 
     importlib.metadata ──claimed(group)──▶ name → entry points ──load_entry_point──▶ the object that an author wrote
-    provider(name, dialect) ──▶ all packages of the name, each loaded once ──contract/contributions──▶ the one it means
-    register(name, provider) ──▶ the same place
+    provider(name, dialect) ──▶ all packages with this name, each loaded once ──contract/contributions──▶ the one meant
+    register(name, provider) ──▶ a further provider with this name
 
-Finding imports nothing. A broken plugin is reported by its name and stops no other. A plugin that the program did not
-name, but that is loaded to be listed or to be told of calls, is loaded in a thread of its own, and left out if that
-takes too long. No lock is held while a plugin's own code runs. An installed package may know a name under which no
-provider is installed: in the entry-point group `sabir.hints` it says what to write instead.
+Finding plugins imports nothing. A broken plugin is reported by its name and does not affect other plugins. A plugin
+that the program did not name (because it is listed, or has hooks) is loaded in a thread of its own, and left out if
+that takes more than LONGEST_LOAD seconds. No lock is held while a plugin's own code runs. If no provider has a name, an
+installed package may suggest what to write instead: an entry point of the group `sabir.hints` with this name is the
+suggestion.
 """
 
 import difflib
@@ -39,23 +40,23 @@ from sabir.vocabulary.models import ModelInfo, longest_first
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 LONGEST_LOAD = 10.0
-"""The seconds that loading a plugin may take if the program did not name the plugin."""
+"""The most seconds that loading a plugin may take if the program did not name the plugin."""
 logger = logging.getLogger("sabir")
 
 Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
-"""A name → the entry points that claim it."""
+"""Name → the entry points with this name."""
 Loaded = TypeVar("Loaded")
 
 
 def claimed(group: str) -> Claims:
-    """The entry points of a group that the installed packages declare now, by name; nothing is loaded."""
+    """Return the entry points of a group, by name, as the installed packages declare them now. Loads nothing."""
     points = sorted(entry_points(group=group), key=lambda point: (point.name, distribution(point)))
     by_name = groupby(dict.fromkeys(points), lambda point: point.name)
     return {name: tuple(claims) for name, claims in by_name}
 
 
 def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
-    """The one entry point of a name; raises PluginConflict if several packages claim it."""
+    """Return the only entry point with a name. Raises PluginConflict if several packages declare one."""
     if len(claims) == 1:
         return claims[0]
     who = " and ".join(distribution(point) for point in claims)
@@ -63,33 +64,37 @@ def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
 
 
 def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an entry point may name anything
-    """Load the object that an entry point names. Raises ProviderBroken, with the package's name and the reason.
+    """Load and return the object that an entry point names. Raises ProviderBroken, with the package's name and the
+    reason, if loading fails.
 
-    With `named=False`, for a plugin that the program did not name, loading may take LONGEST_LOAD seconds.
+    `named` False is for a plugin that the program did not name: loading also fails if it takes more than 10 seconds.
     """
     if not named:
-        return beside(lambda: load_entry_point(point), point)
-    with ProviderBroken.blaming(f"{_shown(point)} cannot be loaded", "reinstall or remove it"):
+        return within_limit(lambda: load_entry_point(point), point)
+    with ProviderBroken.blaming(f"{_label(point)} cannot be loaded", "reinstall or remove it"):
         return point.load()
 
 
-def beside(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
-    """Call `loading` in a thread of its own; raises ProviderBroken if it takes longer than LONGEST_LOAD seconds."""
+def within_limit(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:
+    """Call `loading` in a thread of its own and return its result. Raises ProviderBroken after LONGEST_LOAD seconds;
+    the thread continues.
+    """
     loaded = run_in_thread(loading)
     try:
         return loaded.result(LONGEST_LOAD)
     except TimeoutError:
         if loaded.done():
             raise
-    raise ProviderBroken(f"{_shown(point)} did not finish loading within {LONGEST_LOAD:g} s; update or remove it")
+    raise ProviderBroken(f"{_label(point)} did not finish loading within {LONGEST_LOAD:g} s; update or remove it")
 
 
-def _shown(point: EntryPoint) -> str:
+def _label(point: EntryPoint) -> str:
+    """Return an entry point for an error message: name, package, version and value."""
     return f"{point.name!r} of {distribution(point)} ({point.value})"
 
 
 def distribution(point: EntryPoint) -> str:
-    """Return the name and version of the package that declares an entry point."""
+    """Return the name and version of the package that declares an entry point, as text for messages."""
     name, version = _named(point)
     return f"{name} {version}" if name else "an unknown distribution"
 
@@ -105,9 +110,10 @@ class ProviderStatus(Frozen):
     """What is known of one installed or registered provider, as `sabir.providers()` returns it.
 
     `name` is the provider's name in model strings. `distribution` and `version` are its package, "" for a provider that
-    the program registered. `state` is "installed", "registered", or "failed" if the provider cannot be loaded; then
-    `error` says why, else None. `dialects` are the short names of the API formats, the default first. `credentials`
-    describes the keys that the provider needs. If several packages provide one name, each has its own status.
+    the program registered. `state` is "installed", "registered", or "failed" if the provider cannot be loaded or used;
+    then `error` says why, else None. `dialects` are the short names of the API formats, the default first.
+    `credentials` describes the keys that the provider needs. Both are empty if loading failed. If several packages
+    provide one name, each has its own status.
 
     >>> import sabir
     >>> status = next(each for each in sabir.providers() if each.name == "echo")
@@ -123,7 +129,9 @@ class ProviderStatus(Frozen):
     dialects: tuple[str, ...] = ()
     credentials: tuple[Credential, ...] = ()
     means_bare_name: bool = True
-    """Whether the model string `name:model` means this provider (and its first dialect)."""
+    """Whether the model string `name:model` means this provider (and its first dialect). False if loading failed, or if
+    another package has the name.
+    """
     shadowed: tuple[str, ...] = ()
     """Dialects that `name.dialect:model` does not reach, because another package provides a dialect of the same
     name.
@@ -131,13 +139,17 @@ class ProviderStatus(Frozen):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The texts before the colon of a model string that select this provider, the shortest first."""
+        """The texts before the colon of a model string that select this provider: the name, then `name.dialect` for
+        each dialect.
+        """
         reached = (dialect for dialect in self.dialects if dialect not in self.shadowed)
         return *([self.name] if self.means_bare_name else ()), *(f"{self.name}.{dialect}" for dialect in reached)
 
     @property
     def key_variables(self) -> tuple[str, ...]:
-        """The environment variables that may hold the provider's secret keys, in the order in which they are read."""
+        """The environment variables that may contain the provider's secret keys, in the order in which they
+        are read.
+        """
         return tuple(name for each in self.credentials if each.secret for name in each.variables)
 
 
@@ -152,7 +164,7 @@ class ModelName(NamedTuple):
 
 
 class _Source:
-    """Where one provider of a name comes from, and the provider once it was loaded; it replaces an earlier error."""
+    """One package or registration that provides a name, with the loaded provider or the error of loading it."""
 
     def __init__(self, point: EntryPoint | None, contribution: Contribution | None = None) -> None:
         self.point = point
@@ -161,15 +173,15 @@ class _Source:
         self.error: PluginError | None = None
 
     def load(self, *, named: bool) -> Contribution | None:
-        """Load the provider at the first call; return None if that failed.
+        """Load the provider at the first call, and return its Contribution; None if loading failed, with `error` set.
 
-        With `named=False`, loading may take LONGEST_LOAD seconds.
+        `named` False means that loading fails after LONGEST_LOAD seconds.
         """
         point = self.point
         if point and self.contribution is None and self.error is None:
             try:
-                self._load(point) if named else beside(lambda: self._load(point), point)
-            except PluginError as error:  # after LONGEST_LOAD it counts as failed until it has loaded after all
+                self._load(point) if named else within_limit(lambda: self._load(point), point)
+            except PluginError as error:  # after a time-out, the thread may still set `contribution` later
                 self.error = error
         return self.contribution
 
@@ -179,7 +191,7 @@ class _Source:
 
 
 class Registry:
-    """Plugins by name. Thread-safe; everything is found and loaded at first use, once."""
+    """Finds and loads plugins by name. Thread-safe. Everything is found and loaded once, at its first use."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -189,10 +201,11 @@ class Registry:
         self._warned: set[str] = set()
 
     def provider(self, name: str, dialect: str | None = None) -> Provider:
-        """Return the plugin object of a provider. Programs rarely need this; authors of plugins and tools do.
+        """Return the plugin object of a provider, for authors of plugins and tools. Loads the provider's package.
 
-        `dialect` is the short name of an API format; where several packages provide the name, it selects the package.
-        Raises ProviderMissing, DialectMissing, ProviderBroken or PluginConflict, with the reason.
+        `dialect` is the short name of an API format. It selects the package if several packages provide the name; None
+        means the provider of `name:model`. Raises ProviderMissing for an unknown name, DialectMissing for an unknown
+        dialect, ProviderBroken if loading fails, and PluginConflict if several packages claim the name.
         """
         sources = self._sources(name)
         if not sources:
@@ -208,15 +221,16 @@ class Registry:
             raise type(error)("; ".join((str(error), *map(str, failures), *hints))) from None
         if failures and dialect is None and not meaning.reserves_name and name not in self._warned:
             self._warned.add(name)
-            logger.warning("%s; until it works, %r means the provider of %s", failures[0], name, meaning.source)
+            logger.warning("%s; until it can be loaded, %r means the provider of %s", failures[0], name, meaning.source)
         return meaning.provider
 
     def register(self, name: str, provider: Provider) -> None:
         """Add a provider of your own for this process, so that `sabir.adapter(f"{name}:model")` uses it.
 
-        `provider` is an object with the interface `sabir.authoring.Provider`. Registering the same object again does
-        nothing. Raises ProviderBroken if the interface does not fit, and PluginConflict if another provider already has
-        the name, or a dialect of the same name.
+        `provider` is an object with the interface `sabir.authoring.Provider`, whose `name` is equal to `name`.
+        Registering the same object again does nothing. Raises ProviderBroken if the object does not have the interface,
+        and PluginConflict if another provider already has the name. A provider with `adds_dialects` True may be added
+        to another provider of the name, unless both have a dialect of the same name.
         """
         contribution = Contribution.of(provider, name, REGISTERED)
         _loaded(self._sources(name), named=False)
@@ -233,7 +247,10 @@ class Registry:
             self._registered.setdefault(name, []).append(_Source(None, contribution))
 
     def unregister(self, name: str) -> None:
-        """Remove the providers that `register` added under a name. Raises ProviderMissing if there are none."""
+        """Remove the providers that `register` added under this name. Adapters that use them continue to work.
+
+        Raises ProviderMissing if no provider was registered under this name. Installed packages are not affected.
+        """
         with self._lock:
             if name not in self._registered:
                 raise ProviderMissing(
@@ -244,8 +261,8 @@ class Registry:
     def providers(self) -> tuple[ProviderStatus, ...]:
         """Return the status of every installed or registered provider, sorted by name.
 
-        Loads every provider's package. A provider that cannot be loaded has the state "failed", and its `error` says
-        why.
+        Loads every provider's package that is not loaded yet, each for at most 10 seconds. A provider that cannot be
+        loaded has the state "failed", and its `error` says why.
 
         >>> import sabir
         >>> [status.state for status in sabir.providers() if status.name == "echo"]
@@ -263,16 +280,17 @@ class Registry:
         with self._lock:
             if name in self._registered or name in self._claimed(PROVIDERS):
                 return True
-            del self._claims[PROVIDERS]  # the provider may have been installed since the last look
+            del self._claims[PROVIDERS]  # read again, because the provider may have been installed meanwhile
             return name in self._claimed(PROVIDERS)
 
     def models(self, provider: str, dialect: str | None = None) -> tuple[ModelInfo, ...]:
         """Return the known facts of a provider's models. Each row applies to all models whose names begin with its
-        prefix.
+        prefix, unless a longer prefix matches.
 
-        `provider` is the provider's name. `dialect` is the short name of an API format, for providers whose models
-        differ by format. The longest prefixes come first. Models that no row names can be used too. Nothing is
-        requested from the provider's servers. Raises ProviderMissing, DialectMissing, ProviderBroken or PluginConflict.
+        `provider` is the provider's name. `dialect` is the short name of an API format, for providers whose facts
+        differ by format; None means the default. The longest prefixes come first. Models without a row can be used too.
+        Nothing is requested from the provider's servers. Raises ProviderMissing, DialectMissing, ProviderBroken or
+        PluginConflict if the provider cannot be used.
 
         >>> import sabir
         >>> [info.family for info in sabir.models("echo")]
@@ -281,8 +299,8 @@ class Registry:
         return models_of(self.provider(provider, dialect), f"{provider}.{dialect}" if dialect else "")
 
     def commands(self) -> tuple[EntryPoint, ...]:
-        """Return the entry points of the commands that installed packages add to the `sabir` program, without loading
-        them.
+        """Return the entry points of the commands that installed packages add to the command-line program `sabir`.
+        Loads none of them; `load()` of an entry point does.
 
         Raises PluginConflict if two packages add a command of the same name.
         """
@@ -290,10 +308,11 @@ class Registry:
             return tuple(only(claims) for claims in self._claimed(COMMANDS).values())
 
     def split_model(self, name: str) -> ModelName:
-        """Split a model string `provider[.dialect]:model` at the first colon, and return its parts.
+        """Split a model string `provider[.dialect]:model` at the first colon, and return its parts. Loads the
+        provider's package to check the names.
 
-        Raises SettingsInvalid for another form, ProviderMissing or DialectMissing for an unknown name, and
-        ProviderBroken or PluginConflict as `provider` does.
+        Raises SettingsInvalid for a string of another form, ProviderMissing for an unknown provider, DialectMissing for
+        an unknown dialect, and ProviderBroken or PluginConflict if the provider cannot be used.
         """
         _check_model_name(name)
         prefix, _, model = name.partition(":")
@@ -309,7 +328,7 @@ class Registry:
         return self._claims[group]
 
     def _sources(self, name: str) -> list[_Source]:
-        """Return the packages, in the order of their names, and the registrations that provide a name."""
+        """Return the sources of a name: the packages that provide it, sorted by name, then the registrations."""
         with self._lock:
             points = self._claimed(PROVIDERS).get(name, ()) if self.knows(name) else ()
             installed = [self._installed.setdefault(point, _Source(point)) for point in points]
@@ -330,7 +349,7 @@ class Registry:
 
 
 def _loaded(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
-    """Load the sources, and return what could be loaded."""
+    """Load the sources, and return the Contributions of those that could be loaded."""
     return [contribution for each in sources if (contribution := each.load(named=named))]
 
 
@@ -342,7 +361,7 @@ def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -
     facts["shadowed"] = tuple(each for each in own.dialects if not is_meant(own, contributions, each))
     facts["means_bare_name"] = is_meant(own, contributions, None)
     try:
-        with ProviderBroken.blaming(f"provider {name!r} does not tell its dialects and credentials"):
+        with ProviderBroken.blaming(f"the dialects and credentials of provider {name!r} cannot be read"):
             facts |= {"dialects": own.dialects, "credentials": tuple(own.provider.credentials)}
             status = ProviderStatus(**facts, state="installed" if source.point else "registered")
         if not status.names and (error := conflict(name, contributions, own.dialects[0])):
@@ -353,46 +372,47 @@ def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -
 
 
 def _install(name: str) -> str:
-    """Return how to install an unknown provider; the name of its package is guessed from the provider's name."""
+    """Return how to install an unknown provider, as text. The package's name is guessed from the provider's name."""
     package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
     return f"{package}install another package that provides {name!r}, or call sabir.register"
 
 
 def _hints(name: str) -> list[str]:
-    """The hints of installed packages for a missing provider of that name; a broken hint is left out."""
+    """Return the suggestions of installed packages for a missing provider of this name. Broken ones are left out."""
     return list(filter(None, map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))))
 
 
 @lru_cache(maxsize=256)
 def _hint(point: EntryPoint) -> str:
-    """The text of a hint, "" for a broken one; each is loaded once."""
+    """Load the text of a suggestion once, and return it; "" if that fails."""
     with suppress(PluginError):
-        said = load_entry_point(point, named=False)
-        return one_line(said, 300) if isinstance(said, str) else ""
+        text = load_entry_point(point, named=False)
+        return one_line(text, 300) if isinstance(text, str) else ""
     return ""
 
 
 def models_of(provider: Provider, dialect: str = "") -> tuple[ModelInfo, ...]:
-    """Return the known facts of a provider's models, longest prefixes first; raises ProviderBroken if that fails.
+    """Return the known facts of a provider's models, longest prefixes first. Raises ProviderBroken if the provider
+    fails.
 
-    A provider may have the method `models_at(dialect)`, for facts that differ by dialect. It gets a full name,
-    such as `acme.chat`; the part after the dot is one of `dialects`.
+    `dialect` is a dialect's full name, such as `acme.chat`, or "". A provider may have the method `models_at(dialect)`
+    for facts that differ by dialect; it gets the full name.
     """
-    with ProviderBroken.blaming(f"provider {provider.name!r} does not tell its models"):
+    with ProviderBroken.blaming(f"the models of provider {provider.name!r} cannot be read"):
         models_at = getattr(provider, "models_at", None)
         return longest_first(models_at(dialect) if dialect and models_at else provider.models())
 
 
 _BREAKING = ("Cc", "Zl", "Zp")
-"""The Unicode categories of control characters and line separators, which no name may hold."""
+"""The Unicode categories of control characters and line separators, which no model name may contain."""
 
 
 def _check_model_name(name: object) -> None:
     if not isinstance(name, str):
         remedy = "write provider:model or provider.dialect:model"
-        raise SettingsInvalid(f"a model's name is a string, not of type {type(name).__name__}; {remedy}")
+        raise SettingsInvalid(f"a model's name must be a string, not of type {type(name).__name__}; {remedy}")
     if any(unicodedata.category(character) in _BREAKING for character in name):
-        raise SettingsInvalid(f"{name!r} is not a model string: it contains a control character; write provider:model")
+        raise SettingsInvalid(f"{name!r} contains a control character; write a model string as provider:model")
 
 
 default_registry = Registry()

@@ -243,7 +243,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
     [
         (["-m", "nowhere:x", "Hello"], 3, "provider 'nowhere' is not installed"),
         (["-m", "echo", "Hello"], 2, "write provider:model"),
-        (["-m", "echo.wave:x", "Hello"], 3, "'echo.wave' is not a dialect; echo speaks echo.plain"),
+        (["-m", "echo.wave:x", "Hello"], 3, "'echo.wave' is not a dialect; echo has echo.plain"),
         (["-m", "echo:any", "fail 503"], 4, "you asked for 503"),
         (["-m", "echo:any", "--image", "missing.png", "Hello"], 2, "'missing.png' cannot be read"),
         (["-m", "echo:any", "--file", "missing.md", "Hello"], 2, "'missing.md' cannot be read"),

@@ -15,9 +15,9 @@ no others.
     types       Access Connection Entry FinishReason JSONValue KnownPart Modality Provider ServerEvent Turn TurnScope
                 WireRequest
 
-The names under "types" are rarely called: they annotate arguments that core passes, and results. All other names are
-advanced: for binary streams, JSON schema rules, gateways described as data, unusual SDKs, wrappers of adapters, runners
-and hooks. docs/reference/authoring.md describes all names, the basic ones first.
+The names under "types" are mostly for annotations: the types of arguments that core passes, and of results. All other
+names are advanced: for binary streams, JSON schema rules, gateways described as data, unusual SDKs, wrappers of
+adapters, runners and hooks. docs/reference/authoring.md describes all names, the basic ones first.
 
 Each name is loaded at its first use, together with the module that defines it. `__init__.pyi` lists the names for type
 checkers and editors.

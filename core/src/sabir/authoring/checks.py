@@ -1,8 +1,8 @@
-"""Refuse requests that no connection may send: a path that leads elsewhere, or headers that the HTTP client writes.
+"""Refuse requests that no connection may send: a path with "..", or headers that the HTTP client itself sets.
 
     WireRequest ──check_request──▶ SettingsInvalid, before a client is created
 
-Both come from users' texts: the model's name, which some APIs put into the path, and `Settings.extra_headers`.
+Both come from the user: some APIs put the model's name into the path, and headers come from `Settings.extra_headers`.
 """
 
 from urllib.parse import unquote
@@ -14,18 +14,19 @@ HOP_BY_HOP = frozenset({
     "content-length", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te",
     "trailer", "transfer-encoding", "upgrade",
 })  # fmt: skip
-"""Headers that belong to one connection, which the HTTP client writes itself. With a second value, two servers may
-disagree about where the request ends: https://www.rfc-editor.org/rfc/rfc9112#section-11.2"""
+"""Headers of a single connection, which the HTTP client sets itself. With a second value, two servers may disagree
+about where the request ends: https://www.rfc-editor.org/rfc/rfc9112#section-11.2
+"""
 
 
 def check_request(request: WireRequest) -> None:
-    """Raise SettingsInvalid for a header in HOP_BY_HOP, and for a path that leads to another one."""
+    """Raise SettingsInvalid for a header in HOP_BY_HOP, and for a path with `..`."""
     if names := sorted(name for name in request.headers if name.lower() in HOP_BY_HOP):
         raise SettingsInvalid(f"extra_headers has {', '.join(names)}, which the HTTP client sets itself; remove it")
     check_path(request.path)
 
 
 def check_path(path: str) -> None:
-    """Raise SettingsInvalid for a path with `..`, encoded or not: with the key, it would reach another resource."""
+    """Raise SettingsInvalid for a path with `..`, percent-encoded or not, because it would lead to another resource."""
     if ".." in unquote(unquote(path)):
         raise SettingsInvalid(f"the model's name makes the path {one_line(path, 100)!r}; expected a name without '..'")

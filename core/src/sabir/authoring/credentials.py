@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = Mapping[str, SecretStr]
 Values: TypeAlias = tuple[tuple[str, SecretStr], ...]
-"""Pairs of name and value. The values are SecretStr, because tools that report failures show local variables."""
+"""Pairs of a credential's name and value. Values are SecretStr, because tools that report failures show variables."""
 _GIVEN = "api_key="
 _NOTHING = SecretStr("")
 _NONE: Given = FrozenDict()
@@ -44,8 +44,8 @@ class FoundCredential(NamedTuple):
     """The result of looking for one credential. Returned by `KeySource.find`. `repr` does not show the value.
 
     `credential` is the Credential. `source` is the place where the value was found: "api_key=", a variable, a file with
-    its section, or "default"; None if nothing was found. `searched` are all places that were read, in order. `value` is
-    the value, "" if missing.
+    its section, or "default"; None if a required value is missing. `searched` are the places that were read, in order.
+    `value` is the value; "" if the value is missing or optional and not set.
     """
 
     credential: Credential
@@ -55,17 +55,18 @@ class FoundCredential(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The credential's name for use in a sentence: "key" for "api_key"."""
+        """The credential's name for use in a sentence: "key" for "api_key", otherwise the name itself."""
         return "key" if self.credential.name == "api_key" else self.credential.name
 
 
 class KeySource:
-    """Finds the values of a provider's credentials and never shows them. Created by SDKProvider for each adapter and
+    """Finds the values of a provider's credentials and never shows them. Created by SDKProvider for each connection and
     passed to `connect_own_clients`.
 
     `provider` is the provider's name for errors, `given` the user's `api_key=` or None, and `credentials` the
-    provider's declared credentials. Values are looked up when the first request is sent, and then reused. A function
-    passed as `api_key=` is called for every request.
+    provider's declared credentials. `read` looks the values up at its first call and reuses them. A function passed as
+    `api_key=` is called at each call of `read`. Raises SettingsInvalid for a mapping with names that are not
+    credentials.
     """
 
     def __init__(self, provider: str, given: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
@@ -77,11 +78,12 @@ class KeySource:
 
     @staticmethod
     def find(credentials: Sequence[Credential], given: Given = _NONE) -> list[FoundCredential]:
-        """Look up every credential and return the results, in order, without raising for missing ones. Reads variables
-        and files.
+        """Look up every credential in environment variables and files, and return the results in order. A missing value
+        does not raise.
 
         `given` maps names to values passed by the user. All secret values come from the first place (argument,
-        variables, profile, files) that has one; an empty argument still counts as given.
+        variables, profile, files) that has one of them. An empty argument counts as such a place, so the value is
+        missing.
 
         >>> from sabir.authoring import Credential, KeySource
         >>> [found.source for found in KeySource.find([Credential(default="none")])]
@@ -90,14 +92,14 @@ class KeySource:
         looks = {each.name: list(_looks(each, given)) for each in credentials}
         secret = [look for each in credentials if each.secret for look in looks[each.name]]
         places = [place for place, source, value in secret if value or source == _GIVEN]
-        found = []
+        results = []
         for each in credentials:
             at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
             hit = next(((source, value) for _, source, value in at if value), None)
             searched = tuple(source for _, source, _ in (looks[each.name] if hit else at))
             source, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
-            found.append(FoundCredential(each, source, searched, value))
-        return found
+            results.append(FoundCredential(each, source, searched, value))
+        return results
 
     @property
     def is_needed(self) -> bool:
@@ -106,16 +108,18 @@ class KeySource:
 
     @property
     def is_sent(self) -> bool:
-        """Whether requests have a key: a key was passed or found. Reads variables and files. Raises CredentialsMissing
-        like `read`.
+        """Whether requests have a key: `api_key=` is a function, or `read` returns at least one value. Raises
+        CredentialsMissing like `read`.
         """
         return self._ask is not None or bool(self.read())
 
     def read(self) -> Values:
-        """Return the credentials as pairs of name and SecretStr, without optional ones that are missing.
+        """Return the credentials as pairs of name and SecretStr, without optional ones that are not set. Reads
+        variables and files at the first call.
 
-        Raises CredentialsMissing if a required value is missing or if a value cannot be part of an HTTP header. The
-        message lists all places that were read.
+        Raises CredentialsMissing if a required value is missing, also if a function returned an empty one; the message
+        says where to set the value. Also raises CredentialsMissing if a value cannot be part of an HTTP header, because
+        it has a space, a control character or a non-ASCII character.
         """
         if self._ask:
             return self._found(self._named(self._ask()))
@@ -124,13 +128,15 @@ class KeySource:
         return self._values
 
     def text(self) -> str:
-        """Return the key as plain text: the first of the values, or "" if no key is needed. Raises CredentialsMissing
-        like `read`.
+        """Return the first value of `read` as plain text, usually the API key; "" if there is none. Raises
+        CredentialsMissing like `read`.
         """
         return next((value.get_secret_value() for _, value in self.read()), "")
 
     def _named(self, given: str | Mapping[str, str]) -> Given:
-        """Return the values that the user passed, by credential name. Raises SettingsInvalid for unknown names."""
+        """Return the values of `api_key=` by credential name; a string is the first credential. Raises SettingsInvalid
+        for unknown names.
+        """
         names = [each.name for each in self._credentials]
         if isinstance(given, str):
             return {names[0]: SecretStr(given)}
@@ -151,8 +157,8 @@ class KeySource:
 
 
 def _what_is_missing(found: Sequence[FoundCredential]) -> str:
-    """Return the text of CredentialsMissing: the values that were found, the missing ones, the places that were read,
-    and the remedy.
+    """Return the end of the message of CredentialsMissing: the names and places of found values, the missing names, the
+    places that were read, and the remedy.
     """
     had = [f"{each.name} ({each.source})" for each in found if each.value]
     missing = [each for each in found if each.source is None]
@@ -167,12 +173,12 @@ def _what_is_missing(found: Sequence[FoundCredential]) -> str:
     return f"{' and '.join(had) + ' but ' if had else ''}no {names}; {'; '.join(steps)}"
 
 
-def _fits_a_header(value: str) -> bool:  # a function of its own: no variable of its caller may show the key
+def _fits_a_header(value: str) -> bool:  # a function of its own, so that no variable of the caller contains the key
     return value.isascii() and value.isprintable() and " " not in value
 
 
 def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, SecretStr]]:
-    """Yield every place of a credential, in order: the place's rank, its name, and the value there or ""."""
+    """Yield every place of a credential, in order: the rank of its kind, its name, and the value there or ""."""
     if credential.name in given:
         yield 0, _GIVEN, given[credential.name]
     for name in credential.variables:
@@ -187,8 +193,8 @@ def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, Sec
 
 
 def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]]:
-    """Return the name of the section in a profile's file, and the section. Without a section, the name contains the
-    reason.
+    """Return the place of a section in a profile's file, as text, and the section. If there is no section, the text
+    says why, and the section is empty. `named` is the section that the user selected, or "".
     """
     name = named or os.environ.get(profile.variable) or profile.section
     path = Path(profile.file).expanduser()
@@ -202,7 +208,7 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
             sections = decode_json(text) if path.suffix == ".json" else {name: dict(parser[name]) for name in parser}
     except FileNotFoundError:
         return f"{profile.file} (no such file)", {}
-    except (OSError, ValueError, INIInvalid, NotJSON) as error:  # its text may hold a line of the file
+    except (OSError, ValueError, INIInvalid, NotJSON) as error:  # its text may show a line of the file
         return f"{profile.file} (unreadable: {type(error).__name__})", {}
     section = sections.get(name) if isinstance(sections, Mapping) else None
     if not isinstance(section, Mapping):
@@ -211,14 +217,14 @@ def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]
 
 
 class Closes(Protocol):
-    """A sync client."""
+    """The interface of a sync client: it can be closed."""
 
     def close(self) -> object:
         """Close the client's connections."""
 
 
 class ClosesLater(Protocol):
-    """An async client."""
+    """The interface of an async client: it can be closed."""
 
     def aclose(self) -> Awaitable[object]:
         """Close the client's connections."""
@@ -229,8 +235,8 @@ AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
 
 
 class BaseURL(NamedTuple):
-    """The parts of a base URL: `url`, to which paths are joined, `query`, which follows the path, and `authorization`
-    for the header.
+    """The parts of a base URL: `url`, to which paths are joined; `query`, to be added after the path; and
+    `authorization`, the value of the header Authorization, or None.
     """
 
     url: str
@@ -239,7 +245,7 @@ class BaseURL(NamedTuple):
 
 
 def read_base_url(url: str) -> BaseURL:
-    """Split a base URL into its parts. User and password become an Authorization header, because HTTP
+    """Split a base URL into its parts. User and password become the value of an Authorization header, because HTTP
     clients log URLs.
     """
     parts = urlsplit(url)
@@ -254,22 +260,21 @@ def read_base_url(url: str) -> BaseURL:
 
 
 def url_of_client(provider: str, client: object) -> str:
-    """Return the URL to which an SDK's client sends. Raises SettingsInvalid if `client` has no URL."""
+    """Return the URL to which an SDK's client sends: its `base_url`. Raises SettingsInvalid if `client` has none."""
     if not (url := getattr(client, "base_url", None)):
-        raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; give a client of its SDK")
+        raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; pass a client of its SDK")
     return str(url)
 
 
 class Clients(Generic[SyncClient, AsyncClient]):
     """The clients that a connection created: one sync client, and one async client for each event loop.
 
-    An async client can be closed only in its event loop. So each client has an async generator: a loop that ends closes
-    its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client. If a
-    loop was closed without that, its client is dropped when another loop requests a client. The sync client is closed
-    when this object is freed, at the latest when the program ends.
+    An async client can be closed only in its event loop. So each async client has an async generator: a loop that ends
+    closes its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client.
+    If a loop was closed without this, its client is dropped when another loop requests a client. The sync client is
+    closed when this object is freed, at the latest when the program ends.
 
-    A forked child begins without clients: it neither uses nor closes the inherited ones, because their connections
-    belong to its parent.
+    A forked child process starts without clients: it neither uses nor closes the clients of its parent.
     """
 
     def __init__(self) -> None:
@@ -292,32 +297,32 @@ class Clients(Generic[SyncClient, AsyncClient]):
     async def here(self, make: Callable[[], AsyncClient]) -> AsyncClient:
         """Return the running event loop's client. Create it if there is none."""
         loop = _running_loop()
-        held = self._by_loop.get(loop)
-        if held is None:
+        entry = self._by_loop.get(loop)
+        if entry is None:
             for other in list(self._by_loop):
                 if other.is_closed():
                     self._by_loop.pop(other, None)
             client = make()
-            held = client, _closed_with_its_loop(client, self._by_loop, loop)
-            await anext(held[1])  # this does not block; from here on the loop knows the generator
-            self._by_loop[loop] = held
-        return held[0]
+            entry = client, _closed_with_its_loop(client, self._by_loop, loop)
+            await anext(entry[1])  # this does not block; after this, the loop closes the generator at its end
+            self._by_loop[loop] = entry
+        return entry[0]
 
     def close(self) -> None:
         """Close the sync client. The next request creates a new one."""
         with self._lock:
-            held, self._sync = self._sync, None
-        if held:
-            held[1]()
+            entry, self._sync = self._sync, None
+        if entry:
+            entry[1]()
 
     async def aclose(self) -> None:
         """Close the sync client and the running event loop's client. Clients of other loops stay open."""
         self.close()
-        if held := self._by_loop.pop(_running_loop(), None):
-            await held[1].aclose()
+        if entry := self._by_loop.pop(_running_loop(), None):
+            await entry[1].aclose()
 
     def forget(self) -> None:
-        """Drop all clients without closing them, in a forked child."""
+        """Drop all clients without closing them. Called in a forked child process."""
         if self._sync:
             self._sync[1].detach()
         _OF_THE_PARENT.append((self._sync, self._by_loop))
@@ -326,7 +331,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
 
 _EVERY: WeakSet[Clients[Any, Any]] = WeakSet()
 _OF_THE_PARENT: list[object] = []
-"""The clients that a forked child inherited; they are kept alive, because freeing a client closes it."""
+"""The clients of the parent process. They are kept alive in a forked child, because freeing a client closes it."""
 
 
 def _forget_the_parents() -> None:
@@ -341,7 +346,7 @@ if hasattr(os, "register_at_fork"):
 async def _closed_with_its_loop(
     client: ClosesLater, by_loop: "dict[AbstractEventLoop, Any]", loop: "AbstractEventLoop"
 ) -> AsyncGenerator[None]:
-    """Wait at the yield until the generator is closed; then close the client."""
+    """Wait at the `yield` until the generator is closed, and then close the client."""
     try:
         yield
     finally:
@@ -350,15 +355,16 @@ async def _closed_with_its_loop(
 
 
 def _running_loop() -> "AbstractEventLoop":
-    import asyncio  # imported only where a loop runs; waiting callers do not need it
+    import asyncio  # imported only where a loop runs; sync callers do not need it
 
     return asyncio.get_running_loop()
 
 
 def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
-    """Raise SettingsInvalid, with the remedy, if a client is not of the class `kind`, given as "module.Class".
+    """Raise SettingsInvalid, with the remedy, if a client is not an instance of the class `kind`, which is the text
+    "module.Class".
 
-    The class may be defined in a submodule of the module. Nothing is imported for the check.
+    The class may be defined in a submodule of `module`. Nothing is imported for the check.
     """
     module, _, name = kind.rpartition(".")
     kinds = (each for each in type(client).__mro__ if each.__qualname__ == name)
@@ -367,11 +373,11 @@ def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
 
 
 _SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
-"""Words in the names of headers and query parameters that hold secrets."""
+"""Matches the names of headers and query parameters that contain secrets."""
 
 
 class _Answer:
-    """The response of an HTTP client, whose body has not been read."""
+    """Base class of HTTPAnswer and AsyncHTTPAnswer: the response of an HTTP client, whose body has not been read."""
 
     def __init__(self, response: Any) -> None:  # an HTTP client's own response; no HTTP library is imported here
         self._response = response
@@ -403,12 +409,12 @@ def _secrets_of(value: str) -> Iterator[str]:
 
 
 class HTTPAnswer(_Answer):
-    """The response of a sync HTTP client."""
+    """The response of a sync HTTP client, with the interface of WireResponse."""
 
     def chunks(self) -> Iterator[bytes]:
         """Return an iterator over the decompressed bytes of the body as they arrive."""
-        found: Iterator[bytes] = self._response.iter_bytes()
-        return found
+        chunks: Iterator[bytes] = self._response.iter_bytes()
+        return chunks
 
     def close(self) -> None:
         """Close the response. A second call does nothing."""
@@ -416,12 +422,12 @@ class HTTPAnswer(_Answer):
 
 
 class AsyncHTTPAnswer(_Answer):
-    """The response of an async HTTP client."""
+    """The response of an async HTTP client, with the interface of AsyncWireResponse."""
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Return an async iterator over the decompressed bytes of the body as they arrive."""
-        found: AsyncIterator[bytes] = self._response.aiter_bytes()
-        return found
+        chunks: AsyncIterator[bytes] = self._response.aiter_bytes()
+        return chunks
 
     async def aclose(self) -> None:
         """Close the response. A second call does nothing."""

@@ -2,7 +2,7 @@
 
 reasoning_effort ──▶ nearest of ModelInfo.efforts ──▶ the value to send
                                └── another value is a loss: `rewritten`; from or to `none`: `downgraded`
-"Supported values are: 'low', 'medium'" ──▶ the efforts that a service names when it refuses one
+"Supported values are: 'low', 'medium'" ──▶ the efforts that a service names when it refuses an effort
 """
 
 import re
@@ -14,22 +14,24 @@ from sabir.contract.scope import RequestScope
 from sabir.vocabulary.models import ReasoningEffort
 
 EFFORTS: tuple[ReasoningEffort, ...] = get_args(ReasoningEffort)
-"""All efforts, least first."""
+"""All efforts, from the least to the most."""
 
 
 def nearest_effort(effort: ReasoningEffort, accepted: Collection[ReasoningEffort]) -> ReasoningEffort:
-    """Return the accepted effort that is the fewest steps away; of two, the lower one."""
+    """Return the accepted effort that is the fewest steps of EFFORTS away; if two are equally near, the
+    lower effort.
+    """
     return min(sorted(accepted, key=EFFORTS.index), key=lambda each: abs(EFFORTS.index(each) - EFFORTS.index(effort)))
 
 
 def fit_effort(
     scope: RequestScope, *, unknown: Collection[ReasoningEffort] = EFFORTS, refused: Collection[ReasoningEffort] = ()
 ) -> ReasoningEffort | None:
-    """Return the reasoning effort to send, or None if none should be sent.
+    """Return the reasoning effort to send; None if the setting is not set or must not be sent.
 
-    If the model does not accept the effort of the settings, return the nearest accepted one and report a loss.
-    `unknown` are the efforts to choose from if the model's efforts are not known. `refused` are efforts that the API
-    accepts for no model.
+    If the model does not accept the effort of the settings, return the nearest accepted effort and report a loss. If
+    the model accepts no effort, return None and report a loss. `unknown` are the efforts to choose from if the model's
+    efforts are not known. `refused` are efforts that the API accepts for no model.
     """
     effort: ReasoningEffort | None = scope.setting("reasoning_effort")
     info = scope.model_info
@@ -53,7 +55,7 @@ _ACCEPTED = re.compile(r"(?is)\bsupported (?:values|levels|efforts)\b(.*)")
 
 
 def named_efforts(text: str) -> list[ReasoningEffort]:
-    """Return the efforts that an error text names as the supported ones; empty if it names none."""
+    """Return the efforts that an error text lists as supported; empty if the text lists none."""
     match = _ACCEPTED.search(text)
     words = re.findall(r"[a-z]+", match[1].lower()) if match else []
     return [effort for effort in EFFORTS if effort in words]

@@ -1,10 +1,10 @@
-"""Explain errors of HTTP clients that a wrong proxy or certificate variable causes.
+"""Explain errors of HTTP clients that a wrong environment variable for a proxy or certificates causes.
 
     with explaining_environment_errors("acme"):          ALL_PROXY=socks5://…, and socksio is not installed
         httpx2.Client()                        ──▶ ConnectionFailed: acme cannot be reached: ALL_PROXY names …
 
-HTTP libraries read proxies and certificates from variables when a client is made, and raise ImportError, ValueError or
-OSError without the variable's name. The value is never shown, because the URL of a proxy may contain a password.
+HTTP libraries read these variables when a client is created, and raise ImportError, ValueError or OSError without the
+variable's name. The value is never shown, because the URL of a proxy may contain a password.
 https://www.python-httpx.org/environment_variables/
 """
 
@@ -24,7 +24,7 @@ FILES = {
     "SSL_CERT_DIR": "names no readable folder of certificates",
     "SSLKEYLOGFILE": "names a file that cannot be written",
 }
-"""Variables that Python's or OpenSSL's TLS contexts read, and what is wrong if a context cannot be made."""
+"""Variables that Python or OpenSSL reads for a TLS context → what is wrong if the context cannot be created."""
 SCHEMES = ("http", "https", "socks5", "socks5h")
 """Schemes of the proxies that HTTP libraries support."""
 
@@ -36,9 +36,9 @@ _EXPECTED = {"NO_PROXY": "not a list of hosts"}
 def explaining_environment_errors(who: str) -> Iterator[None]:
     """Return a context manager that explains errors caused by proxy and certificate variables, such as `HTTPS_PROXY`.
 
-    Put it around code that creates HTTP clients. If a wrong variable explains an exception in the block,
-    ConnectionFailed is raised instead; its message names the variable and the remedy. Other exceptions are raised
-    unchanged. `who` is the name of the provider or server that the message names. The error is not retryable.
+    Use it around code that creates HTTP clients; it can also decorate a function. If a wrong variable explains an
+    exception in the block, ConnectionFailed is raised instead; its message names the variable and the remedy, and it is
+    not retryable. Other exceptions are raised unchanged. `who` is the name of the provider or server for the message.
     """
     try:
         yield
@@ -46,31 +46,37 @@ def explaining_environment_errors(who: str) -> Iterator[None]:
         fault = None if isinstance(error, SabirError) else _fault_of(error)
         if fault is None:
             raise
-        failed = ConnectionFailed(f"{who} cannot be reached: the variable {fault}, or unset it", provider=who)
-        failed.retryable = False
-        raise failed from error
+        failure = ConnectionFailed(f"{who} cannot be reached: the variable {fault}, or unset it", provider=who)
+        failure.retryable = False
+        raise failure from error
 
 
 def variables_behind(error: BaseException) -> list[str]:
-    """Return the names of the variables that may be why a connection failed: proxies, or certificates for TLS."""
+    """Return the names of the variables that may be the reason why a connection failed: those of certificates if the
+    error's text contains "certificate", else those of proxies.
+    """
     is_of_certificates = "certificate" in str(error).lower()
     return [name for name in FILES if os.environ.get(name)] if is_of_certificates else list(_proxies())
 
 
 def _proxies(*further: str) -> dict[str, str]:
-    """Return the values of PROXIES and `further` that are not empty, by the name that takes effect."""
+    """Return the values of the variables in PROXIES and `further` that are set, by the name in use (lower
+    case first).
+    """
     names = (name.lower() if name.lower() in os.environ else name for name in (*PROXIES, *further))
     return {name: value for name in names if (value := os.environ.get(name))}
 
 
 def _fault_of(error: Exception) -> str | None:
-    """Return the variable that explains an error of making a client, and the remedy; None if no variable does."""
+    """Return the variable that explains an error of creating a client, what is wrong with it, and the remedy; None if
+    no variable explains the error.
+    """
     faults: list[str] = []
     if isinstance(error, ImportError):
         missing = "names a SOCKS proxy, and the package socksio is not installed; install socksio"
         faults = [f"{name} {missing}" for name, value in _proxies().items() if value.lower().startswith("socks")]
     elif isinstance(error, OSError):
-        # The error for a log of keys has the file's name, the error for certificates has none.
+        # The error for SSLKEYLOGFILE has the file's name, the error for certificates has no name.
         files = [name for name in FILES if (value := os.environ.get(name)) and error.filename in (None, value)]
         faults = [f"{name} {FILES[name]}; correct it" for name in files]
     elif isinstance(error, ValueError) or type(error).__name__ == "InvalidURL":

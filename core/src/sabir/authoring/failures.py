@@ -2,10 +2,10 @@
 
     an error body, or an error in a stream ──▶ Failure ──rules, then the status──▶ CallError
     an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
-    an error of a database ──DatabaseFailure──▶ "database disk image is malformed; put back a copy of the store, …"
+    an error of a database ──DatabaseFailure──▶ "database disk image is malformed; restore the store from a backup, …"
 
-Each message is one line with the remedy, and a database's error is shown without passwords. Codes of databases are
-SQLite's (https://sqlite.org/rescode.html) and Postgres's SQLSTATEs.
+Each message is one line with the remedy, and a database's error is shown without passwords. The codes of databases are
+those of SQLite (https://sqlite.org/rescode.html) and the SQLSTATEs of Postgres.
 """
 
 import re
@@ -31,9 +31,9 @@ from sabir.contract.scope import DecodeScope
 _DAMAGE = "restore the store from a backup, or use another store"
 _ROOM = "free space on its disk, and try again"
 _REMEDIES: dict[int | str | None, str] = {
-    11: _DAMAGE,  # of SQLite, by https://www.sqlite.org/rescode.html: SQLITE_CORRUPT
+    11: _DAMAGE,  # SQLITE_CORRUPT (https://www.sqlite.org/rescode.html)
     26: _DAMAGE,  # SQLITE_NOTADB
-    1: _DAMAGE,  # SQLITE_ERROR: a table of ours that is not there, or another one
+    1: _DAMAGE,  # SQLITE_ERROR: one of sabir's tables is missing or has other columns
     13: _ROOM,  # SQLITE_FULL
     10: "check that its disk works and has space, and try again",  # SQLITE_IOERR
     8: "check that you may write to it, and try again",  # SQLITE_READONLY
@@ -49,7 +49,7 @@ class DatabaseFailure:
     """An error of a database driver, prepared for an error message without passwords. `str()` returns the message and
     the remedy in one line.
 
-    `error` is the driver's exception. `secrets` are texts, such as passwords, that must not be shown.
+    `error` is the driver's exception, or None. `secrets` are texts, such as passwords, that must not be shown.
     """
 
     DAMAGE: ClassVar = _DAMAGE
@@ -64,7 +64,7 @@ class DatabaseFailure:
 
     @property
     def text(self) -> str:
-        """The driver's message, with "***" in place of each secret."""
+        """The driver's message, with "***" in place of each secret, also if the secret is percent-encoded."""
         text = str(self.error)
         for secret in filter(None, self.secrets):
             for written in (secret, quote(secret, safe="")):
@@ -73,7 +73,9 @@ class DatabaseFailure:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether trying again cannot help, because the store is damaged, full or not writable."""
+        """Whether the error's code says that the store is damaged, full or not writable, so trying again
+        does not help.
+        """
         return _code(self.error) in _REMEDIES
 
 
@@ -108,18 +110,19 @@ _UNSUPPORTED = re.compile(
     r"(?i)unsupported|not (?:be )?(?:supported|permitted|allowed|enabled)|(?:does not|doesn't) (?:support|accept)"
     r"|deprecated|unrecognized|unknown (?:name|field|parameter|argument)|only works"
 )
-"""Words with which services refuse a parameter, or a value of it, for one model."""
+"""Matches error texts that refuse a parameter, or a value of a parameter, for one model."""
 _LONGEST_REFUSAL = 300
-"""Characters of a refusal that are shown, so that the remedy after it is never cut."""
+"""The largest number of characters of such an error text in a message, so that the remedy after it is never cut."""
 HTTP_MODULES = ("httpx2", "httpx", "ssl", "anyio", "builtins")
-"""Modules whose errors reach a provider's connection with any SDK."""
+"""Modules of HTTP clients, whose exceptions may reach a connection with any SDK."""
 
 
 class Failure(NamedTuple):
     """A failure as a vendor reports it, before it becomes an error class. Passed to the rules of an ErrorTable.
 
     `message`, `code` and `kind` (the vendor's error type) are "" if the vendor sent none. `status` is the HTTP status
-    named inside the body, or None. `body` is the JSON object that describes the failure.
+    inside the body, from 400 to 599, or None. `body` is the JSON object that describes the failure; empty if there is
+    none.
     """
 
     message: str = ""
@@ -134,8 +137,8 @@ class ErrorRule:
     """One rule of an ErrorTable: it maps some failures of a vendor to error classes. Usually created by `by_codes`,
     `by_words` or `by_status`.
 
-    `says` is a function of the Failure and the HTTP status (None in a stream). It returns an error class, or None if
-    the rule does not apply.
+    `says` is a function of the Failure and the HTTP status (None for an error in a stream that names no status). It
+    returns an error class, or None if the rule does not apply.
     """
 
     says: Callable[[Failure, int | None], type[CallError] | None]
@@ -143,24 +146,24 @@ class ErrorRule:
     @classmethod
     def by_codes(cls, table: Mapping[str, type[CallError]], at: Collection[int | None] | None = None) -> "ErrorRule":
         """Return a rule that maps error codes and error types to error classes. Upper and lower case are equal, and `*`
-        in a code matches any characters.
+        in a key of `table` matches any characters. The code is looked up before the type.
 
-        `at` are the HTTP statuses for which the rule applies, with None for errors in a stream; by default all.
+        `at` are the HTTP statuses for which the rule applies, with None for errors without a status; by default all.
         """
         rows = [(code.lower(), kind) for code, kind in table.items()]
 
         def says(found: Failure, status: int | None) -> type[CallError] | None:
-            said = [word.lower() for word in (found.code, found.kind) if word and (at is None or status in at)]
-            return next((kind for word in said for code, kind in rows if fnmatchcase(word, code)), None)
+            words = [word.lower() for word in (found.code, found.kind) if word and (at is None or status in at)]
+            return next((kind for word in words for code, kind in rows if fnmatchcase(word, code)), None)
 
         return cls(says)
 
     @classmethod
     def by_words(cls, *rows: tuple[str, type[CallError]], at: Collection[int | None] | None = None) -> "ErrorRule":
-        """Return a rule that maps words in the error message to error classes. Each row is a regular expression and an
-        error class; case is ignored.
+        """Return a rule that maps words in the error message to error classes. Each row is a regular expression, which
+        is searched in the message, and an error class; case is ignored. The first row that matches decides.
 
-        `at` are the HTTP statuses for which the rule applies, with None for errors in a stream; by default all.
+        `at` are the HTTP statuses for which the rule applies, with None for errors without a status; by default all.
         """
         patterns = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in rows]
 
@@ -177,8 +180,8 @@ class ErrorRule:
 
 
 Raised: TypeAlias = tuple[str, type[CallError] | None, str]
-"""The name of an exception class, the error class (None if it is not a failure of the request), and words for the
-message.
+"""One row of `ErrorTable.raised`: the name of an exception class of the SDK; the error class, or None if the exception
+is not a failure of the request and must be raised unchanged; and the message after the provider's name.
 """
 
 
@@ -188,8 +191,8 @@ class ErrorTable:
     status. `ErrorTable()` is enough for an API that uses statuses only.
 
     `modules` are the names of the SDK's modules, whose exceptions `translate` recognizes. `raised` are further
-    exceptions of the SDK, as (class name, error class or None, words of the message). `settings` maps a parameter of
-    the API to the sabir setting that is sent as this parameter. If the vendor reports the parameter as unsupported, the
+    exceptions of the SDK, as (class name, error class or None, end of the message). `settings` maps a parameter of the
+    API to the sabir setting that is sent as this parameter. If the vendor reports the parameter as unsupported, the
     error tells the user which setting to leave out.
 
     >>> from sabir.authoring import ErrorRule, ErrorTable
@@ -200,42 +203,42 @@ class ErrorTable:
     """
 
     rules: tuple[ErrorRule, ...] = ()
-    """The rules, in order of precedence."""
+    """The rules, in order. The first rule that applies decides."""
     modules: tuple[str, ...] = ()
     raised: tuple[Raised, ...] = ()
     settings: Mapping[str, str] = FrozenDict()
     wait: Callable[[Failure], float | None] | None = None
-    """Function that reads from a Failure how many seconds to wait before a retry. None, or the result None, means the
-    `retry-after` header.
+    """A function that reads from a Failure how many seconds to wait before a retry. If it is None or returns None, the
+    header `retry-after` decides.
     """
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         """Return the CallError for a response with a status of 400 or more. Header names must be in lower case. Use as
         `Dialect.decode_error`.
         """
-        said = body.decode("utf-8", "replace").strip()
+        text = body.decode("utf-8", "replace").strip()
         try:
-            found = failure_of(decode_json(said))
+            failure = failure_of(decode_json(text))
         except NotJSON:
-            found = Failure("a page of HTML" if said[:200].lstrip().startswith("<") else one_line(said, 300))
-        return self._error(found, status, provider, retry_after(headers))
+            failure = Failure("a page of HTML" if text[:200].lstrip().startswith("<") else one_line(text, 300))
+        return self._error(failure, status, provider, retry_after(headers))
 
     def report(self, error: JSONValue, scope: DecodeScope) -> CallError:
         """Return the CallError for an error object in a response with status 200 or in a stream. The caller raises the
-        error.
+        error. Without a rule that applies and without a status in the object, the class is ServerFailed.
         """
-        found = failure_of({"error": error})
-        made = self._error(found, found.status, scope.target.provider)
-        made.request_id = scope.request_id
-        return made
+        failure = failure_of({"error": error})
+        reported = self._error(failure, failure.status, scope.target.provider)
+        reported.request_id = scope.request_id
+        return reported
 
     def translate(self, error: BaseException, provider: str) -> CallError | None:
         """Return the CallError for an exception of the SDK or its HTTP client, or None for other exceptions. Use in
         `Connection.translate`.
 
-        Keys and tokens of the request are removed from the texts of the exception and of the error.
+        Keys and tokens of the request are removed from the texts of the exception, which is changed, and of the error.
         """
-        with suppress(AttributeError, RuntimeError):  # without a request; httpx raises RuntimeError if it is not set
+        with suppress(AttributeError, RuntimeError):  # the exception has no request; httpx raises RuntimeError
             conceal(error, secrets_of(error.request))  # type: ignore[attr-defined]
         if _is_a(error, "APIStatusError", self.modules):
             response: Any = error.response  # type: ignore[attr-defined]
@@ -247,32 +250,33 @@ class ErrorTable:
             if _is_a(error, name, modules):
                 variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
                 also = f"; also check {variables}" if variables else ""
-                return kind(f"{provider} {words}{also} ({_said(error, name)})", provider=provider) if kind else None
+                return kind(f"{provider} {words}{also} ({_describe(error, name)})", provider=provider) if kind else None
         return None
 
     def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
-        """Return the error for a failure, with one line that names the provider, the vendor's message and the remedy.
-        `delay` is in seconds.
+        """Return the error for a failure. The message names the provider, the status, the vendor's text and the remedy.
+
+        `delay` is the seconds from the header `retry-after`, or None.
         """
         kind = next(filter(None, (rule.says(found, status) for rule in self.rules)), None) or kind_of_status(
             status or 500
         )
-        said = (found.message or found.code or found.kind or "no message").rstrip(" .")
+        text = (found.message or found.code or found.kind or "no message").rstrip(" .")
         answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
         remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
         if kind is errors.InvalidRequest and (override := self._override(found)):
-            said, remedy = one_line(said, _LONGEST_REFUSAL), f"; {override}"
-        told = self.wait(found) if self.wait else None
+            text, remedy = one_line(text, _LONGEST_REFUSAL), f"; {override}"
+        wait = self.wait(found) if self.wait else None
         return kind(
-            f"{answered}: {said}{remedy}",
+            f"{answered}: {text}{remedy}",
             provider=provider,
             status=status,
             code=found.code or found.kind or None,
-            retry_after=delay if told is None else told,
+            retry_after=delay if wait is None else wait,
         )
 
     def _override(self, failure: Failure) -> str:
-        """Return what to do about a parameter that the model does not support; "" for another failure."""
+        """Return the remedy if the failure says that the model does not support a parameter; "" for other failures."""
         text, parameter = failure.message, failure.body.get("param")
         if not _UNSUPPORTED.search(text):
             return ""
@@ -285,10 +289,10 @@ class ErrorTable:
 
 
 def failure_of(body: JSONValue) -> Failure:
-    """Return the failure in an error body of a common form: an `error` object, a `detail`, a list with one of them, or
-    plain text.
+    """Return the Failure for a parsed error body of a common form: an object with `error`, `detail` or `errors`, a list
+    of such objects, or a text.
 
-    A status that is a name replaces a `code` that is a number, because the name is more specific.
+    A status that is a name is used instead of a `code` that is a number, because the name says more.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -308,13 +312,15 @@ def failure_of(body: JSONValue) -> Failure:
 
 
 def kind_of_status(status: int) -> type[CallError]:
-    """Return the error class for an HTTP status of 400 or more."""
+    """Return the error class for an HTTP status of 400 or more: by STATUSES, else ServerFailed from 500, else
+    InvalidRequest.
+    """
     return STATUSES.get(status) or (errors.ServerFailed if status >= 500 else errors.InvalidRequest)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait from the header `retry-after-ms` or `retry-after` (seconds or an HTTP date). None if
-    there is none.
+    """Return the seconds to wait from the headers `retry-after-ms` or `retry-after` (seconds or an HTTP date). Never
+    negative. None if both headers are missing or invalid. Names must be in lower case.
     """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -353,22 +359,24 @@ RAISED: tuple[Raised, ...] = (
     ("EndOfStream", errors.ConnectionFailed, "broke off"),
     ("APIConnectionError", errors.ConnectionFailed, "cannot be reached; check the network and base_url"),
 )
-"""Exception class of the SDK or its HTTP client, the caller's error class, and its words; the first match counts."""
+"""Rows for exceptions of SDKs and HTTP clients in general: class name, error class, end of the message. The first row
+that matches decides.
+"""
 _BY_ENVIRONMENT = frozenset({"RequestError", "SSLError", "APIConnectionError"})
-"""Classes whose cause may be a proxy or a certificate that a variable of the environment names."""
+"""Exceptions that a proxy or a certificate named by an environment variable may cause."""
 _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"})
-"""Classes whose own text may show a header's value or the URL's password."""
+"""Exceptions whose text may contain a header's value or the URL's password."""
 
 
-def _said(error: BaseException, name: str) -> str:
+def _describe(error: BaseException, name: str) -> str:
     """Return an exception's class name, and its text if the text cannot contain a secret."""
-    said = type(error).__name__
-    return said if name in _SECRETIVE else f"{said}: {error}".removesuffix(": ")
+    class_name = type(error).__name__
+    return class_name if name in _SECRETIVE else f"{class_name}: {error}".removesuffix(": ")
 
 
 def _is_a(error: BaseException, name: str, modules: Collection[str]) -> bool:
-    """Return whether an error is an instance of the class `name` of one of the modules. Nothing is imported for the
-    check.
+    """Return whether an error is an instance of the class `name` of one of the modules. Imports nothing: only modules
+    that are loaded count.
     """
-    found = (getattr(sys.modules.get(module), name, None) for module in modules)
-    return any(isinstance(kind, type) and isinstance(error, kind) for kind in found)
+    kinds = (getattr(sys.modules.get(module), name, None) for module in modules)
+    return any(isinstance(kind, type) and isinstance(error, kind) for kind in kinds)

@@ -6,8 +6,8 @@
             "app.memo", "old.module:Note",                     old.module:Note
         )
 
-Law: a class with `stored_as` can be moved and renamed without changing what is stored. A name counts for the class that
-assigns it, not for its subclasses.
+Law: a class with `stored_as` can be moved and renamed, and stored data stays readable. A name applies to the class that
+assigns it, not to its subclasses.
 """
 
 from dataclasses import fields, is_dataclass
@@ -18,7 +18,7 @@ class StoredNames(NamedTuple):
     """The name under which values of a type are stored, and earlier names that are still accepted when reading. Created
     by `StoredNames.of`.
 
-    A class sets them in `stored_as` and `stored_before`, so that the class can be renamed or moved.
+    A class sets the names in `stored_as` and `stored_before`, so that the class can be renamed or moved.
     """
 
     name: str
@@ -36,8 +36,8 @@ class StoredNames(NamedTuple):
         """Return the stored names of a class, from its attributes `stored_as` and `stored_before`. Inherited attributes
         do not count.
 
-        `default` is the name for a class without `stored_as`. A class with `stored_as` and without `stored_before` is
-        also read under `default`.
+        `default` is the name for a class without `stored_as`. For a class with `stored_as` and without `stored_before`,
+        `default` is an earlier name.
         """
         data = {field.name for field in fields(stored_type)} if is_dataclass(stored_type) else set[str]()
         own = {name: value for name, value in vars(stored_type).items() if name not in data}

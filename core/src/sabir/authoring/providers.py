@@ -1,13 +1,13 @@
 """Base classes of providers and connections: over a vendor's SDK, in the same process, or over a sync SDK.
 
-    SDKProvider ─connect(access)─▶ connect_own_clients(…)   made at the first send: GeneratedSDKConnection, or another
-                      └ client=──▶ connect_user_client(…)   the user's own client: UserSDKConnection, or another
+    SDKProvider ─connect(access)─▶ connect_own_clients(…)   creates clients: GeneratedSDKConnection, or another class
+                      └ client=──▶ connect_user_client(…)   uses the user's client: UserSDKConnection, or another class
 
     InProcessConnection    serve(request) ──▶ InProcessResponse(status, chunks)  models in this process, test doubles
     SyncOnlyConnection     begin(request) ──▶ SyncOnlyCall ──open──▶ response    an SDK without async client, in threads
 
-`serve` is called for each request, in the caller's thread or loop. A file `models.toml` lists the known models, one row
-for each prefix of model names; the longest matching prefix applies. `facts` are for the author's own use.
+`serve` is called for each request, in the caller's thread. A file `models.toml` lists the known models, one row for
+each prefix of model names; the longest matching prefix applies. `facts` are for the author's own use.
 
     [[models]]
     prefix = "large-"
@@ -53,9 +53,10 @@ Given = TypeVar("Given")
 
 
 class InProcessResponse(NamedTuple):
-    """The response that a function of the same process returns in place of a server. See InProcessConnection.
+    """The response of a function that replaces a server in the same process. See InProcessConnection.
 
     `status` is the HTTP status, `chunks` the pieces of the body, and `headers` the headers with names in lower case.
+    `chunks` may be a generator, which runs while the body is read.
     """
 
     status: int
@@ -93,8 +94,8 @@ class InProcessConnection:
     """A Connection that calls a function instead of a server, without a network. For models in the same process, test
     doubles and demos.
 
-    `serve` is called with each WireRequest and returns an InProcessResponse. It runs in the caller's thread, also for
-    async calls. Exceptions of the function are raised unchanged.
+    `serve` is called with each WireRequest and returns an InProcessResponse. The function runs in the caller's thread;
+    for async calls, it blocks the event loop. Exceptions of the function are raised unchanged.
     """
 
     def __init__(self, serve: Serve) -> None:
@@ -105,7 +106,7 @@ class InProcessConnection:
         return _Response(self._serve(request))
 
     async def open(self, request: WireRequest) -> _AsyncResponse:
-        """Call the function in the event loop's thread and return its response."""
+        """Call the function in the event loop's thread, which the function blocks, and return its response."""
         return _AsyncResponse(self._serve(request))
 
     def translate(self, error: Exception) -> SabirError | None:
@@ -120,7 +121,9 @@ class InProcessConnection:
 
 
 class SyncOnlyCall(Protocol):
-    """One request to an SDK without an async client. Implemented by a plugin and used with SyncOnlyConnection."""
+    """The interface of one request to an SDK without an async client. Implemented by a plugin, for
+    SyncOnlyConnection.
+    """
 
     def open(self) -> WireResponse:
         """Send the request and return the response when its headers have arrived. Return it for error statuses too."""
@@ -128,15 +131,17 @@ class SyncOnlyCall(Protocol):
     def hang_up(self) -> None:
         """Shut down the socket, so that `open` or a read that is running in another thread ends with an exception.
 
-        May be called before `open`, after the end, and more than once.
+        Called from another thread when an async call is cancelled or fails. Must do nothing before `open` and after the
+        end, and may be called more than once.
         """
 
 
 class SyncOnlyConnection:
-    """A Connection for an SDK without an async client. Async calls run in threads; a cancelled call closes its socket.
+    """A Connection for an SDK without an async client. Async calls run in threads; cancelling a call shuts down its
+    socket.
 
-    `begin` creates the SyncOnlyCall for a request, without I/O. `translate` has the meaning of `Connection.translate`.
-    `close` frees what all calls share; by default nothing.
+    `begin` creates the SyncOnlyCall for a request, without I/O. `translate` is the function for `Connection.translate`.
+    `close` is called when the adapter is closed, to close a client that all calls share; by default it does nothing.
     """
 
     def __init__(
@@ -149,7 +154,7 @@ class SyncOnlyConnection:
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send a request and return the response when its headers have arrived. Blocks the thread. Raises
-        SettingsInvalid for a forbidden header or path.
+        SettingsInvalid for a forbidden header (such as `host`) or a path with "..".
         """
         check_request(request)
         return self._begin(request).open()
@@ -167,7 +172,7 @@ class SyncOnlyConnection:
 
 
 class _Waited:
-    """The response of a SyncOnlyCall whose steps run in threads. It is closed even if the caller was cancelled."""
+    """The async response of a SyncOnlyCall, whose steps run in threads. Closed also if the caller is cancelled."""
 
     def __init__(self, call: SyncOnlyCall) -> None:
         self._call = call
@@ -200,7 +205,7 @@ class _Waited:
     async def _in_thread(self, step: Callable[[], Given]) -> Given:
         try:
             return await in_thread(step)
-        except BaseException:  # a failed call sends no more, and a cancelled call has no reader
+        except BaseException:  # the call failed, or was cancelled and has no reader
             self._is_given_up = True
             self._call.hang_up()
             raise
@@ -211,10 +216,11 @@ class SDKProvider(ABC):
     """Base class of a provider over a vendor's SDK or an HTTP client. A subclass sets attributes and implements
     `dialect` and `connect_own_clients`.
 
-    Attributes: `name`, `dialects` (short names), `credentials`, `url` (the vendor's endpoint), and `request_ids`
-    (response headers). `url_variables` are environment variables for another endpoint. `hosts` are the vendor's own
-    host names; endpoints elsewhere have the quirks in `elsewhere`. `package` is the Python package whose `models.toml`
-    lists the models; "" means that no models are known. `reserves_name` and `adds_dialects` are explained at Provider.
+    Required attributes: `name`, `dialects` (short names) and `url` (the vendor's endpoint). `credentials` is empty by
+    default. `request_ids` are the response headers with the id of a request, by default "x-request-id". `url_variables`
+    are environment variables for another endpoint. `hosts` are the vendor's own host names; endpoints on other hosts
+    have the quirks in `elsewhere`. `package` is the Python package whose `models.toml` lists the models; "" means that
+    no models are known. `reserves_name` and `adds_dialects` are explained at Provider.
     """
 
     api_version = SABIR_API
@@ -243,17 +249,17 @@ class SDKProvider(ABC):
         """
 
     def connect_user_client(self, client: object) -> Connection:
-        """Return a connection over the user's own client, which the connection never closes.
+        """Return a connection over the user's own client, which the connection must never close.
 
-        Override this method to support `client=`. Without an override, `client=` raises SettingsInvalid.
+        Override this method to support `client=`. Without an override, `url_of` raises SettingsInvalid for `client=`.
         """
         raise NotImplementedError(f"{self.name} does not accept a client")
 
     def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint. It is the user's client's URL if there is a client, else `base_url`, else the
-        first of `url_variables` that is set, else `url`.
+        """Return the URL of the endpoint, with secrets if it contains any. It is the `base_url` of the user's client if
+        there is a client, else `base_url`, else the first of `url_variables` that is set, else `url`.
 
-        Raises SettingsInvalid if a client is passed but not supported, or is not a client of the SDK.
+        Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
         """
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
             raise SettingsInvalid(
@@ -265,7 +271,9 @@ class SDKProvider(ABC):
         return access.base_url or next(variables, self.url)
 
     def endpoint(self, access: Access) -> str:
-        """Return the URL of the endpoint without secrets. Raises SettingsInvalid if the URL is not an http(s) URL."""
+        """Return the URL of the endpoint without secrets. Raises SettingsInvalid if the URL is not an http(s) URL, and
+        for an empty `api_key` or `base_url`.
+        """
         return access.read_endpoint(self.name, self.url_of(access))
 
     def connect(self, access: Access) -> Connection:
@@ -279,7 +287,7 @@ class SDKProvider(ABC):
         return self.connect_own_clients(access, KeySource(self.name, access.api_key, self.credentials))
 
     def is_vendor(self, access: Access) -> bool:
-        """Return whether the endpoint is on one of the vendor's own `hosts`."""
+        """Return whether the endpoint's host is one of the vendor's own `hosts`, or a subdomain of one."""
         host = urlsplit(self.endpoint(access)).hostname or ""
         return f".{host}".endswith(tuple(f".{name}" for name in self.hosts))
 
@@ -298,9 +306,10 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
     """A connection over an SDK with the common generated interface: `SDK(api_key=…)`, `AsyncSDK(api_key=…)` and
     `client.post(path, content=…)`. Generators such as Stainless create such SDKs.
 
-    Set `module` to the SDK's module, `client_name` to its sync client class, and `http_module` to its HTTP library.
-    Credentials must be named like the client's arguments. For endpoints that are not the vendor's, the headers named in
-    `vendor_headers` and those from the SDK's own environment variable are left out. No key is sent if none is needed.
+    Set `module` to the SDK's module, `client_name` to the name of its sync client class, and `http_module` to its HTTP
+    library. Credentials must be named like the client's arguments. With `is_vendor` False, the headers named in
+    `vendor_headers`, and those from the SDK's variable `MODULE_CUSTOM_HEADERS`, are left out. No Authorization header
+    is sent if no key is found and none is required.
     """
 
     module: str
@@ -317,13 +326,13 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
         self._is_vendor = is_vendor
 
     def library(self) -> Library:
-        """Return the HTTP client classes of the SDK, with the SDK's timeouts, limits and proxies."""
+        """Return the SDK's default HTTP client classes, which have the SDK's timeouts, limits and proxies."""
         sdk, http = import_module(self.module), import_module(self.http_module)
         return Library(sdk.DefaultHttpxClient, sdk.DefaultAsyncHttpxClient, http.create_ssl_context)
 
     def make_sync(self, keys: Mapping[str, str], http_client: Any) -> Any:
-        """Return a sync client of the SDK that only builds requests. If no key is needed, the client gets a placeholder
-        as its key.
+        """Return a sync client of the SDK that only builds requests. Without a key, the client gets the placeholder
+        "none" as its key.
         """
         kind = getattr(import_module(self.module), self.client_name)
         return kind(**self.arguments(keys), http_client=http_client)
@@ -334,7 +343,7 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
         return kind(**self.arguments(keys), http_client=http_client)
 
     def ask_sync(self, client: Any, request: WireRequest) -> object:
-        """Call the SDK so that it builds the request. The HTTP client intercepts the request, so nothing is sent."""
+        """Call the SDK so that it builds the request. The HTTP client raises a CapturedRequest instead of sending."""
         return client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     async def ask(self, client: Any, request: WireRequest) -> object:
@@ -342,18 +351,20 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
         return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments for both client classes, except the HTTP client."""
-        found: dict[str, Any] = {"api_key": "none", **keys, "base_url": self.base_url}
+        """Return the arguments for both client classes of the SDK, except `http_client`. `keys` maps names of
+        credentials to their values.
+        """
+        arguments: dict[str, Any] = {"api_key": "none", **keys, "base_url": self.base_url}
         if not self._is_vendor:
             lines = os.environ.get(f"{self.module.upper()}_CUSTOM_HEADERS", "").splitlines()
             foreign = [line.partition(":")[0].strip() for line in lines if ":" in line]
             omitted = dict.fromkeys((*foreign, *self.vendor_headers), import_module(self.module).omit)
-            found["default_headers"] = omitted | {"Authorization": f"Bearer {found['api_key']}"}
-        return found
+            arguments["default_headers"] = omitted | {"Authorization": f"Bearer {arguments['api_key']}"}
+        return arguments
 
     def omitted(self, client: Any) -> tuple[str, ...]:
-        """Return the names of headers that the SDK adds and that must not be sent: "Authorization" if there
-        is no key.
+        """Return the names of headers that the SDK adds and that must not be sent: by default "Authorization" if there
+        is no key, else none.
         """
         return () if self._key.is_sent else ("Authorization",)
 
@@ -365,8 +376,8 @@ class UserSDKConnection(ClientConnection):
     """A connection over the user's own client of an SDK with the common generated interface. The client sends every
     request and is never closed.
 
-    Set `module` to the SDK's module and `http_module` to its HTTP library, and `kinds` as for ClientConnection. Core
-    does the retries; the client neither retries nor follows redirects.
+    Set `module` to the SDK's module and `http_module` to its HTTP library, and `kinds` as for ClientConnection. The
+    client is called so that it neither retries nor follows redirects; core does the retries.
     """
 
     module: str
@@ -375,7 +386,7 @@ class UserSDKConnection(ClientConnection):
     """The name of the HTTP library's module that the SDK uses."""
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """Return the path and the content of the request as arguments of `client.post`."""
+        """Return the arguments of `client.post` for the path and the body of the request: "path" and "content"."""
         return {"path": request.path, "content": request.body}
 
     def send_sync(self, client: Any, request: WireRequest) -> Any:
@@ -397,7 +408,7 @@ class UserSDKConnection(ClientConnection):
             return error.response
 
     def _call(self, request: WireRequest) -> dict[str, Any]:
-        """Return the arguments of `client.post`, with which it returns the raw response before the body."""
+        """Return the arguments of `client.post`, with which the client returns the response before reading the body."""
         http = import_module(self.http_module)
         options = _once(request, {})
         if request.timeout is not None and request.opening is not None:
@@ -410,7 +421,7 @@ class UserSDKConnection(ClientConnection):
 
 
 def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `post` with which it sends once, and only to its own endpoint."""
+    """Return the options of `client.post`, with which the client neither retries nor follows redirects."""
     options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
@@ -419,22 +430,25 @@ def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def packaged_models(package: str) -> tuple[ModelInfo, ...]:
-    """Return the models listed in the `models.toml` of a Python package, longest name prefixes first. Raises
-    PluginError for an invalid row.
+    """Return the models listed in the `models.toml` of a Python package, longest name prefixes first. Read once.
+
+    Raises PluginError for an invalid file, and FileNotFoundError if the package has no such file.
     """
     return read_models(files(package).joinpath("models.toml").read_text("utf-8"))
 
 
 def read_models(text: str) -> tuple[ModelInfo, ...]:
-    """Return the rows of a models.toml, longest prefixes first. Raises PluginError, which names an invalid row."""
+    """Return the rows in the text of a models.toml, longest prefixes first. Raises PluginError, which names the invalid
+    row, for text that is not TOML, for other tables than `models`, and for two rows with the same prefix.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PluginError(f"models.toml is not TOML: {one_line(str(error))}") from None
     rows = document.pop("models", [])
     if document or not isinstance(rows, list):
-        found = ", ".join(document) or "models"
-        raise PluginError(f"models.toml has {found!r}; expected only [[models]] rows")
+        names = ", ".join(document) or "models"
+        raise PluginError(f"models.toml has {names!r}; expected only [[models]] rows")
     infos: dict[str, ModelInfo] = {}
     for number, row in enumerate(rows, start=1):
         try:

@@ -4,8 +4,9 @@
         [[rows]] name, url, dialects …          ──▶ Row ──▶ RowProvider
         [[rows.entries]] models, facts, sources ──▶ ModelInfo, one for each prefix of model names
 
-An entry holds for the models whose names begin with one of its prefixes, and a longer prefix adds to a shorter one.
-Settings and features in no entry are unknown: they are sent and listed in `Rendering.unchecked`.
+An entry applies to the models whose names begin with one of its prefixes. Entries with longer prefixes add to entries
+with shorter prefixes and override them. Settings and features in no entry are unknown: they are sent and listed in
+`Rendering.unchecked`.
 """
 
 import tomllib
@@ -25,7 +26,7 @@ from sabir.vocabulary.media import Modality
 from sabir.vocabulary.models import WHILE_REASONING, ModelInfo, ReasoningEffort, longest_first
 
 OWN_SETTINGS = "own_settings"
-"""The fact of a model that holds the `own_settings` of its row."""
+"""The name in `ModelInfo.facts` for the `own_settings` of the model's row."""
 _LISTS = ("accepts", "ignores", "rejects")
 _FACTS = ("efforts", "modalities", "reasoning", "context_tokens", "output_tokens")
 
@@ -36,11 +37,12 @@ class RowEntry(Frozen):
 
     `models` are prefixes of model names and `dialects` short names; the defaults mean all. `accepts`, `ignores` and
     `refuses` list settings and features by the names of `ModelInfo.rejects`. With `while_reasoning` True, `ignores` and
-    `refuses` apply only while the model reasons. `renames` maps a setting to the field that this endpoint uses. `adds`
-    are quirks: deviations from the dialect, by the dialect's names.
+    `refuses` apply only to requests in which the model reasons. `renames` maps a setting to the field that this
+    endpoint uses for it. `adds` are quirks: deviations from the dialect, by the dialect's names.
 
     `efforts`, `modalities`, `reasoning`, `context_tokens` and `output_tokens` are facts as in ModelInfo; None means
-    unknown. Each of `sources` is "DATE URL", or "recorded NAME" for a recorded exchange.
+    that the entry does not say. Each of `sources` is "DATE URL", or "recorded NAME" for a recorded exchange; at least
+    one is required.
     """
 
     models: tuple[str, ...] = ("",)
@@ -64,8 +66,10 @@ class RowEntry(Frozen):
         return object_view(self.renames_json)
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return the names in one of the columns "accepts", "ignores" and "rejects" of ModelInfo, with a suffix if they
-        apply only while the model reasons.
+        """Return the entry's names for the list `column` of ModelInfo: "accepts", "ignores" or "rejects" (`refuses`
+        here).
+
+        With `while_reasoning`, names for "ignores" and "rejects" get the suffix "+reasoning".
         """
         names: tuple[str, ...] = self.refuses if column == "rejects" else getattr(self, column)
         is_limited = self.while_reasoning and column != "accepts"
@@ -76,11 +80,11 @@ class Row(Frozen):
     """An endpoint that uses another vendor's API format, described as data: the file `gateways/NAME.toml` of a package.
     RowProvider turns a row into a provider.
 
-    `name` is the provider's name, `url` the endpoint and `docs` the vendor's page. `dialects` are short names, the
-    default first. `key_variables` and `url_variables` are environment variables, read in order when the first request
-    is sent; without `key_variables` no key is needed. `quirks` are deviations from the dialect that apply to every
-    model. `own_settings` maps settings that only this endpoint has to their JSON types. `entries` are the facts about
-    models.
+    `name` is the provider's name, `url` the endpoint and `docs` the vendor's documentation page. `dialects` are short
+    names, the default first. `key_variables` are environment variables for the key; empty means that no key is needed.
+    `url_variables` are environment variables for another endpoint. The first variable that is set counts. `quirks` are
+    deviations from the dialect that apply to every model. `own_settings` maps settings that only this endpoint has to
+    their JSON types. `entries` are the facts about models.
 
     >>> from sabir.authoring import Row
     >>> row = Row(name="acme", url="https://api.acme.example/v1", docs="https://acme.example/docs")
@@ -106,8 +110,8 @@ class Row(Frozen):
     @classmethod
     @cache
     def load_packaged(cls, package: str, name: str) -> "Row | None":
-        """Return the row in the file `gateways/NAME.toml` of a Python package; None if there is no such file. Raises
-        PluginError for an invalid row.
+        """Return the row in the file `gateways/NAME.toml` of a Python package; None if there is no such file. The file
+        is read once. Raises PluginError for an invalid row.
         """
         file = files(package).joinpath("gateways", f"{name}.toml")
         return cls.from_toml(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
@@ -122,7 +126,9 @@ class Row(Frozen):
 
     @classmethod
     def from_toml(cls, text: str) -> "Row":
-        """Return the row in the text of a TOML file. Raises PluginError, which names the invalid field."""
+        """Return the row in the text of a TOML file with exactly one table `[[rows]]`. Raises PluginError, which names
+        the invalid field.
+        """
         (document,) = tomllib.loads(text)["rows"]
         try:
             return cls.model_validate(document)
@@ -132,7 +138,8 @@ class Row(Frozen):
             ) from None
 
     def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
-        """Return the known facts about models for a dialect's short name, longest name prefixes first.
+        """Return the known facts about models for a dialect's short name: one ModelInfo for each prefix, the longest
+        prefixes first.
 
         `quirks` maps a statement of an entry, "refuses NAME" or "SETTING: FIELD" for a rename, to the dialect's quirk
         that implements it. Raises PluginError for a rename without a quirk.
@@ -142,9 +149,7 @@ class Row(Frozen):
         return longest_first(self._at(prefix, entries, quirks) for prefix in prefixes)
 
     def _at(self, prefix: str, entries: Iterable[RowEntry], quirks: Mapping[str, str]) -> ModelInfo:
-        """Return the facts for one prefix. An entry with a longer prefix takes precedence over one with a shorter
-        prefix.
-        """
+        """Return the facts for one prefix. An entry with a longer prefix overrides an entry with a shorter prefix."""
         matches = [(max(map(len, own)), entry) for entry in entries if (own := _beginnings(prefix, entry.models))]
         ordered = [entry for _, entry in sorted(matches, key=lambda pair: pair[0])]
         facts: dict[str, object] = {}
@@ -157,7 +162,7 @@ class Row(Frozen):
                 adds |= {quirk: None} if quirk else {}
                 for listed in lists.values():
                     listed.pop(name, None)
-                # A quirk sends something else in its place, so that core must not drop it.
+                # The quirk sends something else instead, so core must not drop the setting.
                 lists["accepts" if quirk else column][name] = None
             adds |= dict.fromkeys((*entry.adds, *self._renames(entry, quirks)))
         lists["accepts"] |= dict.fromkeys(f"vendor.{name}" for name in self.own_settings)
@@ -180,12 +185,12 @@ class RowProvider(SDKProvider):
     """Base class of a provider that is described by a Row. A subclass adds the dialects and the connections, as for
     SDKProvider.
 
-    `row_quirks` is the argument `quirks` of `Row.models`. For a URL that begins with http://localhost, the key is
-    optional.
+    `row_quirks` is the argument `quirks` of `Row.models`. The key is optional if the row's URL begins with
+    http://localhost, and required otherwise if the row has `key_variables`.
     """
 
     row_quirks: Mapping[str, str] = {}
-    """Statement of a row's entry → quirk of the dialect; see `Row.models`."""
+    """Statement of a row's entry, such as "refuses stop" → quirk of the dialect. See `Row.models`."""
 
     def __init__(self, row: Row) -> None:
         self._row = row
@@ -203,7 +208,9 @@ class RowProvider(SDKProvider):
         return self.models_at(self.dialects[0])
 
     def models_at(self, dialect: str) -> tuple[ModelInfo, ...]:
-        """Return the known facts about models for a dialect's full or short name, longest name prefixes first."""
+        """Return the known facts about models for a dialect's full or short name, longest name prefixes first. A row
+        without entries uses the `models.toml` of `package`.
+        """
         if not self._row.entries:
             return super().models()
         short_name = dialect.rpartition(".")[2]

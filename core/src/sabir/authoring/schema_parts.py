@@ -10,28 +10,33 @@ from typing import Any, TypeAlias
 from sabir.base.values import JSONValue, encode_json
 
 Schema: TypeAlias = Mapping[str, Any]
-"""A JSON schema that is an object; nothing is known of its values."""
+"""The type of a JSON schema that is an object. The types of its values are unknown, hence Any."""
 
 MAPS = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 """Keywords whose value maps names to schemas."""
 LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+"""Keywords whose value is a list of schemas."""
 ONES = frozenset({
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
     "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 })  # fmt: skip
+"""Keywords whose value is one schema."""
 UNIONS = ("anyOf", "oneOf", "allOf")
+"""Keywords that combine schemas."""
 TYPED = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "oneOf", "type"})
-"""Keywords one of which a schema needs to constrain a value."""
+"""A schema needs at least one of these keywords to constrain a value."""
 
 
 def has_lookaround(pattern: Any) -> bool:
-    """Return whether a regular expression looks ahead or behind."""
+    """Return whether a regular expression contains lookahead or lookbehind. False for a value that is not a string."""
     plain = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "", pattern, flags=re.DOTALL) if isinstance(pattern, str) else ""
     return re.search(r"\(\?<?[=!]", plain) is not None
 
 
 def with_names(schema: Schema, wire: Mapping[str, str]) -> Schema:
-    """Return an object's schema with other names of its properties, in the conditions at its root too."""
+    """Return an object's schema with renamed properties. `wire` maps old to new names. Also renames them in `required`,
+    `dependentRequired`, `dependentSchemas`, `if`, `then`, `else` and `not` of the root.
+    """
     renamed = dict(schema)
     for name in ("properties", "dependentRequired", "dependentSchemas"):
         if isinstance(value := renamed.get(name), Mapping):
@@ -47,7 +52,7 @@ def with_names(schema: Schema, wire: Mapping[str, str]) -> Schema:
 
 
 def target_of(schema: Schema, reference: JSONValue) -> Schema | None:
-    """Return the part of a schema that a reference names, or None."""
+    """Return the schema inside `schema` to which a reference such as "#/$defs/City" points; None if there is none."""
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
         return None
     target: Any = schema
@@ -63,7 +68,9 @@ def target_of(schema: Schema, reference: JSONValue) -> Schema | None:
 
 
 def resolved(schema: Schema, part: JSONValue) -> Schema:
-    """Return a part of a schema with its reference replaced by the target; the part's own keywords win."""
+    """Return a part of a schema with its reference replaced by the target. The part's own keywords override the
+    target's.
+    """
     fields, seen = mapped(part), set[str]()
     while (reference := fields.get("$ref")) is not None and str(reference) not in seen:
         seen.add(str(reference))
@@ -72,9 +79,10 @@ def resolved(schema: Schema, part: JSONValue) -> Schema:
 
 
 def endless_reference(schema: Schema, start: Schema | None = None) -> str:
-    """Return what is wrong with a reference that leads back to itself or out of the schema, or "".
+    """Return why a schema is not finite: the first reference that is recursive or points outside of it, as text; "" if
+    all references end.
 
-    `start` is a part of the schema, if only the references that it leads to count.
+    `start` is a part of the schema; then only references that can be reached from this part count.
     """
     finite = set[str]()
 
@@ -92,7 +100,9 @@ def endless_reference(schema: Schema, start: Schema | None = None) -> str:
 
 
 def renamed_reference(reference: str, wire: Mapping[str, str]) -> str:
-    """Return a reference to a property of the root, or to a place below it, with the property's name that is sent."""
+    """Return a reference with the new name of a renamed property of the root, if it points to the property or inside
+    it. Other references are returned unchanged.
+    """
     start, name, *within = [*reference.split("/", 3)[1:], "", ""][:3]
     given = name.replace("~1", "/").replace("~0", "~")
     if start != "properties" or given not in wire:
@@ -111,7 +121,7 @@ def _subschemas(schema: JSONValue) -> Iterator[JSONValue]:
 
 
 def references(schema: JSONValue) -> Iterator[str]:
-    """Yield every reference of a schema and of the schemas within it."""
+    """Yield every reference in a schema and in the schemas inside it."""
     if isinstance(schema, Mapping) and "$ref" in schema:
         yield str(schema["$ref"])
     for each in _subschemas(schema):
@@ -119,12 +129,12 @@ def references(schema: JSONValue) -> Iterator[str]:
 
 
 def keywords(schema: JSONValue) -> Iterator[str]:
-    """Yield the keywords of a schema and of the schemas within it."""
+    """Yield the keywords of a schema and of the schemas inside it, each once."""
     yield from dict.fromkeys([*mapped(schema), *(name for each in _subschemas(schema) for name in keywords(each))])
 
 
 def either(schemas: list[JSONValue]) -> JSONValue:
-    """Return a schema that accepts every value which one of these schemas accepts."""
+    """Return a schema that accepts every value that at least one of these schemas accepts."""
     different = list({encode_json(each, sort_keys=True): each for each in schemas}.values())
     if any(each is True or each == {} for each in different):
         return {}
@@ -132,34 +142,34 @@ def either(schemas: list[JSONValue]) -> JSONValue:
 
 
 def admits_null(schema: JSONValue) -> bool:
-    """Return whether null matches, as far as types, enumerations and `anyOf` say."""
+    """Return whether `type`, `enum` or `anyOf` of a schema names null as an accepted value."""
     fields = mapped(schema)
     is_null = has_type(fields, "null") or None in listed(fields.get("enum"))
     return is_null or any(map(admits_null, listed(fields.get("anyOf"))))
 
 
 def is_object(schema: Schema) -> bool:
-    """Return whether a schema describes an object."""
+    """Return whether a schema describes an object: by `type`, `properties` or `required`."""
     return has_type(schema, "object") or "properties" in schema or "required" in schema
 
 
 def has_type(schema: Schema, name: str) -> bool:
-    """Return whether a type is among the types of a schema."""
+    """Return whether `name` is the `type` of a schema, or one of several."""
     return name == schema.get("type") or name in listed(schema.get("type"))
 
 
 def listed(value: JSONValue) -> list[Any]:
-    """Return a JSON array as a list, anything else as an empty list."""
+    """Return a list or tuple as a list, any other value as an empty list."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
 def mapped(value: JSONValue) -> Mapping[str, Any]:
-    """Return a JSON object, anything else as an empty object."""
+    """Return a mapping unchanged, for any other value an empty dict."""
     return value if isinstance(value, Mapping) else {}
 
 
 def without_keywords(schema: Schema, *names: str) -> dict[str, Any]:
-    """Return a schema without those keywords."""
+    """Return a copy of a schema without the keywords `names`."""
     return {name: value for name, value in schema.items() if name not in names}
 
 
@@ -170,5 +180,5 @@ def short_json(value: JSONValue) -> str:
 
 
 def within(path: str, name: str) -> str:
-    """Return the path of a keyword or a name below a path, which is "" for the root."""
+    """Return the path of a keyword or property inside the place `path`, which is "" for the root."""
     return f"{path}.{name}" if path else name

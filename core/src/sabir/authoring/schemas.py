@@ -3,9 +3,10 @@
     schema ──fit_schema(schema, rule)──▶ FittedSchema(schema, changes, names)      what to send, and every change
                                        ▶ FittedSchema(refusal="the reason")        the API has no schema of this meaning
 
-Law: an accepted schema is sent unchanged. In any other schema, a keyword is sent or named by a change with its place.
-Only different spellings of the same schema need no change: a reference and its target, an object that is closed if the
-schema does not say whether it is open, the empty `properties` of an object, a default of null if null means absent.
+Law: a schema that the API accepts is sent unchanged. Of any other schema, each keyword is sent, or a SchemaChange names
+it with its place. Only other spellings of the same schema need no SchemaChange: a target in place of its reference,
+`additionalProperties: false` in an object that does not say whether it is open, empty `properties`, and a removed
+default of null if null means absent.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ Limited: TypeAlias = Literal["levels", "properties", "enumerated values", "chara
 
 _BESIDE_REFERENCE = frozenset({"$defs", "$ref", "definitions"})
 _MOST_NESTED = 20
-"""Unions within unions at the root that are merged."""
+"""How many levels of unions inside unions are merged at the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +35,20 @@ class SchemaRule:
     """Which JSON schemas an API accepts in one place, for example for an option's parameters. Passed to `fit_schema`.
     The default accepts every schema.
 
-    `keywords` are the keywords that the API reads; None means all. `values` maps a keyword to a test of its value.
-    `unread` is for other keywords and values: "sent" sends them anyway, "described" moves them into the description,
-    "refused" refuses the schema. `annotations` are keywords without meaning for the API, which are left out.
+    `keywords` are the keywords that the API reads; None means all. `values` maps a keyword to a function that returns
+    whether the API accepts the keyword's value. `unread` is for other keywords and values: "sent" sends them anyway,
+    with a change; "described" moves them into the description; "refused" refuses the schema. `annotations` are keywords
+    without meaning for the API, which are left out.
 
-    `root` "object" requires an object as the root. `not_at_root` are keywords that the root must not have; unions are
-    merged into the root's properties. `names` is the rule for property names of the root. `one_of` "as_any_of" sends
-    `oneOf` as `anyOf`. `items` says which arrays need the keyword `items`: no array ("any"), arrays that are tuples
-    ("of_tuples") or all arrays ("of_all").
+    `root` "object" requires an object as the root. `not_at_root` are keywords that the root must not have; unions among
+    them are merged into the root's properties. `names` is the rule for property names of the root; None accepts all.
+    `one_of` "as_any_of" sends `oneOf` as `anyOf`. `items` says which arrays need the keyword `items`: no array ("any"),
+    arrays with `prefixItems` ("of_tuples"), or all arrays ("of_all").
 
-    `closed` True adds `additionalProperties: false` to objects; `required` True makes all properties required.
-    `references` "any" accepts all references, "recursive" only those within the schema, "finite" only those within the
-    schema that do not recurse. `lone_reference` True allows no other keyword next to a reference.
+    `closed` True requires `additionalProperties: false` in objects; `required` True requires that all properties are
+    required. `references` "any" accepts all references, "recursive" only references to places inside the schema,
+    "finite" only such references that do not recurse. `lone_reference` True allows no other keyword next to a
+    reference.
     """
 
     keywords: frozenset[str] | None = None
@@ -62,10 +65,11 @@ class SchemaRule:
     references: Literal["any", "recursive", "finite"] = "any"
     lone_reference: bool = False
     lookaround: bool = True
-    """Whether a `pattern` may contain lookahead and lookbehind."""
+    """Whether the API accepts a `pattern` with lookahead or lookbehind. If False, such a pattern counts as unread."""
     most: Mapping[Limited, int] = field(default_factory=dict)
-    """Limits for the complete schema: "levels", "properties", "enumerated values" or "characters" → maximum. Characters
-    are those of names of properties and definitions, and of enumerated values.
+    """Limits for the complete schema: "levels" (of nested objects), "properties", "enumerated values" or "characters" →
+    maximum. Counted characters are those of names of properties and definitions, and of enumerated values. A schema
+    over a limit is refused. Levels and properties are counted only with `closed`.
     """
 
 
@@ -73,7 +77,7 @@ class SchemaChange(NamedTuple):
     """One difference between the schema of the program and the schema that is sent.
 
     `kind` is the kind of the loss and `reason` the text for the user. `path` is the place in the original schema, ""
-    for the root. `narrows` is True if fewer values match the sent schema.
+    for the root. `narrows` is True if some values match the original schema, but not the sent one.
     """
 
     kind: LossKind
@@ -104,18 +108,18 @@ class FittedSchema(NamedTuple):
         return any(change.narrows for change in self.changes)
 
     def parameters(self, losses: LossLog, path: str) -> dict[str, Any]:
-        """Report all changes as losses and return the schema to send. If the API cannot accept the schema, return the
-        schema of an object with any content.
+        """Report all changes as losses and return the schema to send for an option's parameters. If the API cannot
+        accept the schema, add a loss and return the schema of an object with any content.
 
-        `path` is the place of the schema, for the losses.
+        `path` is the place of the schema in the request, for the losses.
         """
         self.report(losses, path)
         if self.refusal:
-            losses.add("downgraded", f"it was sent as an object with any content: {self.refusal}", path=path)
+            losses.add("downgraded", f"the schema was sent as an object with any content: {self.refusal}", path=path)
         return self.schema or {"type": "object", "properties": {}}
 
     def report(self, losses: LossLog, path: str) -> None:
-        """Report all changes as losses. `path` is the place of the schema, for the losses."""
+        """Report all changes as losses. `path` is the place of the schema in the request."""
         for change in self.changes:
             losses.add(change.kind, change.reason, path=".".join(filter(None, (path, change.path))))
 
@@ -135,7 +139,7 @@ def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
     except _Refused as reason:
         return FittedSchema({}, refusal=str(reason))
     except RecursionError:
-        return FittedSchema({}, refusal="it is nested too deeply")
+        return FittedSchema({}, refusal="the schema is nested too deeply")
     return FittedSchema(fitted, tuple(dict.fromkeys(walk.changes)), walk.names, "", walk.optional, walk.unions)
 
 
@@ -144,7 +148,7 @@ class _Refused(Exception):
 
 
 class _Walk:
-    """One pass over a schema. It collects changes and counts what APIs limit."""
+    """One pass over a schema, which collects the changes and counts properties, levels, values and characters."""
 
     def __init__(self, schema: Schema, rule: SchemaRule) -> None:
         self.schema = schema
@@ -168,12 +172,14 @@ class _Walk:
         self.changes.append(SchemaChange(kind, path, reason, narrows))
 
     def _as_object(self, root: Schema) -> Schema:
-        """Return the root as an object's schema: references resolved, unions merged, with `type` and `properties`."""
+        """Return the root as the schema of an object: with resolved references, merged unions, `type` and
+        `properties`.
+        """
         seen = set[str]()
         while (reference := root.get("$ref")) is not None:
             if reference in seen or (target := target_of(self.schema, reference)) is None:
                 self._refuse_if_strict(f"{reference} names nothing in the schema")
-                self.change("downgraded", "$ref", f"the root cannot be a '$ref': {reference} names no object in it")
+                self.change("downgraded", "$ref", f"the root cannot be a '$ref': {reference} names no object")
                 root = without_keywords(root, "$ref")
                 break
             seen.add(reference)
@@ -187,7 +193,9 @@ class _Walk:
         return {"type": "object", **root} if is_bare else {"type": "object", **root, "properties": {}}
 
     def _merged(self, root: Schema, level: int) -> Schema:
-        """Return the root without the keywords that it must not have; the properties of a union's branches stay."""
+        """Return the root without the keywords that it must not have. Properties of a union's branches are
+        added to it.
+        """
         removed = [name for name in root if name in self.rule.not_at_root]
         merged = without_keywords(root, *removed)
         for name in removed:
@@ -211,10 +219,10 @@ class _Walk:
         return merged
 
     def _report_merged(self, name: str, value: JSONValue) -> None:
-        further = "; its properties are the object's own" if name in UNIONS else ""
-        shown = ", ".join(map(repr, keywords({name: value})))
+        further = "; its properties were added to the object" if name in UNIONS else ""
+        names = ", ".join(map(repr, keywords({name: value})))
         self.change(
-            "downgraded", name, f"the API does not accept {name!r} at the root{further}; {shown} is not enforced"
+            "downgraded", name, f"the API does not accept {name!r} at the root{further}; {names} is not enforced"
         )
 
     def _branch(self, branch: JSONValue, level: int) -> Schema:
@@ -239,21 +247,23 @@ class _Walk:
         return with_names(root, wire) if wire else root
 
     def _inlined(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
-        """Return the fitted target of a reference with the keywords next to it, or None if the reference may stay."""
+        """Return the fitted schema in place of a reference with other keywords next to it; None if the reference may
+        stay.
+        """
         reference = schema["$ref"]
         target = target_of(self.schema, reference)
         if self.rule.references == "recursive" and target is None:
             raise _Refused(f"{reference} names nothing in the schema")
-        beside = [name for name in schema if name not in _BESIDE_REFERENCE]
-        if not self.rule.lone_reference or not beside:
+        others = [name for name in schema if name not in _BESIDE_REFERENCE]
+        if not self.rule.lone_reference or not others:
             return None
         if target is not None and reference not in trail:
             merged = {**target, **without_keywords(schema, "$ref")}
             return self._node(merged, path, depth, (*trail, reference))
-        self._refuse_if_strict(f"{path} refers to {reference} and adds to it, in a circle")
-        for name in beside:
+        self._refuse_if_strict(f"{path} refers to {reference} in a circle and has other keywords next to the reference")
+        for name in others:
             self.change("dropped", within(path, name), f"the API does not accept {name!r} next to a '$ref'")
-        return self._node(without_keywords(schema, *beside), path, depth, trail)
+        return self._node(without_keywords(schema, *others), path, depth, trail)
 
     @property
     def _refuses(self) -> bool:
@@ -299,7 +309,9 @@ class _Walk:
         return fitted
 
     def _plain(self, schema: Schema, path: str) -> Schema:
-        """Return the schema without annotations, unions of one schema, and a default of null that means absent."""
+        """Return the schema without annotations, without unions of one schema, and without a default of null that means
+        absent.
+        """
         rule = self.rule
         plain = dict(schema)
         for name in [name for name in schema if name in rule.annotations]:
@@ -307,7 +319,7 @@ class _Walk:
             del plain[name]
         if rule.required and plain.get("default", True) is None and admits_null(plain):
             del plain["default"]
-        is_chosen = "discriminator" in plain or not self._refuses  # else an `anyOf` takes more than the `oneOf`
+        is_chosen = "discriminator" in plain or not self._refuses  # otherwise `anyOf` accepts more than `oneOf`
         if rule.one_of == "as_any_of" and "oneOf" in plain and "anyOf" not in plain and is_chosen:
             also = ", without its 'discriminator'" if plain.pop("discriminator", None) is not None else ""
             plain["anyOf"] = plain.pop("oneOf")
@@ -321,16 +333,18 @@ class _Walk:
                     self.change(
                         "downgraded",
                         at,
-                        f"{name!r} of 'allOf' was removed in favour of the one next to it",
+                        f"{name!r} of 'allOf' was removed, because {name!r} next to 'allOf' differs",
                         narrows=True,
                     )
                 return self._plain({**members[0], **plain}, path)
-            # A member that is a reference is replaced by its target: vendors that take `allOf` take none in it.
+            # A reference inside `allOf` is replaced by its target, because APIs with `allOf` refuse references in it.
             plain["allOf"] = [resolved(self.schema, each) for each in members]
         return plain
 
     def _with_items(self, schema: Schema, path: str) -> Schema:
-        """Return an array's schema with `items` if the API requires them, in the form of the newest JSON schema."""
+        """Return an array's schema with `items` if the API requires `items`. A list of `items` becomes `prefixItems`,
+        as in the newest version of JSON schema.
+        """
         items, members, at = schema.get("items"), listed(schema.get("prefixItems")), within(path, "items")
         if isinstance(items, list | tuple):
             members, items = [*items], schema.get("additionalItems")
@@ -346,9 +360,8 @@ class _Walk:
             return schema
         if items is False and "maxItems" not in schema:
             schema = {**schema, "maxItems": len(members)}
-        self.change(
-            "rewritten", at, "the API requires 'items' for an array; any of its 'prefixItems', or any value, was sent"
-        )
+        reason = "the API requires 'items'; a schema for any of the 'prefixItems', or for any value, was added"
+        self.change("rewritten", at, reason)
         return {**schema, "items": either(members) if members and items is not True else {}}
 
     def _takes(self, name: str, value: JSONValue, schema: Schema) -> bool:
@@ -380,7 +393,9 @@ class _Walk:
         return value
 
     def _close(self, fitted: dict[str, Any], schema: Schema, path: str, depth: int) -> None:
-        """Close an object, and count its properties."""
+        """Add `additionalProperties: false` and `required` to the schema of an object, and count its properties and
+        level.
+        """
         where, properties = path or "the root", schema.get("properties")
         if not (has_type(schema, "object") or "properties" in schema):
             if fitted.pop("additionalProperties", None) is not None:
@@ -397,9 +412,9 @@ class _Walk:
             raise _Refused(f"{where} is an object whose properties are not listed")
         if is_open:
             at = within(path, "additionalProperties")
-            shown = ", ".join(map(repr, keywords({"additionalProperties": free})))
+            names = ", ".join(map(repr, keywords({"additionalProperties": free})))
             self.change(
-                "downgraded", at, f"only the listed properties are allowed in the object: {shown}", narrows=True
+                "downgraded", at, f"only the listed properties are allowed in the object, without {names}", narrows=True
             )
         self._count("properties", len(properties or ()))
         self._counts["levels"] = depth
@@ -428,4 +443,4 @@ class _Walk:
     def _count(self, what: Limited, number: int) -> None:
         self._counts[what] += number
         if self._counts[what] > self.rule.most.get(what, self._counts[what]):
-            raise _Refused(f"it has more than {self.rule.most[what]:,} {what}")
+            raise _Refused(f"the schema has more than {self.rule.most[what]:,} {what}")

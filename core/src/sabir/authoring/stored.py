@@ -6,9 +6,9 @@
 
     request ──History.decode──▶ every field, by the tables of a subclass of History ──▶ DecodedHistory
 
-    settings   a neutral setting, else the plugin's vendor setting, else `extra_body`, unchanged
+    settings   a setting of Settings, else the plugin's vendor setting, else `extra_body`, unchanged
     options    declarations of options; a vendor's own tool goes to the vendor settings
-    the rest   a loss with its path in the request
+    others     a loss with the field's path in the request
 
 Fields that are null are ignored. An invalid field raises HistoryInvalid, which names its place.
 """
@@ -33,10 +33,10 @@ from sabir.vocabulary.parts import KnownPart, OpaquePart, Part, Sections, TextPa
 from sabir.vocabulary.settings import ResponseFormat, Settings
 
 Fields = Mapping[str, Any]
-"""A JSON object of an API. The types of its values are unknown, hence Any."""
+"""The type of a JSON object of an API. The types of its values are unknown, hence Any."""
 
 JSON_OBJECT = ResponseFormat(name="json_object", schema={"type": "object"})
-"""The response format for a JSON object of any schema. Some APIs have a type for this."""
+"""The response format for a JSON object of any schema, for APIs with such a format."""
 
 _SHOWN = 120
 
@@ -47,17 +47,17 @@ def text_or_empty(value: JSONValue) -> str:
 
 
 def object_or_empty(value: JSONValue) -> Fields:
-    """Return the value if it is a JSON object (a dict), otherwise {}."""
+    """Return the value if it is a JSON object (a dict), otherwise a new empty dict."""
     return value if isinstance(value, dict) else {}
 
 
 def list_or_empty(value: JSONValue) -> list[Any]:
-    """Return the value if it is a JSON array (a list), otherwise []."""
+    """Return the value if it is a JSON array (a list), otherwise a new empty list."""
     return value if isinstance(value, list) else []
 
 
 def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
-    """Return the fields of an object whose names are not in `known`. Fields that are null are left out.
+    """Return the fields of an object whose names are not in `known`, as a new dict. Fields that are null are left out.
 
     >>> from sabir.authoring import unknown_fields
     >>> unknown_fields({"text": "Hi", "trace": "t-1", "seal": None}, {"text"})
@@ -72,15 +72,17 @@ def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
 
 
 def without_fields(found: Fields, *names: str) -> dict[str, Any]:
-    """Return a copy of an object without the fields of these names."""
-    rest = dict(found)
+    """Return a copy of an object without the fields of these names. Names that the object does not have are ignored."""
+    copy = dict(found)
     for name in names:
-        rest.pop(name, None)
-    return rest
+        copy.pop(name, None)
+    return copy
 
 
 def first_whole_number(*figures: JSONValue) -> int | None:
-    """Return the first argument that is a whole number, as an int (70.0 becomes 70). None if no argument is one.
+    """Return the first argument that is a whole number, as an int (70.0 becomes 70). None if there is no such argument.
+
+    Booleans and numbers in strings do not count.
 
     >>> from sabir.authoring import first_whole_number
     >>> first_whole_number(None, 70.0, 3)
@@ -95,18 +97,18 @@ def first_whole_number(*figures: JSONValue) -> int | None:
 
 
 def read_count(body: bytes, field: str, dialect: str) -> int:
-    """Return the number of tokens in the field `field` of a response body. For `Dialect.decode_count`, with
-    `functools.partial`.
+    """Return the number of tokens in the field `field` of a response body. For `Dialect.decode_count`, as
+    `partial(read_count, field=…, dialect=…)`.
 
     `dialect` is the dialect's name for the error. Raises ResponseInvalid if the body has no whole number in this field.
     """
     try:
-        counted = first_whole_number(object_or_empty(decode_json(body)).get(field))
+        count = first_whole_number(object_or_empty(decode_json(body)).get(field))
     except NotJSON:
-        counted = None
-    if counted is None:
-        raise ResponseInvalid(f"{dialect} answered a count with {body[:_SHOWN]!r}; expected {field}")
-    return counted
+        count = None
+    if count is None:
+        raise ResponseInvalid(f"{dialect} answered a count with {body[:_SHOWN]!r}; expected the field {field!r}")
+    return count
 
 
 Expected = TypeVar("Expected", str, dict[str, Any], list[Any])
@@ -118,9 +120,9 @@ _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
 class PartReader(NamedTuple):
     """How a content part of a stored request becomes a part of a message. The values of `History.leaves`.
 
-    `inner` is the field that contains the content; "" means the content part itself. `read` is a function that gets
-    this object (a string becomes {"url": string}) and the DecodeScope, and returns the part or None. `known` are the
-    fields that `read` uses; other fields are reported as losses.
+    `inner` is the field of the content part that contains the content; "" means the content part itself. `read` is a
+    function that gets this object (a string becomes {"url": string}) and the DecodeScope, and returns the part, or None
+    if it cannot. `known` are the fields that `read` uses; other fields are reported as losses.
     """
 
     inner: str
@@ -129,13 +131,13 @@ class PartReader(NamedTuple):
 
     @classmethod
     def for_text(cls) -> "PartReader":
-        """Return the reader of text parts, which are objects with the field "text"."""
+        """Return the PartReader for text parts, which are objects with the field "text"."""
         return cls("", _read_text, frozenset({"text"}))
 
 
 def _read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
-    said = found.get("text")
-    return TextPart(text=said) if isinstance(said, str) else None
+    text = found.get("text")
+    return TextPart(text=text) if isinstance(text, str) else None
 
 
 @callable_by_old_names
@@ -143,9 +145,9 @@ class History:
     """Base class of a dialect's reader of stored requests. A subclass has tables of methods; `History.decode` is the
     dialect's `decode_history`.
 
-    `readers` run first, in their order. Every other field becomes the neutral setting that `neutral` names, or else a
-    vendor setting of the same name, or else part of `extra_body`. Inside the methods, `self.found` is the request,
-    `self.scope` the DecodeScope and `self.model` the model's name.
+    `readers` run first, in their order. Every other field becomes the setting of Settings that `neutral` names, or else
+    a vendor setting of the same name, or else a field of `extra_body`. Inside the methods, `self.found` is the request,
+    `self.scope` the DecodeScope and `self.model` the model's name, or "".
     """
 
     vendor_model: ClassVar[type[BaseModel]]
@@ -153,23 +155,27 @@ class History:
     messages_field = "messages"
     """The name of the field that contains the messages."""
     readers: ClassVar[Mapping[str, Callable[[Any, Any], None]]] = {}
-    """Field of the request → method that reads the field's value."""
+    """Field of the request → method that reads the field's value. Not called for a field that is missing or null,
+    except `messages_field`.
+    """
     roles: ClassVar[Mapping[str, Callable[[Any, Any, str], None]]] = {}
     """Role → method that reads a message of this role. The method gets the message and its path. The key "" is for
     messages without a role.
     """
     neutral: ClassVar[Mapping[str, str]] = {}
-    """Field of the request → the neutral setting of the same meaning. If two fields name the same setting, the second
-    one goes to `extra_body`.
+    """Field of the request → the setting of Settings with the same meaning. If two fields of a request have the same
+    setting, the second field goes to `extra_body`.
     """
     verbatim: ClassVar[Collection[str]] = ()
-    """Fields that go to `extra_body` although a vendor setting has the same name, because the meanings differ."""
+    """Fields that always go to `extra_body`, although a vendor setting has the same name, because the
+    meanings differ.
+    """
     streaming: ClassVar[Collection[str]] = ("stream",)
-    """Fields that ask for a stream. They are reported as losses if set."""
+    """Fields that ask for a stream. They are reported as losses if they are true or not empty."""
     leaves: ClassVar[Mapping[str, PartReader]] = {}
-    """Type of a content part → the PartReader for this type."""
+    """The field "type" of a content part → the PartReader for this type."""
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}
-    """Field → its default values. A field with a default value is ignored without a loss."""
+    """Field → its default values. `add_losses_of_unknown_fields` adds no loss for a field with such a value."""
 
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         self.found = found
@@ -178,7 +184,7 @@ class History:
         self.origin = scope.origin(self.model or None)
         self.messages: list[Message] = []
         self.names: dict[str, str] = {}
-        """Call id → option name, of every call so far."""
+        """Call id → option name, for every call so far."""
         self._options: dict[str, Option] = {}
         self._settings: dict[str, Any] = {}
         self._vendor: dict[str, Any] = {}
@@ -201,8 +207,8 @@ class History:
 
     @staticmethod
     def expect(value: JSONValue, kind: type[Expected], place: str) -> Expected:
-        """Return the value if it has the type `kind` (str, dict or list). Otherwise raise HistoryInvalid, which names
-        `place`, the path in the request.
+        """Return the value if it has the type `kind` (str, dict or list), otherwise raise HistoryInvalid. `place` is
+        the value's path in the request, for the error.
         """
         if isinstance(value, kind):
             return value
@@ -211,11 +217,11 @@ class History:
 
     @classmethod
     def expect_name(cls, value: JSONValue, place: str) -> str:
-        """Return the value if it is a string that is not empty. Otherwise raise HistoryInvalid, which names `place`,
-        the path in the request.
+        """Return the value if it is a string that is not empty, otherwise raise HistoryInvalid. `place` is the value's
+        path in the request, for the error.
         """
-        if found := cls.expect(value, str, place):
-            return found
+        if name := cls.expect(value, str, place):
+            return name
         raise HistoryInvalid(f"{place} is empty; expected a name or an id")
 
     @classmethod
@@ -236,12 +242,12 @@ class History:
                     self.readers[name](self, value)
             elif name in self.streaming:
                 if value:
-                    self.add_loss("dropped", name, "a call streams by `stream` instead of `complete`")
+                    self.add_loss("dropped", name, "call `stream` instead of `complete` to get a stream")
             elif value is not None and name != "model":
                 self.read_setting(name, value)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """Read a field without a method in `readers`: set the neutral setting, the vendor setting or the field of
+        """Read a field without a method in `readers`: set a setting of Settings, a vendor setting or a field of
         `extra_body`.
         """
         if name in self.neutral:
@@ -271,16 +277,17 @@ class History:
         self._losses.add(kind, reason, path=path)
 
     def add_losses_of_unknown_fields(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
-        """Add a loss for every field that is not in `known`, not empty and not a default. `path` is the object's place
-        in the request.
+        """Add a loss for every field of `found` that is not in `known`, not empty and not a default by `says_nothing`.
+
+        `path` is the path of `found` in the request, and `reason` the reason of the losses.
         """
         for name, value in found.items():
             if name not in known and value not in (None, [], {}, "") and value not in self.says_nothing.get(name, ()):
                 self.add_loss("dropped", f"{path}.{name}", reason)
 
     def add_message(self, policy: str, parts: Sequence[KnownPart], path: str) -> None:
-        """Add a message with these parts, for example of the policy "user" or "system". Without parts, add a loss
-        instead.
+        """Add a message with these parts, for example of the policy "user" or "system". If `parts` is empty, add a loss
+        instead. `path` is the message's path in the request, for the loss.
 
         Use `extend` for the model's own messages.
         """
@@ -294,52 +301,54 @@ class History:
     ) -> list[KnownPart]:
         """Return the parts for a message's content, which is a string or a list of content parts.
 
-        A content part that no reader in `leaves` can read becomes an OpaquePart for this dialect, with the block
-        `opaque(content part)`.
+        A content part that no reader in `leaves` can read becomes an OpaquePart of this dialect, with the block
+        `opaque(content part)`. `path` is the content's path in the request. Raises HistoryInvalid for another type.
         """
-        given = [content] if isinstance(content, str) else self.expect(content, list, path)
+        contents = [content] if isinstance(content, str) else self.expect(content, list, path)
         return [
             self.part(each, f"{path}[{index}]") or OpaquePart(dialect=self.scope.target.dialect, block=opaque(each))
-            for index, each in enumerate(given)
+            for index, each in enumerate(contents)
         ]
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """Return the part for one content part, by the readers in `leaves`. None if none of them can read it."""
-        whole = object_or_empty({"type": "text", "text": content} if isinstance(content, str) else content)
-        leaf = self.leaves.get(text_or_empty(whole.get("type")))
+        """Return the part for one content part, by the reader in `leaves` for its type. None if there is no reader, or
+        if the reader cannot read it. Fields that the reader does not know are reported as losses.
+        """
+        outer = object_or_empty({"type": "text", "text": content} if isinstance(content, str) else content)
+        leaf = self.leaves.get(text_or_empty(outer.get("type")))
         if leaf is None:
             return None
-        found: Any = whole.get(leaf.inner) if leaf.inner else whole
-        found = {"url": found} if isinstance(found, str) else object_or_empty(found)
-        part = leaf.read(found, self.scope)
+        inner: Any = outer.get(leaf.inner) if leaf.inner else outer
+        inner = {"url": inner} if isinstance(inner, str) else object_or_empty(inner)
+        part = leaf.read(inner, self.scope)
         if part is not None:
             reason = "a part cannot store it"
             self.add_losses_of_unknown_fields(
-                found, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason
+                inner, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason
             )
             if leaf.inner:
-                self.add_losses_of_unknown_fields(whole, {leaf.inner, "type"}, path, reason)
+                self.add_losses_of_unknown_fields(outer, {leaf.inner, "type"}, path, reason)
         return part
 
     def add_result(
         self, call_id: str, content: str | Sequence[KnownPart], path: str, name: str = "", **further: Any
     ) -> None:
-        """Add the result of an option call. `content` is the result as text or parts.
+        """Add the result of the option call with the id `call_id`. `content` is the result as text or parts.
 
-        `name` is the option's name, for results whose call is unknown. `further` are other fields of
-        OptionResultPayload, such as `is_error=True`.
+        `path` is the result's path in the request, for a loss. `name` is the option's name, for results whose call is
+        unknown. `further` are other fields of OptionResultPayload, such as `is_error=True`.
         """
         value, parts = (content, ()) if isinstance(content, str) else (None, tuple(content))
         option_name = self.option_of(call_id, path, name)
-        given = {"invocation_id": call_id, "option_name": option_name, "result": value, "parts": parts, **further}
-        self.messages.append(Message(policy=option_name, payload=OptionResultPayload.model_validate(given)))
+        fields = {"invocation_id": call_id, "option_name": option_name, "result": value, "parts": parts, **further}
+        self.messages.append(Message(policy=option_name, payload=OptionResultPayload.model_validate(fields)))
 
     def option_of(self, call_id: str, path: str, name: str = "") -> str:
-        """Return the name of the option that was called with this id. If no earlier call has the id, return `name`, or
-        "unknown" with a loss.
+        """Return the name of the option that the call with this id calls. If no earlier call has the id, return `name`,
+        or if `name` is "" return "unknown" and add a loss at `path`.
         """
-        if found := self.names.get(call_id) or name:
-            return found
+        if option_name := self.names.get(call_id) or name:
+            return option_name
         self.add_loss(
             "synthesized", path, f"no earlier call has the id {call_id!r}, so the name of its option is unknown"
         )
@@ -347,7 +356,7 @@ class History:
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:
         """Add messages of the model from parts and option calls, and return the new messages. Later results can refer
-        to these calls.
+        to these calls by id. If `blocks` has no content, add a loss at `path`.
         """
         messages = ReplyBuilder(self.scope, blocks).messages(self.origin)
         if not messages:
@@ -357,10 +366,10 @@ class History:
         return messages
 
     def set_setting(self, setting: str, value: JSONValue, field: str, within: str = "") -> None:
-        """Set a neutral setting. A value that the setting does not accept, or a second value, goes to `extra_body` as
-        `field`.
+        """Set a setting of Settings. A value that the setting does not accept, or a second value, goes to `extra_body`
+        as `field` instead.
 
-        `within` names the object of the request that contains the field; "" means the request itself.
+        `within` is the name of the object in the request that contains the field; "" means the request itself.
         """
         if setting in self._settings or not self.accepts_setting(setting, value):
             self.set_extra_body(field, value, within)
@@ -368,18 +377,20 @@ class History:
             self._settings[setting] = value
 
     def accepts_setting(self, setting: str, value: JSONValue) -> bool:
-        """Return whether `Settings` accepts the value without changing it."""
+        """Return whether the setting of Settings accepts the value without changing it."""
         try:
-            taken = getattr(Settings(**{setting: value}), setting)
+            stored = getattr(Settings(**{setting: value}), setting)
         except ValueError:
             return False
-        given = tuple(value) if isinstance(value, list) else (value,) if setting == "stop" else value
-        return taken is not None and bool(taken == given)
+        expected = tuple(value) if isinstance(value, list) else (value,) if setting == "stop" else value
+        return stored is not None and bool(stored == expected)
 
     def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
-        """Set one of the plugin's vendor settings. An unknown name or an invalid value goes to `extra_body`.
+        """Set one of the plugin's vendor settings. If `vendor_model` does not accept the name or the value, set a field
+        of `extra_body` instead.
 
-        There the name is `field` (by default `name`), in the object that `within` names ("" means the request itself).
+        The field's name is `field` ("" means `name`), in the object of the request that `within` names ("" means the
+        request itself).
         """
         try:
             self.vendor_model.model_validate({name: value})
@@ -388,17 +399,17 @@ class History:
             self.set_extra_body(field or name, value, within)
 
     def set_extra_body(self, name: str, value: JSONValue, within: str = "") -> None:
-        """Set a field of `extra_body`, unchanged. `within` names the object of the request that contains the field; ""
-        means the request itself.
+        """Set a field of `extra_body`, unchanged. `within` is the name of the object in the request that contains the
+        field; "" means the request itself.
         """
-        fields_there = self._extra.setdefault(within, {}) if within else self._extra
-        fields_there[name] = value
+        fields = self._extra.setdefault(within, {}) if within else self._extra
+        fields[name] = value
 
     def add_option(self, name: str, description: str, parameters: JSONValue, vendor: Sections | None = None) -> bool:
-        """Add an option from its declaration. Return False if the declaration is not one of an option; then nothing is
-        added.
+        """Add an option from its declaration in the request, and return True. Return False, and add nothing, if the
+        name is empty, reserved or used already, or if `parameters` is not the JSON schema of an object.
 
-        `vendor` are the vendor hints of the option.
+        `parameters` None means no parameters. `vendor` are the vendor hints of the option, or None.
         """
         name = self.scope.option_names.get(name, name)
         if not name or name in self._options or not isinstance(parameters, dict | None):
@@ -410,14 +421,16 @@ class History:
         return True
 
     def add_vendor_tool(self, tool: JSONValue, path: str) -> None:
-        """Append a vendor tool declaration to the vendor settings unchanged. Raises HistoryInvalid if `tool` is not an
-        object.
+        """Append the declaration of a vendor's own tool to the vendor setting "tools", unchanged. Raises HistoryInvalid
+        if `tool` is not an object. `path` is its path in the request, for the error.
         """
         self._vendor["tools"] = [*self._vendor.get("tools", ()), self.expect(tool, dict, path)]
 
     def set_option_choice(self, choice: JSONValue, name: str) -> bool:
-        """Set `option_choice`; return False if `choice` is not "auto", "none" or "required" and `name` is not an
-        offered option or vendor tool.
+        """Set `option_choice` to `choice` if it is "auto", "none" or "required", else to the option's name `name`.
+
+        Return True; or False, and set nothing, if `name` is not the name of an added option or vendor tool. Call it
+        after the options were added.
         """
         chosen = self.scope.option_names.get(name, name)
         offered = {*self._options, *map(declared_name, self._vendor.get("tools", ()))}
@@ -429,24 +442,26 @@ class History:
         return True
 
     def set_response_format(self, name: str, schema: JSONValue, description: str | None = None) -> bool:
-        """Set the JSON schema of the reply; return False if `schema` is not an object or `name` is empty."""
+        """Set the JSON schema of the reply, and return True. Return False, and set nothing, if `schema` is not an
+        object or `name` is empty.
+        """
         if not isinstance(schema, dict) or not name:
             return False
         self._settings["response_format"] = ResponseFormat(name=name, schema=schema, description=description)
         return True
 
     def set_json_response(self) -> None:
-        """Set the response format to a JSON object of any schema."""
+        """Set the response format to a JSON object of any schema: JSON_OBJECT."""
         self._settings["response_format"] = JSON_OBJECT
 
     def build(self) -> DecodedHistory:
         """Return the decoded history. Called by `decode`."""
         vendor = {self.scope.target.provider: self._vendor} if self._vendor else {}
-        given = {**self._settings, "vendor": vendor, "extra_body": self._extra}
+        settings = {**self._settings, "vendor": vendor, "extra_body": self._extra}
         return DecodedHistory(
             messages=tuple(self.messages),
             options=tuple(self._options.values()),
-            settings=Settings(**{name: value for name, value in given.items() if value not in ({}, None)}),
+            settings=Settings(**{name: value for name, value in settings.items() if value not in ({}, None)}),
             model=self.model,
             losses=tuple(self._losses.losses),
         )

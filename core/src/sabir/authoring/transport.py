@@ -1,15 +1,16 @@
-"""Base classes of connections that send ready bytes with the URL, key, headers and timeouts of a vendor's SDK.
+"""Base classes of connections that send core's bytes with the URL, key, headers and timeouts of a vendor's SDK.
 
     client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
                                                              └─▶ head ─┐       head: URL and headers
                                      ready bytes ──────────────────────┴─▶ send ─▶ the response, unread, for core
 
 OwnClientConnection is for clients that a plugin creates. The SDK builds one request for each path, headers, timeout and
-key. A second HTTP client sends: it has the class that the SDK uses by default, with the SDK's limits, proxies and
-certificates. The captured request is raised to the caller, so that threads and tasks cannot mix their requests up.
+key. A second HTTP client sends core's bytes: it has the class that the SDK uses by default, with the SDK's limits,
+proxies and certificates. The request that the SDK built is raised as an exception to the caller, so that threads and
+tasks cannot mix their requests up.
 
 No HTTP library is imported here. The code uses only the names of clients, requests and responses that httpx2 and
-similar libraries share, so all of their types are Any. A redirect is a response like any other, and is not followed.
+similar libraries share, so all of their types are Any. Redirects are not followed.
 
 EventFrames splits a response in AWS's binary format into events, however the bytes are divided into chunks:
 
@@ -46,12 +47,12 @@ from sabir.contract.dialect import ServerEvent
 from sabir.contract.provider import WireRequest
 
 LONGEST_FRAME = 25 * 2**20
-"""The maximum number of bytes of a frame: 24 MiB of payload and 128 KiB of headers,
+"""The maximum number of bytes of a frame. AWS allows 24 MiB of payload and 128 KiB of headers:
 https://github.com/boto/botocore/blob/develop/botocore/eventstream.py
 """
 
 ReadFrame: TypeAlias = Callable[[Mapping[str, str], bytes], ServerEvent | None]
-"""Headers and payload of a frame → its event, or None to ignore the frame."""
+"""A function of the headers and the payload of a frame. Returns the event, or None to ignore the frame."""
 
 
 class EventFrames:
@@ -63,10 +64,10 @@ class EventFrames:
     """
 
     CONTENT_TYPE = "application/vnd.amazon.eventstream"
-    """The content type of such streams."""
+    """The content type of streams in AWS's binary event format."""
 
     was_invalid = False
-    """Always False, because frames are binary."""
+    """Whether invalid UTF-8 was replaced: always False, because frames are binary."""
 
     def __init__(self, read: ReadFrame) -> None:
         self._read = read
@@ -78,14 +79,14 @@ class EventFrames:
         return len(self._bytes)
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """Add bytes and return the events that are complete now. Raises ResponseInvalid for a frame that is
-        too long.
+        """Add bytes and return the events that are complete now. Raises ResponseInvalid for a frame of more than 25
+        MiB, and the exceptions of `read`.
         """
         self._bytes += chunk
         return [event for frame in self._frames() if (event := self._read(*frame))]
 
     def close(self) -> list[ServerEvent]:
-        """Return no events: an incomplete frame is ignored."""
+        """Return an empty list. An incomplete frame at the end of the stream is ignored."""
         return []
 
     def _frames(self) -> Iterator[tuple[dict[str, str], bytes]]:
@@ -101,7 +102,7 @@ class EventFrames:
 
 
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the headers of a frame. All are strings: length, name, 7 (the type string), length, value."""
+    """Yield the names and values of a frame's headers. Each is: length, name, 7 (the type string), length, value."""
     while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
         name, rest = data[1 : 1 + data[0]], data[2 + data[0] :]
         size = int.from_bytes(rest[:2], "big")
@@ -115,11 +116,11 @@ AsyncSDK = TypeVar("AsyncSDK")
 
 
 class CapturedRequest(BaseException):
-    """A request that an SDK built, raised by the HTTP client instead of sending it. Used to get the URL and the headers
-    that an SDK would send.
+    """A request that an SDK built, raised as an exception by the HTTP client instead of sending the request. Used to
+    get the URL and the headers that an SDK would send.
 
-    `request` is the HTTP client's request object. `client` is the HTTP client that should send it, or None if not
-    known. The class is a BaseException, because SDKs catch Exceptions and retry.
+    `request` is the HTTP client's request object. `client` is the HTTP client for `send`, or None if not known. The
+    class is a BaseException, because SDKs catch Exceptions and retry.
     """
 
     def __init__(self, request: Any, client: Any = None) -> None:
@@ -130,18 +131,18 @@ class CapturedRequest(BaseException):
     @classmethod
     @contextmanager
     def caught(cls) -> "Iterator[list[CapturedRequest]]":
-        """Return a context manager for the call of the SDK. It gives a list to which the captured request is added, if
-        the SDK built one.
+        """Return a context manager for the call of the SDK. `as` binds a list; a CapturedRequest that is raised in the
+        block is appended to the list and not raised further.
         """
-        found: list[CapturedRequest] = []
+        captured: list[CapturedRequest] = []
         try:
-            yield found
+            yield captured
         except cls as each:
-            found.append(each)
+            captured.append(each)
 
     def send(self, body: bytes, opening: float | None = None) -> Any:
-        """Send `body` with the URL and the headers of the captured request, over `client`. Await the result if the
-        client is async.
+        """Send `body` with the URL and the headers of the captured request, over `client`, which must not be None.
+        Return the unread response; await the result if the client is async.
 
         `opening` is the limit in seconds for getting a free connection, as in WireRequest.
         """
@@ -149,27 +150,27 @@ class CapturedRequest(BaseException):
 
 
 def keep(request: Any) -> NoReturn:
-    """Raise the request as a CapturedRequest. A request hook of a sync HTTP client."""
+    """Raise the request as a CapturedRequest. For the request hooks of a sync HTTP client."""
     raise CapturedRequest(request)
 
 
 async def keep_later(request: Any) -> NoReturn:
-    """Raise the request as a CapturedRequest. A request hook of an async HTTP client."""
+    """Raise the request as a CapturedRequest. For the request hooks of an async HTTP client."""
     raise CapturedRequest(request)
 
 
 def send(client: Any, head: Any, body: bytes, opening: float | None = None) -> Any:
-    """Send ready bytes with the URL and headers of `head` over an HTTP client, with its cookies. Await the result of an
-    async client.
+    """Send `body` with the URL and headers of the request `head` over an HTTP client, with the client's cookies. Return
+    the unread response; await the result of an async client.
 
     `opening` is the limit in seconds for getting a free connection, as in WireRequest.
     """
     extensions = head.extensions
     if opening is not None and (timeouts := extensions.get("timeout")):
         extensions = {**extensions, "timeout": {**timeouts, "pool": opening}}
-    # A ready stream: given `content`, an HTTP library would read the headers once more.
+    # With the argument `content` instead of `stream`, the HTTP library would process the headers again.
     how = {"cookies": client.cookies, "stream": type(head.stream)(body), "extensions": extensions}
-    # No variable holds the headers, because they show the key.
+    # No variable contains the headers, because tools that report failures show variables, and headers contain the key.
     request = type(head)(head.method, head.url, headers=_with_length(head.headers, len(body)), **how)
     return client.send(request, stream=True, follow_redirects=False)
 
@@ -181,14 +182,15 @@ def _with_length(headers: Any, length: int) -> Any:
 
 
 _Kind: TypeAlias = tuple[Any, ...]
-"""Everything on which URL and headers may depend: sync or async, the key, and the request without its body."""
+"""The key of the cache of headers: sync or async, the API key, and the request without its body."""
 
 
 class Library(NamedTuple):
-    """The HTTP library that an SDK uses: functions that create a sync client, an async client and a TLS context, with
-    the SDK's defaults.
+    """The HTTP library that an SDK uses. Returned by `OwnClientConnection.library`.
 
-    All clients of a connection share one TLS context, because creating it is slow.
+    `client`, `async_client` and `tls_context` are functions that create a sync client, an async client and a TLS
+    context, with the SDK's defaults. The first two accept `verify=` and `event_hooks=`. All clients of a connection
+    share one TLS context, because creating it is slow.
     """
 
     client: Callable[..., Any]
@@ -197,7 +199,7 @@ class Library(NamedTuple):
 
 
 class _Sender(NamedTuple):
-    """The HTTP client that sends, and the lock that is held while the SDK builds a request."""
+    """The HTTP client that sends, and a lock, so that only one thread or task lets the SDK build a request."""
 
     client: Any
     lock: Any
@@ -210,7 +212,7 @@ class _Sender(NamedTuple):
 
 
 class SDKConnection:
-    """Base class of connections over an SDK: the clients that were created, the provider's name and its error table."""
+    """Base class of connections over an SDK: stores the clients, the provider's name and the ErrorTable."""
 
     def __init__(self, name: str, errors: ErrorTable) -> None:
         self.name = name
@@ -218,7 +220,7 @@ class SDKConnection:
         self._clients: Clients[Any, Any] = Clients()
 
     def translate(self, error: Exception) -> CallError | None:
-        """Return the CallError for an exception of the SDK or its HTTP client, by the ErrorTable. None for other
+        """Return the CallError for an exception of the SDK or its HTTP client, by the ErrorTable. Return None for other
         exceptions.
         """
         return self._errors.translate(error, self.name)
@@ -233,18 +235,18 @@ class SDKConnection:
 
 
 class ClientConnection(SDKConnection, ABC):
-    """Base class of a connection over clients that can send ready bytes: an HTTP client, or an SDK's client that
+    """Base class of a connection over clients that can send a body of bytes: an HTTP client, or an SDK's client that
     accepts a body as bytes.
 
     A subclass implements `make_sync` and `make`, which create clients, and `send_sync` and `send`. `name` is the
-    provider's name in errors, `errors` its ErrorTable. `given` is the user's own client, which is used instead and
-    never closed. `kinds` are the classes that the user's sync and async client may have, as "module.Class"; `remedy` is
-    the advice in the error for other objects.
+    provider's name in errors, `errors` its ErrorTable. `given` is the user's own client, which is used instead of new
+    clients and never closed; None means no such client. `kinds` are the classes that the user's sync and async client
+    may have, as "module.Class"; `remedy` is the advice in the error for other objects.
     """
 
     kinds: tuple[str, str] = ("", "")
-    """The classes of a user's sync and async client, as "module.Class"."""
-    remedy = "give a client of its SDK"
+    """The classes of a user's sync and async client, as "module.Class". Instances of subclasses are accepted."""
+    remedy = "pass a client of its SDK"
     """The advice in the error for a client of another class."""
 
     def __init__(self, name: str, errors: ErrorTable, given: Any = None) -> None:
@@ -252,10 +254,12 @@ class ClientConnection(SDKConnection, ABC):
         self.client = given
 
     def make_sync(self) -> Any:
-        """Return a new sync client. Not called if the user passed a client."""
+        """Return a new sync client. Called at the first sync request, unless the user passed a client."""
 
     def make(self) -> Any:
-        """Return a new async client. Not called if the user passed a client."""
+        """Return a new async client. Called at the first request in each event loop, unless the user passed
+        a client.
+        """
 
     @abstractmethod
     def send_sync(self, client: Any, request: WireRequest) -> Any:
@@ -269,7 +273,7 @@ class ClientConnection(SDKConnection, ABC):
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send a request and return the response when its headers have arrived. Raises SettingsInvalid for a forbidden
-        header or path, or a client of the wrong class.
+        header (such as `host`), a path with "..", or a user's client of the wrong class.
         """
         check_request(request)
         with explaining_environment_errors(self.name):
@@ -290,12 +294,12 @@ class ClientConnection(SDKConnection, ABC):
 
 class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     """Base class of a connection that lets the SDK build the URL and headers of a request once, and then sends core's
-    bytes with an HTTP client of its own.
+    bytes with a separate HTTP client.
 
     Use it for SDKs whose headers depend only on the key, the path, the timeout and extra headers. A subclass implements
     `library`, `make_sync`, `make`, `ask_sync` and `ask`. `name` is the provider's name in errors, `errors` its
-    ErrorTable, `key` finds the API key. `base_url` is the endpoint; its user, password and query are removed from
-    `self.base_url` and added to each request.
+    ErrorTable, `key` finds the API key. `base_url` is the endpoint. `self.base_url` is the endpoint without user,
+    password and query; user and password are sent as an Authorization header, and the query with each request.
     """
 
     MOST = 64
@@ -311,14 +315,15 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     def library(self) -> Library:
-        """Return the HTTP library as the SDK uses it by default. Import the library here, not at the top of
-        the module.
+        """Return the HTTP library as the SDK uses it by default. Called once. Import the library here, not at the top
+        of the module.
         """
 
     @abstractmethod
     def make_sync(self, keys: Mapping[str, str], http_client: Any) -> SyncSDK:
         """Return a sync client of the SDK that uses `http_client`. `keys` maps names of credentials to their values.
-        The HTTP client sends nothing.
+
+        The SDK's client only builds requests: `http_client` raises each request instead of sending it.
         """
 
     @abstractmethod
@@ -327,8 +332,9 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     def ask_sync(self, client: SyncSDK, request: WireRequest) -> object:
-        """Call the SDK so that it builds a request. The HTTP client intercepts the request, so nothing is sent and this
-        raises.
+        """Call the SDK so that it builds a request with the path and headers of `request`. The body does not matter.
+
+        The HTTP client raises a CapturedRequest instead of sending, so this method does not return.
         """
 
     @abstractmethod
@@ -336,16 +342,16 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         """Async version of `ask_sync`."""
 
     def addressed(self, request: WireRequest) -> WireRequest:
-        """Return the request with the path that this endpoint uses. By default the request is returned unchanged."""
+        """Return the request to send, for endpoints that need another path. By default, return `request`."""
         return request
 
     def url_of(self, made: Any, request: WireRequest) -> Any:
-        """Return the URL to send to. `made` is the request that the SDK built; by default its URL is used."""
+        """Return the URL to send to. `made` is the request that the SDK built. By default, return `made.url`."""
         return made.url
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send a request and return the response when its headers have arrived. Raises SettingsInvalid for a forbidden
-        header or path.
+        header (such as `host`) or a path with "..", and CredentialsMissing.
         """
         request = self.addressed(request)
         check_request(request)
@@ -370,12 +376,12 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return AsyncHTTPAnswer(await send(sender.client, head, request.body, request.opening))
 
     def _sender(self) -> _Sender:
-        import asyncio  # imported only where a loop runs; waiting callers do not need it
+        import asyncio  # imported only where a loop runs; sync callers do not need it
 
         return _Sender(self._loaded().async_client(), asyncio.Lock())
 
     def _loaded(self) -> Library:
-        """Return the HTTP library, with one TLS context for all its clients."""
+        """Return the HTTP library, whose clients share one TLS context."""
         if self._library is None:
             client, async_client, tls_context = self.library()
             checked = explaining_environment_errors(self.name)
@@ -389,15 +395,15 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
         sdk = self._sdk_of(kind, self.make_sync, self._loaded().client, keep)
-        with CapturedRequest.caught() as found:
+        with CapturedRequest.caught() as captured:
             self.ask_sync(sdk, request)
-        return self._learnt(kind, found, request)
+        return self._learnt(kind, captured, request)
 
     async def _learn(self, kind: _Kind, request: WireRequest) -> Any:
         sdk = self._sdk_of(kind, self.make, self._loaded().async_client, keep_later)
-        with CapturedRequest.caught() as found:
+        with CapturedRequest.caught() as captured:
             await self.ask(sdk, request)
-        return self._learnt(kind, found, request)
+        return self._learnt(kind, captured, request)
 
     def _sdk_of(
         self,
@@ -417,11 +423,11 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             self._sdks[way] = key, sdk
         return sdk  # type: ignore[return-value]  # all clients of one way have one class
 
-    def _learnt(self, kind: _Kind, found: list[CapturedRequest], request: WireRequest) -> Any:
-        """Return URL and headers of the request that the SDK built, and cache them."""
-        if not found:
-            raise ProviderBroken(f"{type(self).__name__} asked its SDK for {request.path}, and no request was made")
-        head = found[0].request
+    def _learnt(self, kind: _Kind, captured: list[CapturedRequest], request: WireRequest) -> Any:
+        """Return the request that the SDK built, with its URL and headers completed, and cache it."""
+        if not captured:
+            raise ProviderBroken(f"{type(self).__name__} called its SDK for {request.path}, and no request was built")
+        head = captured[0].request
         head.url = self.url_of(head, request)
         if self._query:
             queries = (self._query.encode(), head.url.query)

@@ -1,8 +1,8 @@
-"""The base class of the library's errors, errors that need no other module, and helpers for text in messages.
+"""The base class of sabir's errors, the errors that need no other module, and helpers for texts in messages.
 
 Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
-visible signs, so that no terminal obeys them. Errors that are also ValueErrors can be raised by validators.
-`sabir.errors` shows all errors.
+visible signs, so that they cannot control a terminal. Some errors are also ValueErrors, so pydantic's validators may
+raise them. `sabir.errors` shows all errors.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 LEAST_SECRET = 8
-"""The least characters of a secret: a shorter value is a placeholder, as self-hosted servers accept."""
+"""The least number of characters of a secret. A shorter key is a placeholder, which self-hosted servers accept."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -26,14 +26,15 @@ def printable(text: str) -> str:
 def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) -> str:
     """Return a text or an exception as one printable line of at most `limit` characters. For error messages.
 
-    A longer line is cut; the last `kept_end` characters remain. An exception becomes "Class: text".
+    White space and line breaks become single spaces. A longer line is cut, with "…" at the cut; the last `kept_end`
+    characters remain. An exception becomes "Class: text".
     """
     if isinstance(text, BaseException):
         try:
             text = f"{type(text).__name__}: {text}"
         except Exception:
             text = type(text).__name__
-    if len(text) > 20 * limit:  # a foreign body, of which no copy is made
+    if len(text) > 20 * limit:  # a large text of others: do not copy and split all of it
         text = f"{text[: 10 * limit]}…{text[-10 * limit :]}"
     line = " ".join(text.split())
     if len(line) > limit:
@@ -44,9 +45,9 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
 class SabirError(Exception):
     """The base class of the errors that sabir defines. Catch SabirError to handle failures of the library in one place.
 
-    The message is a single line. It names the problem, what was expected, and usually how to fix it. The errors of core
-    are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of message types and
-    parts may raise pydantic's ValidationError, which is not a SabirError.
+    The message is a single line. It names the problem, what was expected, and usually how to fix it. The errors of the
+    package sabir are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of Message,
+    payloads and parts may raise pydantic's ValidationError, which is not a SabirError.
     """
 
     __module__ = "sabir.errors"
@@ -67,14 +68,14 @@ class SabirError(Exception):
 class HistoryInvalid(SabirError, ValueError):
     """Raised by `load`, `loads`, `save`, `dumps` and `PureDialect.decode_history` for data that is not a valid history.
 
-    The message names the file or line, the message and the fault. `save` also raises HistoryInvalid for a path that
-    cannot be written.
+    The message names the file, line or message and the fault. `load` and `save` also raise HistoryInvalid for a path
+    that cannot be used.
     """
 
 
 class SettingsInvalid(SabirError, ValueError):
-    """Raised for an unknown setting, an invalid value, a model name of the wrong form, or a rendering of another
-    adapter.
+    """Raised for a wrong setting or argument: an unknown setting, an invalid value, a model string of the wrong form, a
+    rendering of another adapter, or a second reader of one stream.
 
     The message names the problem and usually the accepted values. The mistake is in the program, so do not retry.
     """
@@ -84,7 +85,7 @@ class OptionInvalid(SabirError, ValueError):
     """Raised for a value that cannot be an option, or for an option that cannot run in the requested way.
 
     Examples: a function without type annotations, two options of the same name, `answer_sync` with a coroutine
-    function.
+    function, a function with a ToolContext that is called outside of an evaluation.
     """
 
 
@@ -92,8 +93,9 @@ class OptionFailed(SabirError):
     """Raise OptionFailed in an option's function to choose the error result that the model receives.
 
     `error_type` is a short name such as "not_found", `error_message` the text for the model, and `retryable` tells the
-    model whether the same call may succeed later. Any other exception except CallsTooDeep also becomes an error result:
-    its type is the exception's class name, and its message is the exception's text.
+    model whether the same call may succeed later. Other exceptions become error results too: the type is the
+    exception's class name, and the message is the exception's text. Only CallsTooDeep, KeyboardInterrupt and the
+    cancellation of the caller are raised to the caller.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
@@ -104,8 +106,8 @@ class OptionFailed(SabirError):
 
 
 class OutsideEvaluation(SabirError, LookupError):
-    """Raised by `ToolContext.current()` outside of an option's function, and by sabir's runners when no run is
-    active.
+    """Raised by `ToolContext.current()` if no evaluation or runner is running an option's function, and by sabir's
+    runners when no run is active.
     """
 
 
@@ -118,11 +120,12 @@ class CallsTooDeep(SabirError):
 
 
 class MediaRefused(SabirError, ValueError):
-    """Raised for a medium that cannot be read or sent: a missing or empty file, a too large file, an invalid URL, a
-    MIME type that is not allowed.
+    """Raised for a medium that cannot be read or sent: a missing, empty or too large file, an invalid URL, a MIME type
+    that is unknown or not allowed.
 
-    The message names the source and the remedy. `sabir.image`, `audio`, `video`, `document` and MediaPart's methods
-    raise MediaRefused, and so do fetchers that refuse a URL.
+    The message names the source and usually the remedy. `sabir.image`, `audio`, `video`, `document`, the methods of
+    MediaPart and DataURL, and fetchers raise MediaRefused. The constructor of MediaPart raises pydantic's
+    ValidationError instead.
     """
 
 
@@ -130,7 +133,8 @@ class BuilderError(SabirError, ValueError):
     """Raised by MessageBuilder, OptionResultBuilder, `user`, `system` and `assistant` for contents that no message can
     have.
 
-    Examples: a message without content, a result for a message that is not an option call, a second use of a media id.
+    Examples: a message without content, a result for a message that is not an option call, a media id that the builder
+    already gave to another medium.
     """
 
 
@@ -141,7 +145,8 @@ class NotJSON(SabirError, ValueError):
 
 
 class WrongWord(SabirError, TypeError):
-    """Raised for an argument that another library uses. The message gives sabir's name for the argument.
+    """Raised for an argument or a message format of another library, and for an item that is not a Message. The error's
+    message says what to write instead.
 
     For example, `tools=[…]` is `options=[…]` here, and a dictionary with "role" and "content" is `sabir.user(…)`.
     """
@@ -153,11 +158,10 @@ class PluginError(SabirError):
     @classmethod
     @contextmanager
     def blaming(cls, what: str, remedy: str = "update or remove it") -> Iterator[None]:
-        """Return a context manager that turns any exception of a plugin's code into this error, except
-        KeyboardInterrupt.
+        """Return a context manager that replaces any exception of its block by an error of this class.
 
-        `what` begins the message; the original exception and `remedy` follow. The original exception is the
-        `__cause__`.
+        Only KeyboardInterrupt is raised unchanged. `what` begins the message; the original exception and `remedy`
+        follow. The original exception is the `__cause__`.
         """
         try:
             yield
@@ -171,6 +175,7 @@ class ProviderMissing(PluginError, LookupError):
     """Raised when no installed package provides the provider that a model name begins with.
 
     The message lists the installed providers, and suggests a similar name or how to install the missing provider.
+    Also raised by `unregister` for a name that was not registered.
     """
 
 
@@ -181,32 +186,34 @@ class DialectMissing(PluginError, LookupError):
 
 
 class ProviderBroken(PluginError):
-    """Raised when a provider's package fails to load, or does not meet the interface that sabir expects.
+    """Raised when a provider's package fails to load, or a provider does not have the interface that sabir expects.
 
-    Update or remove the package that the message names.
+    Update or remove the package that the message names; correct a provider that you registered yourself.
     """
 
 
 class PluginConflict(PluginError):
-    """Raised when two plugins use the same name. Uninstall one of the two packages, or register yours under another
-    name.
+    """Raised when two plugins have the same name, so that sabir cannot choose. Uninstall one of the two packages, or
+    register yours under another name.
     """
 
 
 def conceal(error: BaseException, secrets: Collection[str]) -> None:
-    """Remove secrets, and the pieces of them that a cut (…) left, from an error's texts and from those of its causes.
+    """Replace secrets in the texts of an error and of its causes by "[a secret]". Changes the errors in place.
 
-    A secret or piece of fewer than LEAST_SECRET characters stays.
+    Also replaces the beginning or end of a secret at which a text was cut (…). Secrets and pieces with fewer than
+    LEAST_SECRET characters are not replaced.
     """
-    behind: BaseException | None = error
+    each_error: BaseException | None = error
     done: list[BaseException] = []
-    while behind is not None and behind not in done:
+    while each_error is not None and each_error not in done:
         for secret in secrets:
-            behind.args = tuple(_without(secret, each) if isinstance(each, str) else each for each in behind.args)
-            texts = vars(behind).items() if isinstance(behind, SabirError) else ()  # a code or an id of the request
-            vars(behind).update({name: _without(secret, text) for name, text in texts if isinstance(text, str)})
-        done.append(behind)
-        behind = behind.__cause__ or behind.__context__
+            arguments = each_error.args
+            each_error.args = tuple(_without(secret, each) if isinstance(each, str) else each for each in arguments)
+            texts = vars(each_error).items() if isinstance(each_error, SabirError) else ()  # such as the request id
+            vars(each_error).update({name: _without(secret, text) for name, text in texts if isinstance(text, str)})
+        done.append(each_error)
+        each_error = each_error.__cause__ or each_error.__context__
 
 
 def _without(secret: str, text: str) -> str:

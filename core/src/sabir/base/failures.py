@@ -1,6 +1,6 @@
 """The losses of a request (law 2: nothing is lost silently), and the errors of a call by their cause.
 
-a rendering ──▶ Loss, one for each thing that the target cannot take as it was ──strict──▶ RenderingRefused
+a rendering ──▶ Loss, one for each thing that the target cannot accept unchanged ──strict──▶ RenderingRefused
 an answer   ──error table of the provider's plugin: statuses, codes──▶ CallError, which says whether to try again
 """
 
@@ -14,22 +14,24 @@ LossKind: TypeAlias = Literal["dropped", "downgraded", "relocated", "rewritten",
 """The kind of a Loss.
 
 dropped: not sent · downgraded: sent in a poorer form, such as text instead of an image · relocated: sent in another
-place · rewritten: same meaning in other characters · synthesized: added because the API requires it · withheld: state
-of another provider is not sent, but the content it belongs to is.
+place · rewritten: sent with the same meaning in other characters · synthesized: something was added because the API
+requires it · withheld: the content was sent without its signed state, because the state comes from another origin.
 """
 Strict: TypeAlias = Collection[LossKind] | bool
-"""The kinds of loss that raise RenderingRefused: True means dropped and downgraded, False means no kind."""
+"""The kinds of loss that raise RenderingRefused. True means "dropped" and "downgraded", False means no kind."""
 
 KINDS: tuple[LossKind, ...] = get_args(LossKind)
+"""All kinds of loss."""
 
 
 class Loss(Frozen):
     """One difference between what a program passed and what is sent or returned, for example a setting that a model
     lacks.
 
-    Renderings and replies list their losses in `losses`. `kind` is the sort of difference. `message_id` is the id of
-    the message concerned, or "" for a setting or an option. `path` is the place within the message or the request, such
-    as `parts[1]` or `settings.seed`. `reason` says why. `str(loss)` is one line for people.
+    Renderings and replies list their losses in `losses`. `kind` is one of the values of LossKind, such as "dropped".
+    `message_id` is the id of the message concerned; "" if the loss concerns no message, but a setting or an option.
+    `path` is the place inside the message, such as `parts[1]`; without a message, the place in the call, such as
+    `settings.seed`. `reason` says why. `str(loss)` is one line for people.
 
     >>> import sabir
     >>> image = sabir.image("https://example.org/sky.jpg")
@@ -44,7 +46,7 @@ class Loss(Frozen):
     reason: str
 
     def __str__(self) -> str:
-        """Return the loss as one line: kind, the place, reason."""
+        """Return the loss as one line: the kind, the first 8 characters of the message id, the path, the reason."""
         where = f"{self.message_id[:8]} {self.path}".strip()
         return f"{self.kind}: {where}: {self.reason}" if where else f"{self.kind}: {self.reason}"
 
@@ -52,8 +54,8 @@ class Loss(Frozen):
 class RenderingRefused(SabirError):
     """Raised before sending if `strict` forbids a loss of the request, or if nothing of the conversation can be sent.
 
-    `losses` lists the losses that led to the refusal. Change the conversation, the settings or `strict`, or use another
-    model.
+    Rendering raises it, so nothing was sent. `losses` lists the losses that led to the refusal. Change the
+    conversation, the settings or `strict`, or use another model.
     """
 
     def __init__(self, message: str, losses: Sequence[Loss]) -> None:
@@ -62,42 +64,43 @@ class RenderingRefused(SabirError):
 
     @classmethod
     def check(cls, losses: Iterable[Loss], strict: Strict, target: object) -> None:
-        """Raise RenderingRefused if a loss is of a kind in `strict`; `target` names the model in the message.
+        """Raise RenderingRefused if a loss is of a kind in `strict`, with these losses. Otherwise do nothing.
 
-        Raises SettingsInvalid if `strict` contains a name that is not a kind of loss.
+        `target` names the model in the message. Raises SettingsInvalid if `strict` contains a name that is not a kind
+        of loss.
         """
         kinds = strict_kinds(strict) if strict else ()
-        met = [loss for loss in losses if loss.kind in kinds] if kinds else []
-        if met:
-            more = f" (and {len(met) - 1} more)" if len(met) > 1 else ""
-            raise cls(
-                f"{target} cannot accept everything: {met[0]}{more}; allow this kind in strict=, or change the message",
-                met,
-            )
+        forbidden = [loss for loss in losses if loss.kind in kinds] if kinds else []
+        if forbidden:
+            more = f" (and {len(forbidden) - 1} more)" if len(forbidden) > 1 else ""
+            first = f"{target} cannot accept everything: {forbidden[0]}{more}"
+            raise cls(f"{first}; allow this kind in strict=, or change the message", forbidden)
 
 
 def strict_kinds(strict: Strict) -> frozenset[str]:
-    """The kinds that `strict` refuses; raises SettingsInvalid for a name that is no kind."""
+    """Return the kinds of loss that `strict` forbids. Raises SettingsInvalid for a name that is not a kind of loss."""
     if isinstance(strict, bool):
         return frozenset({"dropped", "downgraded"} if strict else ())
     kinds = {strict} if isinstance(strict, str) else set(strict)
     unknown = sorted(str(kind) for kind in kinds.difference(KINDS))
     if unknown:
-        raise SettingsInvalid(f"strict names {', '.join(unknown)}; kinds of loss are {', '.join(KINDS)}")
+        raise SettingsInvalid(f"strict= contains {', '.join(unknown)}; the kinds of loss are {', '.join(KINDS)}")
     return frozenset(kinds)
 
 
 REMEDY_CHARACTERS = 80
-"""How many characters of the end of a long message are kept, because the remedy stands there."""
+"""How many characters at the end of a long error message are kept, because the message ends with the remedy."""
 
 
 class CallError(SabirError):
-    """The base class of the errors of a call to a provider. Raised after the retries that `Settings.retries` allows.
+    """The base class of the errors of a call to a provider. A retryable error is raised only after the retries that
+    `Settings.retries` allows.
 
-    `retryable` is True if the same request may succeed later. `retry_after` is the number of seconds to wait, or None
-    if the provider gave none. `provider` is the provider's name, or "". `status` is the HTTP status, `code` the
-    provider's error code and `request_id` the provider's id of the request; each is None if unknown. `losses` are the
-    losses of the request that failed.
+    `retryable` is True if the same request may succeed later. `retry_after` is the number of seconds to wait before a
+    retry, or None if the provider gave none. `provider` is the provider's name, or "". `status` is the HTTP status,
+    `code` the provider's error code and `request_id` the provider's id of the request; each is None if unknown.
+    `losses` are the losses of the request that failed. The provider's plugin chooses the subclass by the provider's
+    error codes first; the HTTP statuses named at the subclasses are the usual ones.
     """
 
     retryable: bool = False
@@ -123,9 +126,11 @@ class CallError(SabirError):
 
 
 class CredentialsMissing(CallError):
-    """Raised before sending if no API key was passed and no environment variable of the provider is set.
+    """Raised before sending if the API key, another credential or the endpoint that the provider needs is missing.
 
-    The message names the variables. Set one of them, or pass `api_key=` to `sabir.adapter`.
+    That is the case if the value was not passed and not found in environment variables or files, or if an `api_key=`
+    function returned an empty key. Also raised for a value that an HTTP header cannot contain, such as a key with a
+    space. The message names what is missing and how to set it, usually a variable or `api_key=`.
     """
 
 
@@ -144,7 +149,10 @@ class ModelNotFound(CallError):
 
 
 class InvalidRequest(CallError):
-    """Raised when the provider rejects the request as invalid (HTTP 400 or 422). Retrying does not help."""
+    """Raised when the provider rejects the request as invalid (HTTP 400, 422 and other statuses from 400 to 499).
+
+    Also raised before sending if the request is not valid HTTP. Retrying does not help.
+    """
 
 
 class ContextTooLong(InvalidRequest):
@@ -156,19 +164,21 @@ class RequestTooLarge(InvalidRequest):
 
 
 class ContentFiltered(InvalidRequest):
-    """Raised when a content filter of the provider rejects the request. A filtered reply has the finish reason
-    "content_filter" instead.
+    """Raised when a content filter of the provider rejects the request. If the filter stops the reply instead, nothing
+    is raised: the reply has the finish reason "content_filter".
     """
 
 
 class QuotaExceeded(CallError):
-    """Raised when the account's credit or spending limit is used up. Unlike RateLimited, waiting does not help."""
+    """Raised when the account's credit or spending limit is used up (HTTP 402). Unlike RateLimited, waiting does not
+    help.
+    """
 
 
 class RateLimited(CallError):
     """Raised when the account has sent too many requests or tokens for now (HTTP 429). Retryable.
 
-    `retry_after` is the number of seconds to wait, if the provider gave one.
+    `retry_after` is the number of seconds to wait, or None if the provider gave none.
     """
 
     retryable = True
@@ -187,22 +197,28 @@ class Unavailable(CallError):
 
 
 class ServerFailed(CallError):
-    """Raised when the provider fails internally (other HTTP statuses from 500). Retryable."""
+    """Raised when the provider fails internally: HTTP statuses from 500 without a class of their own, and unknown
+    errors reported in a stream. Retryable.
+    """
 
     retryable = True
 
 
 class ConnectionFailed(CallError):
-    """Raised when the connection to the provider fails before a reply begins. Retryable."""
+    """Raised when the provider cannot be reached or the connection breaks off before the reply is complete.
+
+    Retryable, unless a wrong proxy or certificate variable is the reason. A stream that breaks off after its first
+    event raises StreamBroken instead.
+    """
 
     retryable = True
 
 
 class CallTimedOut(CallError):
-    """Raised when a call takes longer than `timeout` or `total`, or a stream has no event for `idle` seconds.
-    Retryable.
+    """Raised when a call takes longer than `Settings.timeout` or `total`, or a stream has no event for `Settings.idle`
+    seconds. The message names the setting. Retryable.
 
-    The message names the setting. All three are fields of Settings.
+    Also raised when the SDK's own time limit ends, and when the provider reports a timeout (HTTP 408).
     """
 
     retryable = True
@@ -212,5 +228,5 @@ class ResponseInvalid(CallError):
     """Raised when the provider's response cannot be read as its API documents, for example HTML, an empty body or
     broken JSON.
 
-    Also raised when the response is larger than `Settings.bounds` allows.
+    Also raised for a redirect, and when the response is larger than `Settings.bounds` allows. Not retryable.
     """

@@ -1,10 +1,10 @@
 """The two base classes of sabir's data: immutable models, and stored models that keep unknown fields.
 
-Law 11, deep immutability: no attribute, item or nested value of a model can be changed; a changed copy
-is made by `model_copy(update=...)`, which validates. Construction is strict everywhere.
+Law 11, deep immutability: no attribute, item or nested value of a model can be changed. `model_copy(update=…)` returns
+a changed copy and validates it.
 
-    given ──construct, validate──▶ model           unknown fields are errors
-    stored ──load_stored──▶ model                      unknown fields are kept verbatim, and written back
+    a program's values ──constructor, model_validate──▶ model     unknown fields are errors
+    stored JSON        ──load_stored──────────────────▶ model     unknown fields of a StoredModel are kept unchanged
 """
 
 import sys
@@ -25,10 +25,10 @@ from sabir.base.surface import LEFT_OUT, without_modules
 from sabir.base.values import FrozenDict, JSONText, JSONValue, encode_json, object_view
 
 _LOADING: dict[str, Any] = {"sabir": "loading"}
-"""The validation context under which unknown part kinds are kept."""
+"""The validation context of `load_stored`, under which unknown kinds of parts are kept."""
 
 _CONSTRUCTING: dict[str, Any] = {"sabir": "constructing"}
-"""The validation context of a constructor, which is strict whatever `schema` the data has."""
+"""The validation context of a constructor, which refuses unknown data even if its `schema` number is newer."""
 
 Loaded = TypeVar("Loaded")
 Made = TypeVar("Made", bound="Frozen")
@@ -41,21 +41,20 @@ def _made_already(value: object) -> TypeError:
 
 
 def is_loading(info: ValidationInfo) -> bool:
-    """Whether a validation runs on behalf of a loader rather than a constructor."""
+    """Return whether `load_stored` runs this validation."""
     return info.context is _LOADING
 
 
 def is_constructing(info: ValidationInfo) -> bool:
-    """Whether a validation runs on behalf of a constructor of this library."""
+    """Return whether the constructor of a Frozen model runs this validation."""
     return info.context is _CONSTRUCTING
 
 
 def load_stored(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
     """Return the stored JSON value as a model, keeping unknown fields and unknown kinds of parts.
 
-    `validate` is the `model_validate` of a model, or the `validate_python` of a TypeAdapter. Raises pydantic's
-    ValidationError for a value that does not fit. Unknown fields of a model that is not a
-    StoredModel do not fit either.
+    `validate` is the method `model_validate` of a model, or `validate_python` of a TypeAdapter. Raises pydantic's
+    ValidationError for a value that does not fit, and for an unknown field in a model that is not a StoredModel.
     """
     loaded = validate(stored, context=_LOADING, extra="allow")
     for model in _models(loaded):
@@ -65,7 +64,7 @@ def load_stored(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
 
 
 def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
-    """The unknown fields of a model at rest, immutable."""
+    """Return the unknown fields of a StoredModel as an immutable mapping. Raises ValidationError for other models."""
     kind = type(model).__name__
     if not isinstance(model, StoredModel):
         refused = [InitErrorDetails(type="extra_forbidden", loc=(kind, name), input=unknown) for name in unknown]
@@ -78,10 +77,10 @@ def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
 
 
 def _models(value: object) -> Iterator["Frozen"]:
-    """Every model within a value, the inner ones first."""
-    within: Iterable[object] = vars(value).values() if isinstance(value, Frozen) else (value,)
-    for held in within:
-        for item in held if isinstance(held, tuple | list) else (held,):
+    """Yield every model inside a value, the innermost first, and the value itself if it is a model."""
+    inner: Iterable[object] = vars(value).values() if isinstance(value, Frozen) else (value,)
+    for each in inner:
+        for item in each if isinstance(each, tuple | list) else (each,):
             if isinstance(item, Frozen):
                 yield from _models(item)
     if isinstance(value, Frozen):
@@ -89,9 +88,10 @@ def _models(value: object) -> Iterator["Frozen"]:
 
 
 def _named(error: ValidationError, validate: Callable[..., object], given: object, **settings: Any) -> ValidationError:
-    """The error; if only unknown fields of models at rest are wrong, an error that names the known fields.
+    """Return the error. If unknown fields of StoredModels are the only problem, return an error that names the known
+    fields.
 
-    The value is validated again with its unknown fields, because pydantic's error knows their places, not their models.
+    The value is validated again with unknown fields allowed, because pydantic's error names places, but not models.
     """
     refused = error.errors(include_url=False, include_input=False, include_context=False)
     places = dict.fromkeys(each["loc"][:-1] for each in refused if each["type"] == "extra_forbidden")
@@ -123,13 +123,12 @@ if TYPE_CHECKING:
 else:
 
     class AsRead(type(BaseModel)):
-        """A class of values as help(), pydoc and a prompt read it: its own names and fields, in our words.
-
-        What pydantic adds to every model is there, and listed, but on no page of help.
+        """The metaclass of models. `help()` shows a model's own methods and fields, without the members of
+        BaseModel.
         """
 
         def __dir__(cls) -> list[str]:
-            """All names; for a page of help those that we define, pydantic's that we define again among them."""
+            """Return all names; if `help()` asks, only the names that classes other than BaseModel define."""
             if sys._getframe(1).f_code.co_name != "classify_class_attrs":  # of the module inspect, for pydoc
                 return super().__dir__()
             ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
@@ -138,7 +137,7 @@ else:
 
         @property
         def __signature__(cls) -> Signature:
-            """The constructor's arguments: all fields, by the names under which they are given."""
+            """The signature of the constructor: all fields, by the names of their arguments."""
             if hasattr(cls.__init__, "__signature__") or cls.__init__.__module__ not in (
                 __name__,
                 BaseModel.__module__,
@@ -148,21 +147,21 @@ else:
             fields = cls.model_fields
             kinds = SimpleNamespace(__annotations__={name: field.annotation for name, field in fields.items()})
             plain = dict(kinds.__annotations__)
-            with suppress(NameError):  # of a class that is not there yet
-                plain = get_type_hints(kinds)  # without what pydantic checks
+            with suppress(NameError):  # an annotation names a class that is not defined yet
+                plain = get_type_hints(kinds)  # without pydantic's validators
             return Signature(_parameter(fields[name], name, kind) for name, kind in plain.items())
 
         @__signature__.setter
         def __signature__(cls, _: Signature) -> None:
-            """Nothing: pydantic sets its own when it builds a validator."""
+            """Do nothing: pydantic sets a signature of its own when it builds a validator."""
 
 
 _PYDANTICS = frozenset(vars(BaseModel))
-"""The names that each model has from pydantic."""
+"""The names that every model inherits from pydantic."""
 
 
 def _is_routine(value: object) -> bool:
-    """Whether a class attribute is a method of some kind."""
+    """Return whether a class attribute is a method, a class method or a static method."""
     return isinstance(value, classmethod | staticmethod) or callable(value)
 
 
@@ -173,11 +172,11 @@ def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
 
 
 class Frozen(BaseModel, metaclass=AsRead):
-    """Base class of immutable data, a pydantic model. For vendor settings and hints of a plugin. Unknown fields are
-    errors.
+    """Base class of immutable data, a pydantic model. Plugins use it for their vendor settings and hints.
 
-    Create a changed copy with `model_copy(update={…})`. Wrong types and unknown fields raise pydantic's
-    ValidationError. The validator of a class is built at its first use.
+    Unknown fields, and values that pydantic cannot convert to the field's type, raise pydantic's ValidationError. So
+    does assigning to an attribute. Create a changed copy with `model_copy(update={…})`. The validator of a class is
+    built at its first use.
     """
 
     model_config = ConfigDict(
@@ -189,7 +188,7 @@ class Frozen(BaseModel, metaclass=AsRead):
         defer_build=True,
     )
 
-    if not TYPE_CHECKING:  # a type checker that saw these would let any attribute be set
+    if not TYPE_CHECKING:  # with these methods, a type checker would accept any argument and assignment
 
         def __init__(self, /, **fields: Any) -> None:
             """Create the instance. Raises pydantic's ValidationError. A second call on the same instance raises
@@ -202,13 +201,13 @@ class Frozen(BaseModel, metaclass=AsRead):
             except ValidationError as error:
                 raise _named(error, self.__pydantic_validator__.validate_python, fields) from None
 
-        # pydantic's own mark: validation of nested values skips this method, as it skips BaseModel's.
+        # This mark of pydantic makes validation of nested values skip this method, as it skips BaseModel's.
         __init__.__pydantic_base_init__ = True
 
         @classmethod
         def model_validate(cls, obj: Any, **settings: Any) -> Self:
-            """Return the model for a mapping or an instance. Raises pydantic's ValidationError if `obj` does not
-            fit.
+            """Return an instance for a mapping of field names to values, or for an instance, which is returned. Raises
+            pydantic's ValidationError if `obj` does not fit.
             """
             try:
                 return super().model_validate(obj, **settings)
@@ -217,7 +216,9 @@ class Frozen(BaseModel, metaclass=AsRead):
 
         @classmethod
         def model_validate_json(cls, json_data: str | bytes | bytearray, **settings: Any) -> Self:
-            """Return the model for a JSON text. Raises pydantic's ValidationError if the text does not fit."""
+            """Return an instance for the JSON text of an object. Raises pydantic's ValidationError if the text does not
+            fit.
+            """
             try:
                 return super().model_validate_json(json_data, **settings)
             except ValidationError as error:
@@ -238,9 +239,10 @@ class Frozen(BaseModel, metaclass=AsRead):
 
     @classmethod
     def construct_unchecked(cls, values: dict[str, Any], given: set[str]) -> Self:
-        """Return an instance from values that are known to be valid, without validation. For dialects that need speed.
+        """Return an instance without validation, from values that are known to be valid. For code that must be fast.
 
-        `values` are all fields, by name and in order; `given` are the names of the fields that count as set.
+        `values` contains all fields, by field name and in order, also those with a default; the mapping is not copied.
+        `given` are the names of the fields that count as set by the caller.
         """
         made = object.__new__(cls)
         _set_values(made, values)
@@ -251,9 +253,10 @@ class Frozen(BaseModel, metaclass=AsRead):
 
     @classmethod
     def build(cls, name: str = "", /, **fields: Any) -> Self:
-        """Return an instance with these fields. Raises BuilderError, in one line, if the fields do not fit.
+        """Return an instance with these fields, like the constructor. Raises BuilderError, in one line, instead of
+        ValidationError if the fields do not fit.
 
-        `name` is what the error calls the instance; "" means the class's name.
+        `name` is the name of the object in the error; "" means the class's name.
         """
         try:
             return cls(**fields)
@@ -264,7 +267,8 @@ class Frozen(BaseModel, metaclass=AsRead):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with the fields in `update` changed. The copy is validated; raises pydantic's ValidationError.
 
-        `deep` copies nested values too if there is no `update`; that is not needed for immutable values.
+        `update` maps field names to new values. `deep` True copies nested values too, but only without `update`;
+        immutable values do not need it.
         """
         if not update:
             return super().model_copy(deep=deep)
@@ -277,51 +281,53 @@ class Frozen(BaseModel, metaclass=AsRead):
         return changed
 
     def __repr_args__(self) -> Arguments:
-        """What is set, by the names that users read; rich and devtools show all of it."""
+        """Yield the fields that differ from their defaults, by the names of arguments. rich and devtools show all."""
         fields = type(self).model_fields
-        for name, value in vars(self).items():  # properties that were asked for before stand there too
+        for name, value in vars(self).items():  # cached properties are there too, and are skipped
             if (field := fields.get(name)) and field.repr and value != field.default:
                 yield field.alias or name, value.view() if isinstance(value, JSONText) else value
         yield from (getattr(self, "__pydantic_extra__", None) or {}).items()
 
     def __brief_args__(self) -> Arguments:
-        """What `repr` shows of it, in the order of reading."""
+        """Yield the names and values that `repr` shows, in order. By default those of `__repr_args__`."""
         return self.__repr_args__()
 
     def __repr__(self) -> str:
-        """Three lines at most, however much it holds."""
+        """Return at most 240 characters, with long values shortened."""
         return brief(self)
 
     __str__ = __repr__
 
 
 class StoredModel(Frozen):
-    """Base class of immutable data that is stored. Fields that a newer version of sabir added survive loading and
-    saving.
+    """Base class of immutable data that programs store as JSON. `load_stored` keeps fields that a newer version of
+    sabir added, and dumping writes them back. In a constructor, unknown fields raise pydantic's ValidationError.
     """
 
     model_config = ConfigDict(extra="allow")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """pydantic's schema; its validator forbids unknown fields, its serializer writes the loaded ones."""
+        """Return pydantic's schema, changed: the validator forbids unknown fields, the serializer writes
+        loaded ones.
+        """
         schema = handler(source)
-        found: Any = schema
-        while found["type"] != "model":
-            found = found["schema"]
-        if "serialization" not in found:
-            writing = {"type": "model", "cls": cls, "schema": {**found["schema"]}, "config": found["config"]}
-            found["serialization"] = writing
-            found["schema"]["extra_behavior"] = "forbid"
+        model: Any = schema
+        while model["type"] != "model":
+            model = model["schema"]
+        if "serialization" not in model:
+            writing = {"type": "model", "cls": cls, "schema": {**model["schema"]}, "config": model["config"]}
+            model["serialization"] = writing
+            model["schema"]["extra_behavior"] = "forbid"
         return schema
 
 
 _MESSAGES = {"string_unicode": "contains a lone surrogate (half of a character); replace it"}
-"""pydantic's type of error → a plainer message than pydantic's."""
+"""pydantic's error type → the message that replaces pydantic's own."""
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """Return a ValidationError as one line: each place and its fault."""
+    """Return pydantic's ValidationError as text: "place: fault" for each fault, joined by "; "."""
     misfits = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         place = ".".join(str(step) for step in each["loc"])
@@ -331,10 +337,12 @@ def describe_validation_error(error: ValidationError) -> str:
 
 
 class PlainSchema(GenerateJsonSchema):
-    """JSON schemas without titles made from field names, because those tell a model nothing."""
+    """Generates JSON schemas without the titles that pydantic derives from field names, because they tell a model
+    nothing.
+    """
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 (pydantic's own attribute)
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # the parameter's type is pydantic's own
-        """Never; pydantic asks for each field."""
+        """Return False for each field."""
         return False

@@ -1,4 +1,4 @@
-"""Former names that published plugins still use. Each former name gives the object that has the new name.
+"""Former names that published plugins still use. Each former name still works and means the object with the new name.
 
 RENAMED   a name of `sabir.authoring` ──▶ its new name          METHODS   class ──▶ a method's name ──▶ its new name
 """
@@ -26,14 +26,14 @@ METHODS: Mapping[str, Mapping[str, str]] = {
 
 
 def callable_by_old_names(cls: Class) -> Class:
-    """Give each renamed method of a class its old name too."""
+    """Decorate a class so that its methods in METHODS can also be called by their old names."""
     for old, new in METHODS[cls.__name__].items():
         setattr(cls, old, vars(cls)[new])
     return cls
 
 
 def defined_by_old_names(cls: type, base: type) -> None:
-    """Give each method that a subclass of `base` defines by an old name its new name too."""
+    """Let a subclass of `base` override renamed methods by their old names: copy each to its new name."""
     for old, new in METHODS[base.__name__].items():
         if old in vars(cls):
             setattr(cls, new, vars(cls)[old])

@@ -1,9 +1,9 @@
-"""A value as a person reads it: on three lines by `repr`, whole by rich.
+"""Show values to people: `repr` returns at most 240 characters (three lines of a terminal), rich prints everything.
 
     repr(reply)        ──▶ Reply(text='Take an umbrella…' (9120 characters), finish_reason='stop', usage=Usage(…))
-    rich.print(reply)  ──▶ all that is set, each field on its own line; of a data URL its beginning
+    rich.print(reply)  ──▶ all fields that are set, each on its own line; of a data URL only the beginning
 
-The standard library's `reprlib` cuts long texts and collections. `brief` allows them less until the line fits.
+The standard library's `reprlib` cuts long texts and collections. `brief` lowers the limits until the text fits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,17 +14,19 @@ from typing import Any, TypeAlias
 from sabir.base.errors import printable
 
 ROOM = 240
-"""The most characters of a repr: three lines of a terminal."""
+"""The largest number of characters of a repr: three lines of a terminal."""
 SIZES = (ROOM, 180, 135, 100, 75, 55, 40, 30, 20, 10)
-"""The most characters of a text, tried in this order. A collection may have a tenth as many items, an object a fifth
-as many fields; two levels of nesting are shown, and one more for each 20 characters."""
+"""The largest numbers of characters of a text inside a repr, tried in this order until the repr fits.
+
+A number also limits the items of a collection (a tenth of the number), the fields of an object (a fifth), and the
+nested levels (two, and one more for each 20 characters)."""
 
 Arguments: TypeAlias = Iterable[tuple[str, object]]
-"""Names as a user reads them → their values."""
+"""Pairs of an argument's name and its value, as `repr` shows them."""
 
 
 class Plain(str):
-    """A text that a view shows without the quotes of a str."""
+    """A text that `repr` shows without quotes."""
 
     __slots__ = ()
 
@@ -32,9 +34,9 @@ class Plain(str):
 
 
 def brief(value: object) -> str:
-    """Return the value's repr in one line of at most ROOM characters.
+    """Return the repr of a value in one line of at most 240 characters (ROOM).
 
-    A value that has the method `__brief_args__` is shown by the names and values that this method returns.
+    For an object with the method `__brief_args__`, the repr shows the names and values that this method returns.
     """
     shortener, text = _Brief(), ""
     for size in SIZES:
@@ -64,27 +66,27 @@ class _Brief(Repr):
         return self.repr(value)
 
     def repr1(self, x: Any, level: int) -> str:
-        """Show one value. A line with more than ROOM values does not fit, so the values after them are not read."""
+        """Show one value. Values after the first ROOM are not read, because a line with so many values cannot fit."""
         self._count += 1
         return super().repr1(x, level) if self._count <= ROOM else self.fillvalue
 
     def repr_str(self, x: str, level: int) -> str:
-        """Show a text, or its beginning and its length."""
+        """Show a text; of a long text only the beginning and the number of characters."""
         return self._shown(x, "characters")
 
     def repr_bytes(self, x: bytes, level: int) -> str:
-        """Show bytes, or the first and how many there are."""
+        """Show bytes; of many bytes only the first and their number."""
         return self._shown(x, "bytes")
 
     def _shown(self, x: str | bytes, unit: str) -> str:
         note = f" ({len(x)} {unit})"
-        if len(x) <= self.maxstring + len(note):  # leaving characters out would not make it shorter
+        if len(x) <= self.maxstring + len(note):  # a cut text with the note would not be shorter
             return repr(x)
         literal = repr(x[: self.maxstring])
         return f"{literal[:-1]}…{literal[-1]}{note}"
 
     def repr_dict(self, x: Mapping[Any, Any], level: int) -> str:
-        """Show a mapping in its own order; the base class sorts all keys."""
+        """Show the first items of a mapping, in its own order. The base class would sort the keys."""
         return f"{{{self._joined(((self.repr1(key, level), ': ', x[key]) for key in x), len(x), self.maxdict, level)}}}"
 
     def repr_instance(self, x: Any, level: int) -> str:
@@ -102,10 +104,12 @@ class _Brief(Repr):
         return _cut(printable(repr(x)), self.maxother)
 
     def _joined(self, pairs: Iterable[tuple[str, str, object]], total: int, most: int, level: int) -> str:
-        """Show the first pairs of a name, a sign and a value; no pair of an object that is nested too deep."""
+        """Join the first `most` of `pairs` (name, separator, value), with "…" for the others. If the object is nested
+        too deep, show only "…".
+        """
         first = islice(pairs, most if level > 0 else 0)
-        shown = [f"{name}{sign}{self.repr1(value, level - 1)}" for name, sign, value in first]
-        return ", ".join(shown if len(shown) == total else [*shown, self.fillvalue])
+        texts = [f"{name}{sign}{self.repr1(value, level - 1)}" for name, sign, value in first]
+        return ", ".join(texts if len(texts) == total else [*texts, self.fillvalue])
 
 
 def _cut(text: str, room: int) -> str:

@@ -4,7 +4,7 @@
     **misnamed: Never               ──▶ help(): nothing; the argument exists for an error that names the right word
     sabir.vocabulary.reply.Reply    ──▶ help(): Reply
 
-The functions themselves stay as they are: only their signature and docstring change.
+Only the signature and the docstring of the functions change, not what they do.
 """
 
 import inspect
@@ -15,11 +15,11 @@ from typing import Any, Never, TypeVar, Unpack, get_args, get_origin
 
 Surface = TypeVar("Surface", bound=Callable[..., Any])
 _MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
-"""The modules before the name of a class."""
+"""Matches the module names before the name of a class."""
 
 
 class _Shown(str):
-    """A text that help() prints without quotes."""
+    """A text whose repr has no quotes, so that help() prints it without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
@@ -30,10 +30,12 @@ LEFT_OUT = _Shown("…")
 
 
 def show_arguments(called: Surface) -> Surface:
-    """Decorate a function, or a class with methods, so that `help()` shows every keyword argument.
+    """Decorate a function, or all methods of a class, so that `help()` shows every keyword argument. Returns the
+    argument.
 
-    A parameter `**how: Unpack[Fields]` is shown as the fields of the TypedDict `Fields`. The docstring of `Fields`
-    after its first paragraph is added to the function's docstring, before an example.
+    Instead of a last parameter `**how: Unpack[Fields]`, the signature shows the fields of the TypedDict `Fields` as
+    keyword arguments. The docstring of `Fields`, without its first paragraph, is added to the function's docstring,
+    before an example. A last parameter `**name: Never` is hidden.
     """
     for member in vars(called).values() if isinstance(called, type) else (called,):
         function = getattr(member, "__func__", member)  # of a class method or a static method
@@ -43,7 +45,7 @@ def show_arguments(called: Surface) -> Surface:
 
 
 def without_modules(annotation: object) -> object:
-    """Return an annotation as help() shows it, with classes named without their modules."""
+    """Return an annotation as a text for help(), in which classes have no module names."""
     if annotation is inspect.Parameter.empty:
         return annotation
     return _Shown(_MODULES.sub("", inspect.formatannotation(annotation)).strip("'"))

@@ -1,15 +1,14 @@
 """JSON values that cannot change.
 
-A value is held as text and read through an immutable view, made anew at each access: the view refuses every change, and
-a change forced by `dict.update(view, …)` reaches that view alone.
+A value is stored as text and read through an immutable view, which is created at each access. Changing the view raises
+TypeError, and a change forced by `dict.update(view, …)` affects only that view.
 
-    given value ──encode──▶ JSONText (compact; keys sorted for values, kept for documents)
+    any JSON value ──encode──▶ JSONText (compact; values have sorted keys, documents their original order)
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
-    field_json: JSONText ──JSONView, ObjectView──▶ a property `field` of the model, which shows it so
+    field_json: JSONText ──JSONView, ObjectView──▶ a property `field` of the model, which returns the view
 
-Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own
-block, a schema) keep the order of their keys. Non-finite numbers and lone surrogates are refused, and so are values
-nested deeper than 100 levels, because no view of them could be made.
+Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own block, a schema)
+keep the order of their keys. Non-finite numbers, lone surrogates and values of more than 100 nested levels are refused.
 """
 
 import json
@@ -32,15 +31,17 @@ Any.
 """
 
 DEEPEST = 100
-"""The most levels of arrays and objects in a value."""
+"""The largest number of nested arrays and objects in a value."""
 DEEPEST_TEXT = 120
-"""The most levels in a text: a body wraps values, which may have DEEPEST levels, in some levels of its own."""
+"""The largest number of nested arrays and objects in a text. A request's body contains values of up to DEEPEST levels
+inside some levels of its own.
+"""
 
 _SHALLOW = 2 * DEEPEST
-"""A text of at most so many characters cannot be nested deeper than DEEPEST."""
+"""A text of at most this many characters cannot be nested deeper than DEEPEST."""
 
 _SHOWN = 200
-"""How many characters of a text are read to show its beginning."""
+"""The number of characters that are read to show the beginning of a text."""
 _TO_SEPARATOR = re.compile(
     rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)[^",\[{]*+)*+(?:[,\[{]|\Z)', re.DOTALL
 )
@@ -56,33 +57,36 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class _View:
-    """The base of both immutable containers. `__new__` fills them, so that a second `__init__` changes nothing."""
+    """The base class of FrozenDict and FrozenList. `__new__` adds the items, so that calling `__init__` changes
+    nothing.
+    """
 
     __slots__ = ()
 
     def __init__(self, items: object = ()) -> None:
-        """Do nothing; `__new__` has put the items in."""
+        """Do nothing; `__new__` has added the items."""
 
     __setitem__ = __delitem__ = clear = pop = _refuse
 
     def __copy__(self) -> Self:
-        """The view itself: an immutable value needs no copy."""
+        """Return the object itself, because it is immutable."""
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """The view itself: an immutable value needs no copy."""
+        """Return the object itself, because it is immutable."""
         return self
 
 
 class FrozenDict(_View, dict[str, Any]):
-    """A JSON object, or any mapping with string keys, that cannot be changed. Equal to a dict with the same content.
-    Changing it raises TypeError.
+    """A dict with string keys that cannot be changed, usually a JSON object. Equal to a dict with the same content.
+
+    Changing a FrozenDict raises TypeError. The constructor does not freeze the values.
     """
 
     __slots__ = ()
 
     def __new__(cls, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> Self:
-        """A new FrozenDict that holds the items."""
+        """Create a FrozenDict with these items."""
         view = super().__new__(cls)
         dict.update(view, items)
         return view
@@ -90,21 +94,23 @@ class FrozenDict(_View, dict[str, Any]):
     __ior__ = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
-        """Equal objects hash alike."""
+        """Return a hash that is the same for equal objects. Raises TypeError if a value is not hashable."""
         return hash(frozenset(self.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by way of a plain dict."""
+        """Pickle as a plain dict, which `freeze` converts back."""
         return freeze, (dict(self),)
 
 
 class FrozenList(_View, list[Any]):
-    """A JSON array that refuses every change; it compares equal to the same plain list."""
+    """A list that cannot be changed, usually a JSON array. Equal to a list with the same items. Changing it raises
+    TypeError.
+    """
 
     __slots__ = ()
 
     def __new__(cls, items: Iterable[Any] = ()) -> Self:
-        """A new FrozenList that holds the items."""
+        """Create a FrozenList with these items."""
         view = super().__new__(cls)
         list.extend(view, items)
         return view
@@ -112,16 +118,19 @@ class FrozenList(_View, list[Any]):
     __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
-        """Equal arrays hash alike."""
+        """Return a hash that is the same for equal arrays."""
         return hash(tuple(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by way of a plain list."""
+        """Pickle as a plain list, which `freeze` converts back."""
         return freeze, (list(self),)
 
 
 def freeze(value: JSONValue) -> JSONValue:
-    """The immutable view of a JSON value; a view is returned as it is."""
+    """Return a JSON value with dicts as FrozenDict, and lists and tuples as FrozenList, at all levels.
+
+    A FrozenDict, a FrozenList and any other value is returned unchanged.
+    """
     # Loops, because comprehensions would put more frames on the stack for each level.
     if type(value) is dict:
         fields = {}
@@ -137,23 +146,28 @@ def freeze(value: JSONValue) -> JSONValue:
 
 
 class JSONText(str):
-    """The JSON text of one value, as a str. Returned by `encode_json`, which does not encode a JSONText again."""
+    """The JSON text of one value, as a str. Returned by `encode_json`, which returns a JSONText unchanged."""
 
     __slots__ = ()
 
     def view(self) -> JSONValue:
-        """Return the value, with immutable lists and dicts."""
+        """Parse the text and return the value, with immutable lists and dicts. A new value at each call."""
         return freeze(from_json(self))
 
 
 def object_view(text: JSONText) -> FrozenDict:
-    """The immutable view of a JSON object."""
+    """Parse the JSON text of an object and return it as an immutable mapping."""
     view: FrozenDict = text.view()
     return view
 
 
 class JSONView(property):
-    """Shows the JSON text of a model's field as an immutable value; None if the field is None."""
+    """A property that parses a JSONText field of a model at each access. The value is immutable; None for a field that
+    is None.
+
+    `field` is the field's name, `meaning` the property's docstring. `absent` creates the value for a field that is
+    None.
+    """
 
     def __init__(self, field: str, meaning: str, absent: Callable[[], JSONValue] = lambda: None) -> None:
         def read(model: object) -> JSONValue:
@@ -165,7 +179,7 @@ class JSONView(property):
 
 
 class ObjectView(JSONView):
-    """Shows the JSON object of a model's field as an immutable mapping; an empty one if the field is None."""
+    """A JSONView of a field that contains a JSON object: an immutable mapping, empty if the field is None."""
 
     def __init__(self, field: str, meaning: str) -> None:
         super().__init__(field, meaning, absent=FrozenDict)
@@ -176,7 +190,10 @@ class ObjectView(JSONView):
 
 
 def _encoder(*, sort_keys: bool) -> Callable[[JSONValue], str]:
-    """What json.dumps does, by one encoder for all calls, which looks for no loops: a loop is too deep."""
+    """Return a function that encodes compact JSON, faster than `json.dumps`.
+
+    It does not look for circular references, because a circle exceeds Python's recursion limit.
+    """
     written: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     encoder = json.JSONEncoder(**written, sort_keys=sort_keys, check_circular=False)
     if c_make_encoder is None:  # an interpreter without json's encoder in C
@@ -189,10 +206,11 @@ _AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
 
 
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
-    """Return compact JSON text of a value. `sort_keys` sorts the keys of objects.
+    """Return compact JSON text of a value. With `sort_keys`, the keys of objects are sorted at all levels.
 
-    Pydantic models, dates, bytes, tuples and sets are converted to JSON first. Raises NotJSON for a value that JSON
-    cannot represent, or with more than 100 nested levels.
+    A JSONText is returned unchanged. Pydantic models, dates, bytes, tuples and sets are converted to JSON first. Raises
+    NotJSON for a value that JSON cannot represent, such as NaN or a lone surrogate, and for more than 100 nested
+    levels.
     """
     if type(value) is JSONText:
         return value
@@ -212,11 +230,11 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
 
 
 def _is_deeper(text: str, levels: int) -> bool:
-    """Whether JSON text is nested deeper than `levels`: each round removes the innermost brackets."""
+    """Return whether JSON text has more than `levels` nested arrays and objects."""
     if text.count("[") + text.count("{") <= levels:
         return False
     brackets = _NO_BRACKETS.sub("", _STRING.sub("", text).translate(_ONE_KIND))
-    for _ in range(levels):
+    for _ in range(levels):  # each round removes the innermost brackets
         brackets = brackets.replace("[]", "")
     return bool(brackets)
 
@@ -236,25 +254,27 @@ def _shorten(value: object) -> str:
         value = value[:_SHOWN]
     try:
         return one_line(ascii(value), 60)
-    except Exception:  # a value too deep to be shown, or one whose own repr fails
+    except Exception:  # the value is nested too deep, or its own repr fails
         return f"a value of type {type(value).__name__}"
 
 
 def parse_json(text: str | bytes) -> JSONValue:
-    """Plain Python values, as decode_json gives, for a text of valid Unicode; raises ValueError for any other text.
+    """Parse JSON text faster than `decode_json`, and return plain Python values.
 
-    A number beyond all floats is infinite here: `encode_json`, through which all values of models go, refuses it, as it
-    refuses a value that is nested too deep.
+    Raises ValueError for invalid JSON and for invalid Unicode. A number too large for a float becomes infinite, and
+    deep nesting is accepted; `encode_json` refuses both.
     """
     try:
         return from_json(text, allow_inf_nan=False)
-    except TypeError as error:  # a str that holds a lone surrogate
+    except TypeError as error:  # a str with a lone surrogate
         raise ValueError(str(error)) from None
 
 
 def decode_json(text: str | bytes) -> JSONValue:
-    """Parse JSON text and return plain Python values. Raises NotJSON for invalid JSON, numbers that are not finite, and
-    more than 120 nested levels.
+    """Parse JSON text and return plain Python values. Bytes may be UTF-8, UTF-16 or UTF-32; lone surrogates are
+    accepted.
+
+    Raises NotJSON for invalid JSON, numbers that are not finite, and more than 120 nested levels.
     """
     try:
         decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
@@ -267,7 +287,9 @@ def decode_json(text: str | bytes) -> JSONValue:
 
 
 def has_more_values(text: str | bytes, most: int) -> bool:
-    """Return whether JSON text has more than `most` values, without parsing it. For limits on answers from a server."""
+    """Return whether JSON text has more than `most` values, as `count_values` counts, without parsing the text. For
+    limits on responses of a server.
+    """
     if len(text) <= most:
         return False
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
@@ -293,7 +315,7 @@ def _finite(text: str) -> float:
 
 
 DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
-"""Decodes strict JSON; raises ValueError for a number that is not finite."""
+"""A JSON decoder that raises ValueError for numbers that are not finite, such as NaN and 1e999."""
 
 
 def _encode_object(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
@@ -309,11 +331,13 @@ _value, _object = partial(encode_json, sort_keys=True), partial(_encode_object, 
 _any_schema, _object_schema = WithJsonSchema({}), WithJsonSchema({"type": "object"})
 
 JSONValueField = Annotated[Any, PlainValidator(_value), _as_json, _any_schema]
-"""A field that takes any JSON value (hence Any) and holds it as canonical JSONText."""
+"""The type of a pydantic field that accepts any JSON value (hence Any) and stores it as JSONText with sorted keys."""
 JSONObjectField = Annotated[Any, PlainValidator(_object), _as_json, _object_schema]
-"""A field that takes a JSON object and holds it as canonical JSONText."""
+"""The type of a pydantic field that accepts a JSON object and stores it as JSONText with sorted keys."""
 JSONDocumentField = Annotated[Any, PlainValidator(encode_json), _as_json, _any_schema]
-"""A field that takes any JSON value and holds it as JSONText with its keys in the order given."""
+"""The type of a pydantic field that accepts any JSON value and stores it as JSONText. The order of the keys is
+preserved.
+"""
 JSONObjectDocumentField = Annotated[Any, PlainValidator(_encode_object), _as_json, _object_schema]
 """The type of a pydantic field that accepts a JSON object and stores it as JSONText. The order of the keys is
 preserved.

@@ -1,11 +1,12 @@
-"""The adapter of one model: one provider, one dialect, one policy that the model speaks for.
+"""The adapter of one model: one provider, one dialect, and one policy whose messages are the model's own.
 
     llm = sabir.adapter("provider:model")
     llm.render ──▶ Rendering ──▶ llm.send ──▶ Reply        complete = render + send
                              └─▶ llm.stream ─▶ ReplyStream
 
-Rendering needs no key and no network. The vendor's client is made at the first send, once for all threads that share
-an adapter and once for each event loop, whose end closes it. A forked process makes its own.
+Rendering needs no key and no network. Clients of the vendor's SDK are created at the first send: one sync client for
+all threads that share an adapter, and one async client for each event loop, which is closed when the loop ends. A
+forked process creates its own clients.
 """
 
 from threading import Lock
@@ -38,7 +39,7 @@ from sabir.vocabulary.settings import Settings, Target
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
 Kind: TypeAlias = type[Wire] | type[SyncWire]
-"""The wire of a call: Wire in an event loop, SyncWire where the caller waits."""
+"""The Performer of a call: Wire in an event loop, SyncWire for sync methods."""
 _NO_SETTINGS = Settings()
 _CALL = CallArguments.__annotations__
 _FACTORY = (
@@ -49,9 +50,9 @@ _FACTORY = (
 class ModelAdapter(AsyncClosing, SyncClosing):
     """Sends conversations to one model of one provider. Created by `sabir.adapter`.
 
-    Its methods raise RenderingRefused for losses that `strict` forbids, WrongWord for arguments of other libraries, and
-    CallError for calls that fail. Threads and event loops may share an adapter. As a context manager, an adapter closes
-    the clients that it created.
+    Its methods raise RenderingRefused for losses that `strict` forbids or if nothing can be sent, SettingsInvalid,
+    WrongWord or OptionInvalid for wrong arguments, and CallError for calls that fail. Threads and event loops may share
+    an adapter. As a context manager (`with` or `async with`), an adapter closes the clients that it created.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def provider(self) -> Provider:
-        """The provider's plugin object."""
+        """The provider's plugin object, as `sabir.provider` returns it."""
         return self._provider
 
     @property
@@ -115,7 +116,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def speaks_as(self) -> str:
-        """The policy whose messages are sent as the model's own. Replies get this policy."""
+        """The policy whose messages are sent as the model's own. The messages of replies have this policy."""
         return self._speaks_as
 
     def new_renderer(self) -> Renderer:
@@ -124,13 +125,14 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def __repr__(self) -> str:
         """Return the model, the dialect, the endpoint and `speaks_as`, without secrets."""
-        said = f"dialect={self._target.dialect!r}, endpoint={self._target.endpoint!r}, speaks_as={self._speaks_as!r}"
-        return f"ModelAdapter({str(self._target)!r}, {said})"
+        facts = f"dialect={self._target.dialect!r}, endpoint={self._target.endpoint!r}, speaks_as={self._speaks_as!r}"
+        return f"ModelAdapter({str(self._target)!r}, {facts})"
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request for a conversation and its losses. Needs no API key and no network, and sends nothing.
 
-        Raises RenderingRefused for losses that `strict` forbids, and SettingsInvalid or WrongWord for wrong arguments.
+        Raises RenderingRefused for losses that `strict` forbids or if nothing can be sent, and SettingsInvalid,
+        WrongWord or OptionInvalid for wrong arguments.
 
         >>> import sabir
         >>> rendering = sabir.adapter("echo:m").render("Hello!", settings=sabir.Settings(seed=1))
@@ -142,7 +144,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Send a conversation and return the complete reply. Append `reply.messages` to the conversation, all of them.
 
-        Raises RenderingRefused before sending, and CallError if the call fails.
+        Before sending, raises the same errors as `render`. Raises CallError if the call fails.
 
         >>> import asyncio, sabir
         >>> llm = sabir.adapter("echo:m")
@@ -176,8 +178,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply to a conversation, or to a rendering, as a stream of events.
 
-        Wrong arguments and forbidden losses raise here. The request is sent when the first event is read, and errors of
-        the call raise there. A rendering accepts no further arguments.
+        Raises the same errors as `render` here. The request is sent when the first event is read, and errors of the
+        call raise there. With a rendering, other arguments raise SettingsInvalid.
 
         >>> import asyncio, sabir
         >>> async def show(llm: sabir.ModelAdapter) -> sabir.Reply:
@@ -199,8 +201,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Return the number of input tokens of the request for a conversation.
 
-        The provider counts if its API can; then a request is sent, and CallError may be raised. Else `estimated` is
-        True, and the number is a quarter of the bytes of the request's body.
+        If the provider's API can count, a request is sent, and CallError may be raised. Otherwise `estimated` is True,
+        and the number is a quarter of the bytes of the request's body. Also raises the same errors as `render`.
         """
         return await self._count(Wire, self._render("count_tokens", messages, how))
 
@@ -218,7 +220,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             await connection.aclose()
 
     def close(self) -> None:
-        """Close the client that the sync methods created. After async calls, use `aclose` instead."""
+        """Close the client that the sync methods created, but not a client that you passed. A later call creates a new
+        client. After async calls, use `aclose` instead.
+        """
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is not None:
@@ -273,7 +277,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     def _call(
         self, kind: Kind, rendering: Rendering, state: StreamState | None = None
     ) -> tuple[Script[Reply], Wire | SyncWire]:
-        """The script of a call, and the wire to drive it on; with `state`, which the script feeds, a stream script."""
+        """Return the script of a call and the wire to run it with. With `state`, it is the script of a
+        streamed call.
+        """
         self._check_target(rendering)
         timeout, opening = _limits(rendering, is_stream=state is not None)
         path, body, streaming = rendering.path, rendering.body_bytes, rendering.streaming
@@ -312,9 +318,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
 
 def _limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None, float | None]:
-    """Return the longest that a read may take, and the longest until the response begins; None means no limit.
+    """Return two limits in seconds: for one read, and until the response begins. None means no limit.
 
-    If a caller reads the events, one read may take as long as `idle`.
+    If a caller reads the events (`is_stream`), one read may take as long as `idle`.
     """
     timeout, idle, total = rendering.timeout, rendering.idle, rendering.total
     opening = min((each for each in (timeout, total) if each is not None), default=None)
@@ -340,11 +346,11 @@ def adapter(
     """Return an adapter for a model. Nothing is sent and no API key is read until the first call.
 
     `model` is `provider:model` or `provider.dialect:model`. `api_key` and `base_url` replace the provider's defaults;
-    the key is a string, a mapping of names to strings, or a function that returns either and is called before each
-    request. `client` is the vendor SDK's own client, with its own key and endpoint. `speaks_as` names the policy whose
-    messages are sent as the model's. `settings` and `strict` are the defaults of all calls; a call's own settings take
-    precedence. `model_info` replaces all known facts of the model, `model_facts` only the facts in it, for example
-    `{"efforts": ["low", "high"]}`.
+    the key is a string, a mapping of credential names to strings, or a function that returns either and is called for
+    each request. `client` is a client of the vendor's SDK that you created, with its own key and endpoint; sabir does
+    not close it. `speaks_as` names the policy whose messages are sent as the model's. `settings` and `strict` are the
+    defaults of all calls; a call's own settings take precedence. `model_info` replaces all known facts of the model,
+    `model_facts` only the facts that it contains, for example `{"efforts": ["low", "high"]}`.
 
     Raises SettingsInvalid for a wrong model string or a wrong argument; ProviderMissing, DialectMissing, ProviderBroken
     or PluginConflict if the provider cannot be used; WrongWord for an argument of another library.
@@ -372,9 +378,9 @@ def adapter(
 
 
 def without_secrets(url: str) -> str:
-    """The URL without user name, password, query and fragment, because every message's origin records it.
+    """Return the URL without user, password, query and fragment, because the origin of every reply contains it.
 
-    Raises SettingsInvalid for a string that is no URL.
+    Raises SettingsInvalid for a text that is not a URL.
     """
     try:
         split = urlsplit(url)

@@ -1,12 +1,12 @@
 """The interface of adapters, and the arguments of their methods.
 
-class Cached:                                   # a wrapper is an Adapter around an Adapter
+class Cached:                                   # a wrapper of an Adapter has the same methods
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply: ...
 
 settings={"seed": 1}           ──▶ SettingsInvalid: … write sabir.Settings(…)
 Settings(vendor={"acem": …})   ──▶ SettingsInvalid: … did you mean 'acme'?
-api_key=123                    ──▶ SettingsInvalid: … give a string, a mapping of …, or a plain function …
-speaks_as="runtime"            ──▶ SettingsInvalid: … give speaks_as= another
+api_key=123                    ──▶ SettingsInvalid: … pass a string, a mapping of …, or a sync function …
+speaks_as="runtime"            ──▶ SettingsInvalid: … use another name for speaks_as=
 """
 
 import difflib
@@ -28,7 +28,9 @@ from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings, Target
 
 Messages: TypeAlias = str | Message | Sequence[Message]
-"""What a call accepts: a string (one user message), a message, or a list of messages."""
+"""What a call accepts: a string (one user message), a message, or a list of messages. A dictionary or a Reply raises
+WrongWord.
+"""
 
 
 class CallArguments(TypedDict, total=False):
@@ -36,10 +38,11 @@ class CallArguments(TypedDict, total=False):
 
     options: the options that the model may call: Option objects, typed
         functions or pydantic model classes.
-    settings: the Settings of this call. The adapter's settings apply
-        where these are not set.
+    settings: the Settings of this call. Settings that are not set here
+        have the adapter's value.
     strict: the kinds of loss that raise RenderingRefused. True means
-        "dropped" and "downgraded"; None means the adapter's `strict`.
+        "dropped" and "downgraded", False no kind; None means the
+        adapter's `strict`.
     """
 
     options: Iterable[OptionLike]
@@ -49,10 +52,9 @@ class CallArguments(TypedDict, total=False):
 
 @show_arguments
 class Adapter(Protocol):
-    """The interface of everything that answers conversations: ModelAdapter, FallbackAdapter, and wrappers of your own.
+    """The interface of an object that answers conversations: ModelAdapter, FallbackAdapter, or a wrapper of your own.
 
-    A wrapper, for example one that caches replies, has these methods too and can be used wherever an adapter is
-    expected.
+    A wrapper, for example one that caches replies, has the same methods and can be used instead of an adapter.
 
     >>> import sabir
     >>> def ask(llm: sabir.Adapter, question: str) -> str:
@@ -66,29 +68,35 @@ class Adapter(Protocol):
         """The provider, dialect, model and endpoint that requests are sent to."""
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """Return the request for a conversation and its losses, without an API key, without a network and without
-        sending.
+        """Return the request for a conversation and its losses. Needs no API key and no network, and sends nothing.
 
-        Raises RenderingRefused for losses that `strict` names, and WrongWord or SettingsInvalid for wrong arguments.
+        Raises RenderingRefused for losses that `strict` names or if nothing can be sent, and SettingsInvalid, WrongWord
+        or OptionInvalid for wrong arguments.
         """
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering of this adapter and return the reply. Raises CallError if the call fails."""
+        """Send a rendering of this adapter unchanged, and return the reply.
+
+        Raises SettingsInvalid for a rendering of another target, and CallError if the call fails.
+        """
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """Sync version of `send`. Blocks the thread."""
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Send a conversation and return the complete reply. Raises CallError if the call fails, RenderingRefused
-        before sending.
+        """Send a conversation and return the complete reply.
+
+        Before sending, raises the same errors as `render`. Raises CallError if the call fails.
         """
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread."""
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Return the reply to a conversation, or to a rendering, as a stream of events. Sent when the first event is
-        read.
+        """Return the reply to a conversation, or to a rendering, as a stream of events.
+
+        Raises the same errors as `render`. The request is sent when the first event is read; errors of the call raise
+        there.
         """
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
@@ -98,18 +106,19 @@ class Adapter(Protocol):
         """Close every client that the adapter created."""
 
     def close(self) -> None:
-        """Close the client that the sync methods created."""
+        """Close the client that the sync methods created. After async calls, use `aclose` instead."""
 
 
 LIKENESS = 0.8
-"""The least likeness (0 … 1, as difflib counts it) at which a name is taken for another name misspelt."""
+"""The similarity (from 0 to 1, by difflib) from which a name counts as a misspelt name of a provider."""
 
 
 def checked_settings(settings: Settings, provider: str) -> Settings:
-    """The settings; SettingsInvalid for another type, and for a vendor section with a misspelt provider's name.
+    """Return the settings. Raises SettingsInvalid for another type, and for a `vendor` section whose name looks like a
+    misspelt name of an installed provider.
 
-    Installed providers are known by name without loading them. A section whose name is unlike all installed
-    providers' names passes: the same settings may serve machines with other plugins.
+    A section with a name unlike all installed providers is accepted, because the same settings may be used on machines
+    with other plugins. Loads no provider.
     """
     if not isinstance(settings, Settings):
         raise SettingsInvalid(f"settings is of type {type(settings).__name__}; write sabir.Settings(…)")
@@ -123,7 +132,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
 
 
 def checked_policy(speaks_as: str) -> str:
-    """The policy that an adapter speaks for; raises SettingsInvalid for the reserved policy `runtime`."""
+    """Return the policy. Raises SettingsInvalid for the reserved policy "runtime"."""
     if speaks_as == RUNTIME:
         raise SettingsInvalid(f"{RESERVED}; use another name for speaks_as=, for example 'llm'")
     return speaks_as
@@ -131,14 +140,16 @@ def checked_policy(speaks_as: str) -> str:
 
 @lru_cache(maxsize=256)
 def _meant(name: str, known: tuple[str, ...]) -> str | None:
-    """The provider whose name resembles this name; None where the name is a provider's, or unlike all."""
+    """Return the known name that `name` is similar to. None if `name` is itself known, or similar to none."""
     if name in known:
         return None
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=LIKENESS)), None)
 
 
 def checked_key(api_key: ApiKey | None) -> ApiKey | None:
-    """Return the key; raises SettingsInvalid unless it is None, a string, a mapping or a plain function."""
+    """Return the key. Raises SettingsInvalid unless it is None, a string, a mapping of strings to strings, or a
+    function that is not a coroutine function.
+    """
     remedy = "pass a string, a mapping of names to strings, or a sync function that returns either"
     if callable(api_key) and Signature.is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")

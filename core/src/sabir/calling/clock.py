@@ -1,10 +1,10 @@
 """How long a call may take, by three settings.
 
     a complete call    until `timeout` after the call began
-    a stream           head: until `timeout` after the call began ── then each event: `idle` after the one before
+    a stream           response begins until `timeout` after the call began ── each event until `idle` after the last
 
-`total` bounds both from the beginning of the call to its end. Retries and pauses count. The time that a stream's reader
-takes between two events counts only for `total`.
+`total` limits both from the beginning of the call to its end. Retries and pauses count. The time that a stream's reader
+spends between two events counts only for `total`.
 """
 
 from math import inf
@@ -17,21 +17,22 @@ LONGEST_CLOSE = 0.5
 """Seconds that closing a response may take after the call's time is over."""
 
 Limit: TypeAlias = tuple[float, str]
-"""A moment, and the setting that it comes from."""
+"""A moment of `time.monotonic`, and the name of the setting that sets it."""
 _MISSING = {
     "timeout": "did not complete its answer within {:g} s, retries and pauses included",
     "begun": "did not begin to answer within {:g} s, retries and pauses included",
     "idle": "sent no event for {:g} s",
     "total": "did not complete its answer within {:g} s, from the call's beginning to its end",
 }
-"""Limit → what the provider failed to do, for the error."""
+"""Name of the limit → what the provider did not do in time, for the error message."""
 
 
 class Clock:
-    """Measures one call from its beginning. All durations are in seconds; None and infinity set no limit.
+    """Measures the time of one call, from the creation of the clock. Durations are in seconds; None and infinity mean
+    no limit.
 
-    `until` is the moment (of `time.monotonic`) at which the present step is late. `is_stream` says that a caller reads
-    the events: then `timeout` bounds the call only until its response begins. `who` is named in the error.
+    `until` is the moment of `time.monotonic` at which the present step must end. `is_stream` True means that a caller
+    reads the events; then `timeout` limits the call only until its response begins. `who` is named in the error.
     """
 
     def __init__(
@@ -55,34 +56,34 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds that are left for another attempt."""
+        """The seconds within which the response of another attempt must begin."""
         return self._opening[0] - monotonic()
 
     def begin(self) -> None:
-        """Begin an attempt, whose response has not begun yet."""
+        """Start an attempt: the limits for the beginning of a response apply."""
         self.until, self._setting = self._opening
 
     def open(self) -> None:
-        """Note that the response has begun: a stream's first event is awaited."""
+        """Note that the response has begun. For a stream, the limits for the next event apply."""
         if self._is_stream:
             self.hear()
 
     def hear(self) -> None:
-        """Note that an event came, and the next is awaited."""
+        """Note that an event arrived: the limits for the next event apply."""
         until = monotonic() + self._idle
         self.until, self._setting = (until, "idle") if until < self._last[0] else self._last
 
     def close(self) -> None:
-        """Note that the response is being closed, which may take LONGEST_CLOSE beyond the limit of the call."""
+        """Note that the response is being closed, which may end LONGEST_CLOSE seconds after the limit of the call."""
         self.until = max(self.until, monotonic()) + LONGEST_CLOSE
 
     def check(self) -> None:
-        """Raise CallTimedOut if the present step is late."""
+        """Raise CallTimedOut if the present step should have ended."""
         if monotonic() > self.until:
             raise self.late()
 
     def late(self) -> CallTimedOut:
-        """Return the error for a call whose time is over; it names the setting that ended it."""
+        """Return the CallTimedOut for a call whose time is over. It names the setting whose limit was reached."""
         missing = _MISSING["begun" if self._is_stream and self._setting == "timeout" else self._setting]
         seconds = self._seconds[self._setting]
         return CallTimedOut(f"{self._who} {missing.format(seconds)}; raise Settings.{self._setting}")

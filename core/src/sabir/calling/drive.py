@@ -1,15 +1,15 @@
-"""The driver: it performs a script's actions on a connection, waiting or in an event loop.
+"""The driver: it performs a script's actions on a connection, by blocking or in an event loop.
 
     waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
-Nothing is decided here: each wire knows one kind of I/O, and the driver hands its answers to the script. A sync call
-is a coroutine too, but each of its awaits blocks: it starts no loop, so it works inside a running loop, as in a
+The driver decides nothing: each wire does one kind of I/O, and the driver sends the outcomes to the script. A sync call
+is a coroutine too, but each of its awaits blocks. It starts no event loop, so it works inside a running loop, as in a
 notebook. An error or a cancellation closes the open response before it is raised.
 
-Each step ends when the call's clock says so: an event loop cancels it, and the watchdog ends one that blocks.
+Each step ends when the call's clock says so: an event loop cancels the step, and the watchdog ends a blocking step.
 
-CallWatch reports the call, to the logger `sabir` and to the telemetry hooks of installed plugins. It changes nothing of
-the call and cannot break it.
+CallWatch reports the call to the logger `sabir` and to the telemetry hooks of installed plugins. It does not change the
+call, and its failures do not break the call.
 
     WARNING   one line for each call with losses
     INFO      an attempt that failed; a call whose losses are all `withheld`
@@ -46,18 +46,18 @@ logger = logging.getLogger("sabir")
 _numbers = count(1)
 
 LONGEST_RUN = 200
-"""The most characters of base64 that a log shows whole."""
+"""The largest number of characters of base64 that a log shows completely."""
 _BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{LONGEST_RUN + 1},}}={{0,2}}")
 
 
 def redact(body: bytes) -> str:
-    """A body as a log may show it: data URLs and other long base64 cut to their first characters."""
+    """Return a body as text for a log. Base64 of more than 200 characters, as in data URLs, is cut to its first 20."""
     text = printable(body.decode("utf-8", errors="replace"))
     return _BASE64.sub(lambda run: f"{run[0][:20]}…({len(run[0])} characters)", text)
 
 
 class CallWatch:
-    """Watches one call: logs it, and tells the telemetry hooks, under a number that no other call has."""
+    """Reports one call to the log and to the telemetry hooks, with a number that no other call of the process has."""
 
     def __init__(self, rendering: Rendering, hooks: "Hooks") -> None:
         self._rendering = rendering
@@ -65,7 +65,7 @@ class CallWatch:
         self._call = next(_numbers)
 
     def tell(self, action: Open | Failed) -> None:
-        """Report that a request is about to be sent, or that an attempt failed."""
+        """Log a request that is about to be sent (DEBUG), or a failed attempt (INFO), and call the telemetry hook."""
         target = self._rendering.target
         if isinstance(action, Open):
             if logger.isEnabledFor(logging.DEBUG):
@@ -79,20 +79,20 @@ class CallWatch:
             self._hooks.call_failed(self._rendering, error, action.attempt, self._call)
 
     def over(self, script: Script[Reply]) -> Script[Reply]:
-        """The same script; logs its losses once when it ends, however it ends, and tells the hooks of its end."""
+        """Run a script, and report its end: log the losses once, log the reply (DEBUG), and call the telemetry hook."""
         losses = self._rendering.losses
         try:
             reply = yield from script
             losses = reply.losses
         except BaseException as error:
-            # GeneratorExit: the driver closed the script, because the stream was closed or the call was cancelled.
+            # GeneratorExit means that the driver closed the script: the stream was closed or the call was cancelled.
             self._hooks.call_given_up(self._rendering, None if isinstance(error, GeneratorExit) else error, self._call)
             raise
         finally:
             if losses:
-                shown = one_line("; ".join(map(str, losses)), 1000)
+                texts = one_line("; ".join(map(str, losses)), 1000)
                 level = logging.INFO if {loss.kind for loss in losses} == {"withheld"} else logging.WARNING
-                logger.log(level, "%s lost %d: %s", self._rendering.target, len(losses), shown)
+                logger.log(level, "%s lost %d: %s", self._rendering.target, len(losses), texts)
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s reply: %s", self._rendering.target, redact(reply.model_dump_json().encode()))
         self._hooks.call_ended(self._rendering, reply, self._call)
@@ -100,23 +100,23 @@ class CallWatch:
 
 
 Watch: TypeAlias = Callable[[Open | Failed], None]
-"""Called for every request before it is sent, and for every attempt that failed."""
+"""A function that is called for every request before it is sent, and for every attempt that failed."""
 
 
 class Done(NamedTuple, Generic[Result]):
-    """A script's result."""
+    """The end of a script, with its result. Returned by `drive`."""
 
     result: Result
 
 
 class Performer(Protocol):
     """The interface of an object that performs the actions of a Script, such as sending a request or reading bytes.
-    Implemented by core and by Relay.
+    Core's wires and Relay have this interface.
     """
 
     async def perform(self, action: Action) -> Outcome:
-        """Perform one action and return its outcome, as documented for the action's class. An exception is raised
-        inside the script.
+        """Perform one action and return its outcome, as documented for the action's class. If this method raises, the
+        exception is raised inside the script.
         """
 
     async def close(self) -> None:
@@ -124,7 +124,7 @@ class Performer(Protocol):
 
 
 class _Wire:
-    """The base of both wires: holds the open response, calls the watch, and checks the call's clock."""
+    """The base class of SyncWire and Wire: stores the open response, calls the watch, and checks the call's clock."""
 
     _answer: WireHead | None = None
 
@@ -135,7 +135,7 @@ class _Wire:
         self._opened: AsyncExitStack | None = None
 
     async def perform(self, action: Action) -> Outcome:
-        """Perform an action; a failure of the wire raises the library's own error."""
+        """Perform an action. Exceptions of the SDK are raised as sabir's errors, by `Connection.translate`."""
         try:
             if type(action) is Next:
                 if action.had_event:
@@ -162,7 +162,7 @@ class _Wire:
             raise translated from error
 
     async def close(self) -> None:
-        """Close the open response, if there is one; a failure to close is logged and not raised."""
+        """Close the open response, if there is one. An exception while closing is logged and not raised."""
         opened, self._opened = self._opened, None
         if opened is None:
             return
@@ -188,9 +188,9 @@ class _Wire:
         return None
 
     def _request(self, action: Open) -> WireRequest:
-        """Call the watch and return the request to send. A retry's limits are at most the time that is left.
+        """Call the watch and return the request to send. For a retry, reduce the time limits to the time that is left.
 
-        The timeout of a stream stays as it is, because it also bounds the reads between two events.
+        The `timeout` of a streamed request is not reduced, because it also limits the reads between two events.
         """
         if self._watch:
             self._watch(action)
@@ -198,7 +198,8 @@ class _Wire:
         request = action.request
         if action.attempt == 1 or request.opening is None:
             return request
-        left = max(ceil(self._clock.left * 10), 1) / 10  # rounded: some SDKs send it, and one head is kept for each
+        # Rounded, because some SDKs send the limit as a header, and the headers of each limit are cached.
+        left = max(ceil(self._clock.left * 10), 1) / 10
         is_longer = request.timeout is not None and left < request.timeout and not request.streaming
         return replace(request, opening=left, timeout=left if is_longer else request.timeout)
 
@@ -213,11 +214,11 @@ class _Wire:
 
     @abstractmethod
     async def _within(self, step: Awaitable[Result]) -> Result:
-        """Await a step. Raises CallTimedOut when the clock's time is over."""
+        """Await a step and return its result. Raises CallTimedOut if the clock's time ends before the step."""
 
 
 class SyncWire(_Wire):
-    """Performs actions by blocking; the watchdog ends a step that is late."""
+    """Performs actions by blocking the thread. The watchdog ends a step that takes too long."""
 
     _chunks: Iterator[bytes] = iter(())
 
@@ -247,7 +248,7 @@ class SyncWire(_Wire):
 
 
 class Wire(_Wire):
-    """Performs actions in an event loop, which cancels a step that is late."""
+    """Performs actions in an event loop, which cancels a step that takes too long."""
 
     _chunks: AsyncIterator[bytes]
 
@@ -283,7 +284,11 @@ class Wire(_Wire):
 
 
 async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:
-    """Start a script, or go on after its last Emit, until it emits or is done; raises the script's errors."""
+    """Run a script up to its next Emit or its end. Return the Emit, or Done with the result. Raises the script's
+    errors.
+
+    Call again after an Emit to continue. After an error, the script and the response are closed.
+    """
     go_on: Callable[[], Action] = partial(script.send, None)
     try:
         while not isinstance(action := go_on(), Emit):
@@ -301,17 +306,17 @@ async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:
 
 
 async def result_of(script: Script[Result], wire: Performer) -> Result:
-    """The result of a script that emits nothing."""
+    """Run a script without Emit to its end, and return its result."""
     step = await drive(script, wire)
     assert not isinstance(step, Emit)
     return step.result
 
 
 def waited(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """The result of a coroutine that needs no event loop, because each of its awaits blocks."""
+    """Run a coroutine whose awaits all block, without an event loop, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
         result: Result = stop.value
         return result
-    raise AssertionError("it waits for an event loop")
+    raise AssertionError("the coroutine waits for an event loop")

@@ -4,11 +4,11 @@
        ▲                                                        │
        └────────── Head, bytes or None; or an error ◀───────────┘     Emit hands an event of a stream to the user
 
-Retries happen here and nowhere else, by the RetryPolicy, and never after a stream's first event was handed out.
-The open response belongs to the driver. A script closes it when the script ends and before it retries; the driver
-closes it in every other case.
+Only this module retries: by the RetryPolicy, and never after the first event of a stream was passed to the user. The
+driver owns the open response. A script closes the response when the script ends and before a retry; the driver closes
+the response in every other case.
 
-The driver also checks the Clock, of which the script knows nothing: how long the call may take.
+The driver also checks the Clock, which limits how long the call may take. The script does not know the clock.
 """
 
 from codecs import BOM_UTF8
@@ -32,20 +32,21 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 LEAST_JITTER = 0.5
-"""The least factor for a delay that the policy chose, so that many callers do not come back at once."""
+"""The smallest random factor for a pause that the policy chose. The factor prevents that many callers retry at once."""
 
 
 class Open(NamedTuple):
-    """Send the request as the attempt of that number (from 1); the answer is a Head."""
+    """Send the request. `attempt` is the number of the attempt, from 1. The outcome is a Head."""
 
     request: WireRequest
     attempt: int = 1
 
 
 class Next(NamedTuple):
-    """Read on: the answer is the next bytes of the open response, or another stream's next event; None at its end.
+    """Read the next bytes of the open response, or for a Relay the next event of the wrapped stream. The outcome is the
+    bytes or the event, or None at the end.
 
-    `had_event` says that the last bytes read ended an event.
+    `had_event` is True if the bytes read before completed an event.
     """
 
     had_event: bool = False
@@ -55,38 +56,40 @@ _NEXT, _AFTER_AN_EVENT = Next(), Next(had_event=True)
 
 
 class Close(NamedTuple):
-    """Close the open response."""
+    """Close the open response. The outcome is None."""
 
 
 class Pause(NamedTuple):
-    """Wait a random time between two numbers of seconds; the answer is Late if the call's time would end before."""
+    """Wait a random number of seconds between `shortest` and `longest`. The outcome is None, or Late if the time of the
+    call would end before.
+    """
 
     shortest: float
     longest: float
 
 
 class Failed(NamedTuple):
-    """Tell the watch that an attempt failed."""
+    """Report a failed attempt to the watch. The outcome is None."""
 
     error: CallError
     attempt: int
 
 
 class Emit(NamedTuple):
-    """Hand one event of a stream to the user; go on when the user asks for the next."""
+    """Pass one event of a stream to the user. The script continues when the user reads the next event."""
 
     event: StreamEvent
 
 
 class Head(NamedTuple):
-    """A response's status and headers (names in lower case)."""
+    """The outcome of Open: a response's status and headers (names in lower case)."""
 
     status: int
     headers: Mapping[str, str]
 
 
 class Late(NamedTuple):
-    """The answer to a Pause for which there is no time; it was not begun."""
+    """The outcome of a Pause that was not started, because the time of the call would end before."""
 
 
 Action: TypeAlias = Open | Next | Close | Pause | Failed | Emit
@@ -99,22 +102,22 @@ return value is the result. A Performer performs the actions.
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The facts that a script needs: the bytes to send, the dialect that reads the answer, and when to send again."""
+    """The facts that a script needs: the request, the dialect that decodes the answer, and the retry policy."""
 
     request: WireRequest
     dialect: Dialect
     scope: DecodeScope
     retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
-    """The rendering's losses; they come first in the reply's losses."""
+    """The losses of the rendering, which come first in the reply's losses."""
     request_ids: tuple[str, ...] = ()
-    """Response headers that may hold the provider's id of the request; the first found counts."""
+    """Response headers that may contain the provider's id of the request. The first that is present is used."""
 
 
 def _repeated(
     once: Callable[Concatenate[Exchange, int, Given], Script[Result]],
 ) -> Callable[Concatenate[Exchange, Given], Script[Result]]:
-    """The script of a call: `once` makes one attempt; another follows where the policy says so."""
+    """Decorate a script of one attempt, `once`, so that failed attempts are repeated by the retry policy."""
 
     @wraps(once)
     def script(exchange: Exchange, /, *given: Given.args, **named: Given.kwargs) -> Script[Result]:
@@ -141,14 +144,14 @@ def _repeated(
 
 @_repeated
 def call_script(exchange: Exchange, attempt: int) -> Script[Reply]:
-    """A call whose answer is one body."""
+    """The script of a call whose response is one body. The result is the Reply."""
     scope = yield from _opened(exchange, attempt)
     return (yield from _whole(exchange, scope, attempt))
 
 
 @_repeated
 def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
-    """A call that asks how many tokens a request has."""
+    """The script of a call that counts the input tokens of a request."""
     scope = yield from _opened(exchange, attempt)
     body, _ = yield from _whole_body(scope)
     try:
@@ -159,9 +162,10 @@ def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
 
 @_repeated
 def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
-    """A call whose answer is a stream that is folded to the reply; if an error breaks it off, it is retried too.
+    """The script of a call whose response is a stream, although the caller wants only the reply.
 
-    An endpoint without streams may answer with one body: an answer that begins as JSON is read as one.
+    A retryable error in the middle of the stream is retried, because no event was passed to the user. An endpoint
+    without streams may answer with one body: a response that begins with "{" is read as one body.
     """
     scope = yield from _opened(exchange, attempt)
     begun, came = b"", 0
@@ -181,7 +185,9 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
 
 @_repeated
 def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Script[Reply]:
-    """A call whose answer is a stream; the script feeds `state`, which shows the partial reply."""
+    """The script of a streamed call. It passes the bytes to `state`, emits the events, and returns the
+    complete Reply.
+    """
     state.begin(exchange.scope, attempt, exchange.losses)
     scope = yield from _opened(exchange, attempt)
     state.begin(scope, attempt, exchange.losses)
@@ -195,7 +201,7 @@ def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Scrip
 
 
 def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
-    """The reply of an open stream, whose first bytes are `begun`; its events are emitted."""
+    """Emit the events of an open stream, and return the Reply. `begun` are bytes that were read already."""
     arrived = 0
     chunk: Outcome = begun or (yield _NEXT)
     while chunk is not None:
@@ -214,7 +220,7 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
 
 
 def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
-    """The reply of an open response that is read whole, whose first bytes are `begun`."""
+    """Read the open response completely, and return the Reply. `begun` are bytes that were read already."""
     body, was_broken = yield from _whole_body(scope, begun)
     try:
         reply = exchange.dialect.decode(body, scope)
@@ -224,15 +230,15 @@ def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = 
 
 
 def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
-    """Send the request; the scope of its answer. Raises the error that a status of 300 or above stands for."""
+    """Send the request, and return the scope for its answer. Raises the CallError for a status of 300 or above."""
     answer = yield from _answered(exchange, attempt)
     if isinstance(answer, CallError):
-        raise answer  # from a frame without the head and the body, which may repeat the key
+        raise answer  # raised here, because a traceback shows no headers and no body, which may repeat the key
     return answer
 
 
 def _answered(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallError]:
-    """Send the request; the scope of its answer, or the error that a status of 300 or above stands for."""
+    """Send the request. Return the scope for its answer, or the CallError for a status of 300 or above."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
     request_id = next(filter(None, map(head.headers.get, exchange.request_ids)), None)
@@ -244,7 +250,7 @@ def _answered(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallErro
     try:
         body = yield from _body(scope.bounds.error_bytes)
     except CallError:
-        body = b""  # the status says enough
+        body = b""  # the status is enough for an error
     if has_more_values(body, scope.bounds.most_values):
         body = body[: incoming.SHOWN_CHARACTERS]  # too many values to parse: only its beginning is shown
     yield Close()  # free the response's own buffers before the body is decoded
@@ -252,12 +258,15 @@ def _answered(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallErro
 
 
 def _whole_body(scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
-    """Read the body, in valid Unicode, and whether it was invalid; raises ResponseInvalid for one that is too large."""
+    """Read the response. Return the body as valid Unicode, and whether anything was replaced in it.
+
+    Raises ResponseInvalid for a body that is too large. `begun` are bytes that were read already.
+    """
     return incoming.read_body((yield from _body(scope.bounds.body_bytes, begun)), scope)
 
 
 def _body(most: int, begun: bytes = b"") -> Script[bytes]:
-    """The body, whose first bytes are `begun`; of a body longer than `most` bytes, the first `most + 1`."""
+    """Read the response and return its body, at most `most + 1` bytes. `begun` are bytes that were read already."""
     body = BytesIO()
     body.write(begun)
     while body.tell() <= most and (chunk := (yield _NEXT)) is not None:
@@ -274,8 +283,8 @@ def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> C
         return error
     except Exception as unexpected:
         kind = ServerFailed if head.status >= 500 else ResponseInvalid
-        failed = kind(
+        failure = kind(
             f"{scope.target} answered {head.status} with {incoming.shown(body)}, which its dialect cannot read"
         )
-        failed.__cause__ = unexpected
-        return failed
+        failure.__cause__ = unexpected
+        return failure

@@ -1,17 +1,18 @@
-"""An adapter that tries several adapters: if one provider is down, the next one answers.
+"""An adapter that tries several adapters in order: if one provider is down, the next answers.
 
     llm = sabir.fallback("acme:large", "other:large")
     llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        failed_members: acme:large
 
-A member's own retries come first: a member is passed over if they all fail. The same conversation is rendered for each
-member; the reply holds the losses, and for which member each was.
+A member's own retries come first: the next member is tried if all of them fail. The same conversation is rendered for
+each member; the reply contains the losses of the member that answered, and `failed_members` those of the others.
 
     way ── Asked(first member) ──▶ caller ── an error ──▶ way ── Asked(next member) ──▶ caller ──▶ reply
                                                            └── or raises: the error itself, or AllFailed
 
-The way decides which member is asked next. It is a generator, and each call has its own. A waiting call is made inside
-it, and it yields the answer; an asynchronous call is yielded as a coroutine, for the caller to await. A stream goes on
-to the next member only before its first event, because a reader that saw one must not be given another beginning.
+The generator `way_along` decides which member is called next; each call has its own generator. It makes a sync call
+itself and yields the answer. It yields an async call as a coroutine, which the caller awaits; an error is thrown into
+the generator. A stream switches to the next member only before its first event, because a reader that saw the beginning
+of one reply must not get another.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Generator, Iterable, Sequence
@@ -39,9 +40,9 @@ FALLBACK_ON: frozenset[type[SabirError]] = frozenset({
     failures.RateLimited, failures.QuotaExceeded, failures.Overloaded, failures.Unavailable, failures.ServerFailed,
     failures.ConnectionFailed, failures.CallTimedOut, failures.ResponseInvalid, RenderingRefused, AllFailed,
 })  # fmt: skip
-"""The errors after which a fallback tries its next member: the provider is busy, down, unreachable or out of credit,
-the response is invalid, or the member cannot accept the conversation. Errors of the program or the request are raised
-at once: a missing or wrong key, an unknown model, an invalid or too long request, a filtered request.
+"""The errors after which a fallback tries its next member by default: the provider is busy, down, unreachable, too slow
+or out of credit, the response is invalid, or the member cannot accept the conversation. Subclasses count too. All other
+errors are raised at once: a missing or wrong key, an unknown model, an invalid or too long request, a filtered request.
 """
 
 _FACTORY = ("speaks_as", "settings", "strict", "fallback_on")
@@ -58,7 +59,7 @@ Kinds: TypeAlias = tuple[type[SabirError], ...]
 
 
 class Asked(NamedTuple, Generic[Got_co]):
-    """One step of a way: the answer of the member that was asked, and the members passed over before it."""
+    """One step of `way_along`: the answer of a member (or its coroutine), and the members that failed before."""
 
     got: Got_co
     failed: tuple[FailedMember, ...]
@@ -70,10 +71,11 @@ Way: TypeAlias = Generator[Asked[Got], None, None]
 def way_along(
     members: Sequence[Adapter], kinds: Kinds, how: CallArguments, opened: Callable[[Adapter, CallArguments], Got]
 ) -> Way[Got]:
-    """Ask the members in order: yield a member's answer, and ask the next if it raises or an error is thrown in.
+    """Call the members in order by `opened`, and yield each answer. The next member is called if a member raises one of
+    `kinds`, or if the caller throws such an error into the generator.
 
-    Only the first member gets extra fields and headers that name no target. An error of another kind is raised as it
-    is, with a note that names the members passed over before it.
+    `extra_body` and `extra_headers` are sent only to the first member. Any other error is raised unchanged, with a note
+    that names the members that failed before. Raises AllFailed or RenderingRefused if every member failed.
     """
     failed: list[FailedMember] = []
     errors: list[SabirError] = []
@@ -85,25 +87,27 @@ def way_along(
             failed += _failed(member, error)
             if following is not None:
                 name = type(error).__name__
-                logger.info("%s passed over: %s: %s; going on with %s", member.target, name, error, following.target)
+                logger.info("%s failed: %s: %s; the fallback tries %s", member.target, name, error, following.target)
             if settings := how.get("settings"):
                 how = {**how, "settings": settings.owned_by(_first(members[0]))}
         except Exception as error:
             if failed:
-                error.add_note(f"passed over before: {_said(failed)}")
+                error.add_note(f"members of the fallback that failed before: {_errors(failed)}")
             raise
     if all(isinstance(error, RenderingRefused) for error in errors):
         losses = [loss for each in failed for loss in each.losses]
-        raise RenderingRefused(f"no model of the fallback accepts this request: {_said(failed)}", losses) from errors[
+        raise RenderingRefused(f"no model of the fallback accepts this request: {_errors(failed)}", losses) from errors[
             -1
         ]
     raise AllFailed(
-        f"no model of the fallback answered: {_said(failed)}", failed_members=failed, errors=errors
+        f"no model of the fallback answered: {_errors(failed)}", failed_members=failed, errors=errors
     ) from errors[-1]
 
 
 def _first(member: Adapter) -> str:
-    """Return the owner of extra fields that only the first member gets: not a target's name, so no other gets them."""
+    """Return the key in `extra_body_for` for fields of the first member. No target has this name, so no other member
+    gets the fields.
+    """
     return f"the first member ({member.target})"
 
 
@@ -115,14 +119,14 @@ def _failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
     return (FailedMember(target=member.target, error=type(error).__name__, message=message, losses=losses),)
 
 
-def _said(failed: Sequence[FailedMember]) -> str:
-    """One line that names every member passed over, and its error."""
-    room = max(MESSAGE_CHARACTERS // len(failed) - 2, 40)
-    return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", room) for each in failed)
+def _errors(failed: Sequence[FailedMember]) -> str:
+    """Return one line that names every failed member and its error."""
+    length = max(MESSAGE_CHARACTERS // len(failed) - 2, 40)
+    return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", length) for each in failed)
 
 
 async def _awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
-    """The answer of the first member that gives one, in an event loop; raises the errors of the way."""
+    """Await the members' coroutines in order, and return the first answer. Raises the errors of `way_along`."""
     asked = next(way)
     while True:
         try:
@@ -132,12 +136,12 @@ async def _awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
 
 
 def _told(reply: Reply, failed: tuple[FailedMember, ...]) -> Reply:
-    """The reply, with the members that were passed over before the one that gave it."""
+    """Return the reply with the members that failed before in `failed_members`."""
     return reply.model_copy(update={"failed_members": (*failed, *reply.failed_members)}) if failed else reply
 
 
 class _FallbackRelay(Relay):
-    """Passes on the events of the first member that sends one."""
+    """Passes on the events of the first member whose stream sends an event."""
 
     def __init__(self, way: Way[ReplyStream | SyncReplyStream]) -> None:
         self._way, self._has_begun = way, False
@@ -145,11 +149,13 @@ class _FallbackRelay(Relay):
         super().__init__(stream)
 
     def adapt_reply(self, reply: Reply) -> Reply:
-        """The reply, with the members that were passed over."""
+        """Return the reply with the members that failed before in `failed_members`."""
         return _told(reply, self._passed)
 
     def next_event(self) -> Script[StreamEvent | None]:
-        """The next event; if a member fails before its first event, the next member's."""
+        """Return a script that reads the next event. If a member fails before its first event, the next
+        member is used.
+        """
         while True:
             try:
                 event = yield from super().next_event()
@@ -164,10 +170,10 @@ class _FallbackRelay(Relay):
 @show_arguments
 @runtime_checkable
 class Counting(Protocol):
-    """An adapter that counts tokens."""
+    """The interface of an adapter that counts tokens."""
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Return the number of input tokens of the request for a conversation."""
+        """Return the number of input tokens of the request for a conversation. See `ModelAdapter.count_tokens`."""
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Sync version of `count_tokens`. Blocks the thread."""
@@ -176,8 +182,9 @@ class Counting(Protocol):
 class FallbackAdapter(AsyncClosing, SyncClosing):
     """Several adapters used as one: if a member fails, the next member is tried. Created by `sabir.fallback`.
 
-    If every member failed, raises AllFailed, which names each member's error; if every member refused the conversation,
-    raises RenderingRefused. All other errors are the members' own. Threads and tasks may share the adapter.
+    Only the errors in `fallback_on` lead to the next member; all others are raised at once. If every member failed, its
+    methods raise AllFailed, which names each member's error; if every member refused the conversation,
+    RenderingRefused. Threads and tasks may share the adapter.
     """
 
     def __init__(self, members: Sequence[Adapter], made: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
@@ -216,7 +223,8 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request of the first member that accepts the conversation. Needs no API key and sends nothing.
 
-        Raises RenderingRefused if every member refuses.
+        Raises RenderingRefused if every member refuses, and SettingsInvalid, WrongWord or OptionInvalid for wrong
+        arguments.
         """
         rendering: Rendering = next(self._way("render", messages, how, self._refusals)).got
         return rendering
@@ -224,7 +232,8 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Send a conversation to one member after another, and return the first reply.
 
-        `reply.failed_members` lists the members that failed before. Raises AllFailed if every member failed.
+        `reply.failed_members` lists the members that failed before. Raises AllFailed if every member failed,
+        RenderingRefused if every member refused the conversation, and at once an error that is not in `fallback_on`.
         """
         return _told(*await _awaited(self._way("complete", messages, how, self._kinds)))
 
@@ -244,10 +253,11 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return self._addressed(rendering).send_sync(rendering)
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Return the stream of the first member that sends an event. After an event, no other member is tried.
+        """Return a stream, which passes on the events of the first member that sends one. After an event, no other
+        member is tried.
 
-        Raises RenderingRefused here if every member refuses the conversation; errors of calls raise when events are
-        read. A rendering is sent only to the member that rendered it.
+        Raises RenderingRefused here if every member refuses the conversation, and errors of wrong arguments; errors of
+        calls raise when events are read. A rendering is sent only to the member that rendered it.
         """
         if isinstance(messages, Rendering):
             return self._addressed(messages).stream(messages, **how)
@@ -265,7 +275,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         """Return the number of input tokens for the first member that accepts the conversation.
 
         If counting fails, no other member is tried, because other models count differently. Raises SettingsInvalid if
-        that member cannot count tokens.
+        that member, or a member before it, has no `count_tokens`.
         """
         way: Way[Coroutine[Any, Any, TokenCount]] = self._way(
             "count_tokens", messages, how, self._refusals, require_token_counter
@@ -301,9 +311,10 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         kinds: Kinds,
         checked: Callable[[Adapter], object] = lambda member: member,
     ) -> Way[Any]:
-        """Return the way that calls the method of that name of each member, after a check of the member.
+        """Return the generator `way_along` for the members' methods called `name`. `checked` is called with each member
+        before.
 
-        All members get the same messages under the same ids, and options that can be read more than once.
+        All members get the same messages with the same ids, and the options as a tuple.
         """
         Settings.refuse_misnamed(name, how, tuple(CallArguments.__annotations__))
         listed = as_messages(messages)
@@ -321,15 +332,15 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
 
 
 def _targets(member: Adapter) -> tuple[Target, ...]:
-    targets: tuple[Target, ...] = getattr(member, "targets", (member.target,))  # a fallback's, wrapped or not
+    targets: tuple[Target, ...] = getattr(member, "targets", (member.target,))  # of a fallback, also in a wrapper
     return targets
 
 
 def require_token_counter(member: Adapter) -> Counting:
-    """Return the adapter if it counts tokens. Raises SettingsInvalid if it does not."""
+    """Return the adapter if it has the methods of Counting. Raises SettingsInvalid if it does not."""
     if isinstance(member, Counting):
         return member
-    raise SettingsInvalid(f"the adapter of {member.target} cannot count tokens; use one from sabir.adapter")
+    raise SettingsInvalid(f"the adapter of {member.target} cannot count tokens; use an adapter from sabir.adapter")
 
 
 @show_arguments
@@ -345,16 +356,17 @@ def fallback(
     adapter.
 
     A member's own retries come first (`Settings.retries`). `fallback_on` lists the errors (and their subclasses) after
-    which the next member is tried; None means FALLBACK_ON. All other errors raise at once. A member that refuses the
-    conversation, because of `strict` or because nothing can be sent, is skipped. A stream switches members only before
-    its first event.
+    which the next member is tried; None means FALLBACK_ON. All other errors raise at once. With the default, a member
+    that refuses the conversation, because of `strict` or because nothing can be sent, is skipped. A stream switches
+    members only before its first event.
 
     `speaks_as`, `settings` and `strict` apply to the members given as strings. `extra_body` and `extra_headers` of the
     settings go to the first of these members only; use `extra_body_for` and `extra_headers_for` for others. To pass a
-    key or an endpoint, make the member with `sabir.adapter(…)`, and close it yourself.
+    key or an endpoint, create the member with `sabir.adapter(…)`, and close the member yourself.
 
-    Raises SettingsInvalid for fewer than two members, for members with different `speaks_as`, and for arguments that no
-    member uses; also raises the errors of `sabir.adapter`.
+    Raises SettingsInvalid for fewer than two members, for a member of a wrong type, for members with different
+    `speaks_as`, and if `speaks_as`, `settings` or `strict` is passed but all members are adapters. Also raises the
+    errors of `sabir.adapter`.
 
     >>> import sabir
     >>> llm = sabir.fallback("echo:large", "echo:small")
@@ -387,7 +399,7 @@ def fallback(
     unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
     if unused and not made:
         raise SettingsInvalid(f"{', '.join(unused)}: all members are adapters; pass it to each sabir.adapter(…)")
-    # A member without `speaks_as` is taken to speak for the others' policy.
+    # A member without the attribute `speaks_as` counts as having the others' value.
     voices = {voice for member in adapters if isinstance(voice := getattr(member, "speaks_as", None), str)}
     if len(voices) > 1:
         raise SettingsInvalid(f"the members have different speaks_as: {', '.join(sorted(voices))}; use one for all")

@@ -33,7 +33,7 @@ _RENDER = ("model", "options", "settings", "strict", "speaks_as")
 
 @show_arguments
 class PureDialect:
-    """One dialect (API format) without a network: renders requests and reads stored requests and responses. From
+    """One dialect (API format) without a network: renders requests, and reads stored requests and responses. Created by
     `sabir.dialect`.
     """
 
@@ -41,9 +41,9 @@ class PureDialect:
         self.dialect = dialect
         """The plugin's Dialect object."""
         self.target = target
-        """The provider, dialect and endpoint that requests are rendered for; without a model."""
+        """The provider, dialect and endpoint that requests are rendered for. `model` is ""."""
         self.provider = provider
-        """The provider whose models and endpoint are assumed."""
+        """The plugin object of the provider whose models and endpoint are assumed."""
 
     def __repr__(self) -> str:
         return f"<dialect {self.dialect.name}>"
@@ -63,17 +63,18 @@ class PureDialect:
 
         `model` is the model's name. `options`, `settings` and `strict` mean what they mean in `adapter.render`.
         `speaks_as` names the policy whose messages are sent as the model's own. Raises RenderingRefused for losses that
-        `strict` forbids, SettingsInvalid for invalid settings, and WrongWord for an argument of another library.
+        `strict` forbids or if nothing can be sent, and SettingsInvalid, WrongWord or OptionInvalid for wrong arguments.
         """
         Settings.refuse_misnamed("render", misnamed, _RENDER)
         adapter = ModelAdapter(self.provider, self.dialect, model, Access(), speaks_as=speaks_as)
         return adapter.render(as_messages(messages), options=options, settings=settings, strict=strict)
 
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
-        """Return the reply that a stored response (its JSON text) contains. `policy` becomes the policy of its
-        messages.
+        """Return the reply in the body of a stored, complete response. `body` is the response's JSON text, and `policy`
+        the policy of the reply's messages.
 
-        Raises ResponseInvalid if the text is not such a response, or the CallError that the response reports.
+        Raises ResponseInvalid if the text is not a response of this dialect, or the CallError that the response
+        reports.
         """
         scope = self._scope(policy)
         text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
@@ -88,8 +89,8 @@ class PureDialect:
         """Return a decoder for one stored or live stream: call `feed(ServerEvent(data, event))` for each event, then
         `close()`.
 
-        Both methods return events of the reply, and raise ResponseInvalid or the CallError that the stream reports.
-        `policy` becomes the policy of the reply's messages.
+        Both methods return a list of stream events, and raise ResponseInvalid or the CallError that the stream reports.
+        `policy` becomes the policy of the reply's messages. Raises ResponseInvalid if the dialect has no streams.
         """
         scope = self._scope(policy)
         return _CheckedDecoder(self.dialect.decoder(scope), scope)
@@ -98,9 +99,9 @@ class PureDialect:
         """Return the messages, options and settings of a stored request.
 
         `body` is the request's JSON text, or the mapping that was passed to the vendor's SDK. `policy` becomes the
-        policy of the assistant's messages. Fields that only this vendor knows are in the settings, under
-        `extra_body_for` or `vendor`; a field without a place is a loss. Raises HistoryInvalid if `body` is not a
-        request of this dialect.
+        policy of the model's messages. Fields that only this vendor knows are in the settings, under `extra_body_for`
+        or `vendor`; other fields are losses. Raises HistoryInvalid if `body` is not a request of this dialect, or if
+        the dialect cannot read stored requests.
         """
         scope = self._scope(policy)
         mended, was_broken = mend(_request_bytes(body))
@@ -111,7 +112,7 @@ class PureDialect:
         except Exception as error:
             reason = one_line(f"{type(error).__name__}: {error}", 160)
             raise HistoryInvalid(f"this is not a request of {self.dialect.name}, {shown(mended)}: {reason}") from error
-        # What the dialect does not know belongs to the one provider that this request was made for.
+        # Fields that the dialect does not know are only for the provider that this request was sent to.
         owner = self.target.model_copy(update={"model": ""})
         history = history.model_copy(update={"settings": history.settings.owned_by(owner.full_name)})
         if not was_broken:
@@ -124,14 +125,16 @@ class PureDialect:
 
 
 class _CheckedDecoder:
-    """A dialect's decoder, each failure of which is raised as a CallError."""
+    """Wraps a dialect's decoder, so that each of its exceptions is raised as a CallError."""
 
     def __init__(self, decoder: Decoder, scope: DecodeScope) -> None:
         self._decoder = decoder
         self._scope = scope
 
     def feed(self, event: ServerEvent) -> list[StreamEvent]:
-        """As Decoder.feed."""
+        """Return the events of `Decoder.feed` as a list. Raises ResponseInvalid for other exceptions than
+        CallErrors.
+        """
         _check_type(event, ServerEvent, self._scope, "feed needs a ServerEvent(data, event); create one for each event")
         try:
             return list(self._decoder.feed(event))
@@ -139,7 +142,9 @@ class _CheckedDecoder:
             raise_unreadable(self._scope, event.data, error)
 
     def close(self) -> list[StreamEvent]:
-        """As Decoder.close."""
+        """Return the events of `Decoder.close` as a list. Raises ResponseInvalid for other exceptions than
+        CallErrors.
+        """
         try:
             return list(self._decoder.close())
         except Exception as error:
@@ -153,7 +158,10 @@ def _check_type(given: object, expected: type, scope: DecodeScope, remedy: str) 
 
 
 def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
-    """A request's JSON text; a mapping may hold all values that an SDK takes, pydantic models included."""
+    """Return the JSON text of a request. A mapping may contain all values that SDKs accept, pydantic models included.
+
+    Raises HistoryInvalid for another type, and for a mapping that JSON cannot represent.
+    """
     if isinstance(body, bytes):
         return body
     if isinstance(body, str):
@@ -169,7 +177,8 @@ def _request_bytes(body: str | bytes | Mapping[str, Any]) -> bytes:
 def dialect(name: str) -> PureDialect:
     """Return a dialect (API format) by its full name, `provider.dialect`, to render and read data without a network.
 
-    Raises ProviderMissing or DialectMissing, which list the known names, and ProviderBroken or PluginConflict.
+    Raises ProviderMissing or DialectMissing, which list the known names, and ProviderBroken or PluginConflict if the
+    provider cannot be used.
 
     >>> import sabir
     >>> plain = sabir.dialect("echo.plain")

@@ -4,10 +4,10 @@
         async for text in stream.text: ...              for text in stream.text: ...
         reply = await stream.reply()                    reply = stream.reply()
 
-A wrapper of an adapter that reads or changes the events of a stream hands them on by a Relay.
+A wrapper of an adapter uses a Relay to read or change the events of a stream.
 
-The request goes out when the first event is asked for. Leaving the block closes the connection, as does a
-cancellation; a stream that is read to its end closes itself, so that `await stream.reply()` needs no block.
+The request is sent when the first event is read. Leaving the block closes the connection, and so does a cancellation. A
+stream that is read to its end closes itself, so `await stream.reply()` needs no block.
 """
 
 from abc import abstractmethod
@@ -23,11 +23,13 @@ from sabir.reading.incoming import StreamState
 from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
 
 Start: TypeAlias = Callable[[], Awaitable[tuple[Script[Reply], Performer]]]
-"""Prepares the call: the script to drive, and the wire to drive it on, sync or async as the stream is."""
+"""A function that prepares the call when the first event is read. Returns the script to run, and the Performer to run
+it with, which is sync or async like the stream.
+"""
 
 
 class _Held:
-    """Base of the objects that a user holds: the public methods of a subclass are its surface."""
+    """Base class that applies `show_arguments` to each subclass, so that help() shows every keyword argument."""
 
     def __init_subclass__(cls, **named: object) -> None:
         super().__init_subclass__(**named)
@@ -39,7 +41,7 @@ class SyncClosing(_Held):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the object."""
+        """Close the object. Called at the end of a `with` block, also after an exception."""
 
     def __enter__(self) -> Self:
         """Return the object itself."""
@@ -55,7 +57,7 @@ class AsyncClosing(_Held):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Close the object."""
+        """Close the object. Called at the end of an `async with` block, also after an exception."""
 
     async def __aenter__(self) -> Self:
         """Return the object itself."""
@@ -67,7 +69,9 @@ class AsyncClosing(_Held):
 
 
 class _Stream:
-    """A stream that is not begun, running, whole, failed or left. The reader that waits for an event holds `_turn`."""
+    """The state of a stream: not started, running, complete, failed or closed. The reader that waits for an event holds
+    the lock `_turn`.
+    """
 
     def __init__(self, state: "StreamState | Relay", start: Start) -> None:
         self._state = state
@@ -79,11 +83,14 @@ class _Stream:
 
     @property
     def partial(self) -> Reply:
-        """The reply as far as it has arrived. An unfinished option call is reported as a loss, not as a message."""
+        """The reply as far as it has arrived; after the end, the complete reply. May be read at any time.
+
+        An unfinished option call, medium or opaque part is a loss, not a part of a message.
+        """
         return self._reply or self._state.partial
 
     async def _next(self, *, muted: bool = False) -> StreamEvent | None:
-        """The next event, None after the last; if `muted`, only the end is given and no more events.
+        """Read and return the next event; None after the last event. With `muted`, the other events are skipped.
 
         Raises the error that ended the stream early, and SettingsInvalid while another reader waits for an event.
         """
@@ -120,7 +127,9 @@ class _Stream:
             await running[1].close()
 
     def _stop(self, error: BaseException | None = None) -> tuple[Script[Reply], Performer] | None:
-        """End the stream, after an error or because the reader left; returns the script and the wire to close."""
+        """End the stream, after an error or because the reader left. Return the script and the wire if the wire must be
+        closed.
+        """
         running, self._running = self._running, None
         if self._reply is None and self._error is None:
             self._error = error if isinstance(error, Exception) else self._state.closed_error()
@@ -132,9 +141,10 @@ class _Stream:
 class ReplyStream(_Stream, AsyncClosing):
     """The events of a reply that is arriving, as an async iterator. Created by `adapter.stream`.
 
-    `async with` closes the connection. A stream that is read to its end closes itself. Errors raise where an event is
-    read: CallError before the first event, StreamBroken with the partial reply after it. A second reader at the same
-    time gets SettingsInvalid.
+    Reading the first event sends the request. `async with` closes the connection. A stream that is read to its end
+    closes itself. Reading an event raises the errors of the call: a CallError before the first event, StreamBroken with
+    the partial reply after it. Reading after an error raises the error again; reading a closed stream raises
+    StreamBroken. A second reader at the same time gets SettingsInvalid.
 
     >>> import asyncio, sabir
     >>> async def kinds() -> list[str]:
@@ -149,7 +159,7 @@ class ReplyStream(_Stream, AsyncClosing):
         return self
 
     async def __anext__(self) -> StreamEvent:
-        """Wait for the next event and return it."""
+        """Wait for the next event and return it. Raises StopAsyncIteration after the last event."""
         event = await self._next()
         if event is None:
             raise StopAsyncIteration
@@ -161,18 +171,21 @@ class ReplyStream(_Stream, AsyncClosing):
         return _Texts(self, self._state.text_of)
 
     async def reply(self) -> Reply:
-        """Read the stream to its end and return the complete reply. Raises StreamBroken or another CallError on
-        failure.
+        """Read the stream to its end and return the complete reply; after the end, return the reply again.
+
+        Events that were not read before are skipped. Raises StreamBroken or another CallError on failure.
         """
         return await self._whole()
 
     async def aclose(self) -> None:
-        """Close the connection. Events that were not read are discarded."""
+        """Close the connection. Events that were not read are discarded. A second call does nothing."""
         await self._leave()
 
 
 class _Texts:
-    """The texts of a stream. It is no generator, so that a loop left half-way leaves nothing to close."""
+    """An async iterator over the texts of a stream. Not a generator, so that a loop that ends early leaves nothing
+    open.
+    """
 
     def __init__(self, events: AsyncIterator[StreamEvent], text_of: Callable[[StreamEvent], str]) -> None:
         self._events = events
@@ -191,7 +204,8 @@ class SyncReplyStream(_Stream, SyncClosing):
     """The events of a reply that is arriving, as an iterator. Created by `adapter.stream_sync`. Reading blocks the
     thread.
 
-    `with` closes the connection. No event loop is needed. Raises the same errors as ReplyStream.
+    Reading the first event sends the request. `with` closes the connection. No event loop is needed. Raises the same
+    errors as ReplyStream.
 
     >>> import sabir
     >>> with sabir.adapter("echo:m").stream_sync("Hello there!") as stream:
@@ -204,7 +218,7 @@ class SyncReplyStream(_Stream, SyncClosing):
         return self
 
     def __next__(self) -> StreamEvent:
-        """Wait for the next event and return it."""
+        """Wait for the next event and return it. Raises StopIteration after the last event."""
         event = waited(self._next())
         if event is None:
             raise StopIteration
@@ -216,49 +230,50 @@ class SyncReplyStream(_Stream, SyncClosing):
         return filter(None, map(self._state.text_of, self))
 
     def reply(self) -> Reply:
-        """Read the stream to its end and return the complete reply. Raises StreamBroken or another CallError on
-        failure.
+        """Read the stream to its end and return the complete reply; after the end, return the reply again.
+
+        Events that were not read before are skipped. Raises StreamBroken or another CallError on failure.
         """
         return waited(self._whole())
 
     def close(self) -> None:
-        """Close the connection. Events that were not read are discarded."""
+        """Close the connection. Events that were not read are discarded. A second call does nothing."""
         waited(self._leave())
 
 
 class Relay:
-    """Passes the events of another stream on, so that a wrapper of an adapter can read or change them.
+    """Passes on the events of another stream, so that a wrapper of an adapter can read or change the events.
 
-    Create the new stream with `ReplyStream(relay, relay.start)` or `SyncReplyStream(relay, relay.start)`. Override
-    `adapt_reply` to change the reply, `script` to change the events, or `start` to act before the first event. `stream`
-    is the wrapped stream.
+    `stream` is the wrapped stream. Create the new stream with `ReplyStream(relay, relay.start)`, or with
+    `SyncReplyStream(relay, relay.start)` for a SyncReplyStream. Override `adapt_reply` to change the reply, `script` to
+    change the events, or `start` to act before the first event.
     """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream) -> None:
         self.stream = stream
-        """The stream that gives the events. `start` may replace it."""
+        """The wrapped stream, from which the events are read. An override of `start` may replace it."""
 
     def adapt_reply(self, reply: Reply) -> Reply:
-        """Return the reply to pass on in place of `reply`, which may be complete or partial. By default
-        `reply` itself.
+        """Return the reply to pass on instead of `reply`, which may be complete or partial. By default,
+        return `reply`.
         """
         return reply
 
     @property
     def partial(self) -> Reply:
-        """The reply as far as it has arrived."""
+        """The reply of the wrapped stream as far as it has arrived, changed by `adapt_reply`."""
         return self.adapt_reply(self.stream.partial)
 
     def skip_events(self) -> None:
-        """Pass on no more events, because the caller only wants the final reply."""
+        """Stop passing on events, because the caller only wants the final reply."""
         self.stream._state.skip_events()
 
     def closed_error(self) -> StreamBroken:
-        """Return the StreamBroken for a caller that reads from a closed stream, with the partial reply."""
+        """Return the StreamBroken to raise for a reader of a closed stream, with the partial reply."""
         return self._telling(self.stream._state.closed_error())
 
     def text_of(self, event: StreamEvent) -> str:
-        """Return the text that an event adds to the reply, or ""."""
+        """Return the text that an event adds to the reply's text, or "" for other events."""
         return self.stream._state.text_of(event)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
@@ -268,7 +283,7 @@ class Relay:
         return self.script(), self
 
     def script(self) -> Script[Reply]:
-        """Return a script that passes on all events and ends with the reply."""
+        """Return a script that emits all events and returns the reply as its result."""
         try:
             while event := (yield from self.next_event()):
                 yield Emit(event)
@@ -285,7 +300,7 @@ class Relay:
         return event
 
     async def perform(self, action: Action) -> Outcome:
-        """Return the next event of the stream, or None at its end."""
+        """Return the next event of the wrapped stream, or None at its end. `action` is ignored."""
         return await anext(self.stream, None) if isinstance(self.stream, ReplyStream) else next(self.stream, None)
 
     async def close(self) -> None:

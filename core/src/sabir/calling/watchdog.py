@@ -4,13 +4,13 @@
                               │ clock.until                                       ▲
     watchdog's thread         └─▶ sleeps until the first `until` ─── shutdown ────┘
 
-A socket's own timeout starts again with every byte, so a server that sends one now and then is never late. Before a
-response has a head, no HTTP client tells which of its connections carries the request. So the watchdog looks for the
-socket in the frames of the blocked thread, up to the driver's own frame. This needs nothing from a client but that it
-is written in Python, and the frames are read only when a call is late.
+A socket's own timeout starts again with every byte, so it does not end a call to a server that sends a byte now and
+then. Before the headers of a response arrive, HTTP clients do not tell which connection sends the request. So the
+watchdog looks for the socket in the frames of the blocked thread, up to the driver's own frame. This works for every
+client written in Python, and the frames are read only when a call is late.
 
-A blocking step without a socket is not ended: the lookup of a host name, and HTTP clients written in C. On an HTTP/2
-connection, all requests of that connection fail.
+A blocking step without a Python socket is not ended: the lookup of a host name, and HTTP clients written in C. On an
+HTTP/2 connection, all requests of the connection fail.
 """
 
 import os
@@ -26,16 +26,17 @@ from typing import TypeAlias
 from sabir.calling.clock import Clock
 
 RETRY = 0.01
-"""Seconds until the watchdog looks again at a late thread, which may have no socket yet, or opens another one."""
+"""Seconds until the watchdog looks again at a late thread, which may have no socket yet, or open another socket."""
 LONGEST_SLEEP = 3600.0
 _DRIVER = "sabir.calling.drive"
 _Socket: TypeAlias = socket.socket | socket.SocketIO
 
 
 class Guard:
-    """Surrounds each blocking step of a call, in the thread that runs it.
+    """A context manager around each blocking step of a call, in the thread of the call.
 
-    If the clock's time ends within the block, the socket is shut down, and leaving the block raises CallTimedOut.
+    If the clock's time ends inside the block, the watchdog shuts the socket down, and leaving the block raises
+    CallTimedOut.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -44,7 +45,7 @@ class Guard:
         self.has_hung_up = False
 
     def __enter__(self) -> None:
-        """Begin to watch this thread, unless the clock has no limit."""
+        """Register this thread with the watchdog, unless the clock has no limit."""
         until, self.has_hung_up = self.clock.until, False
         if until < inf:
             self.thread = get_ident()
@@ -53,9 +54,9 @@ class Guard:
                 _watchdog.wake(until)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Stop watching. Raises CallTimedOut instead of the error of a socket that was shut down."""
+        """Unregister this thread. Raises CallTimedOut if the watchdog shut a socket down."""
         if self.thread:
-            with _watchdog.lock:  # from here on, nothing that this thread does is ended
+            with _watchdog.lock:  # after this, the watchdog ends nothing in this thread
                 _watchdog.guards.discard(self)
             self.thread = 0
             if self.has_hung_up and (error is None or isinstance(error, Exception)):
@@ -63,17 +64,17 @@ class Guard:
 
 
 class Watchdog:
-    """The thread that hangs up for late guards. It starts with the first guard and lives as long as the process.
+    """The thread that shuts down the sockets of late guards. It starts with the first guard and ends with the process.
 
-    Adding a guard takes no lock: the thread sets `wakes` to infinity before it reads `guards`, so a guard that it does
-    not see waits in `wake` until the thread sleeps.
+    Adding a guard takes no lock. The thread sets `wakes` to infinity before it reads `guards`. So a guard that the
+    thread did not see calls `wake`, which waits until the thread sleeps.
     """
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
-        """Begin without guards and thread; also in a forked child, where the thread does not run."""
+        """Start without guards and without a thread. Called at import, and in a forked child, where no thread runs."""
         self.lock = RLock()  # reentrant: the garbage collector may run a call while the lock is held
         self.guards: set[Guard] = set()
         self.wakes = inf
@@ -81,7 +82,7 @@ class Watchdog:
         self._thread: Thread | None = None
 
     def wake(self, until: float) -> None:
-        """Wake the thread if it would sleep longer than until that moment."""
+        """Wake the thread if it would sleep beyond `until`, a moment of `time.monotonic`. Start it if there is none."""
         with self.lock:
             if until < self.wakes:
                 self.wakes = until
@@ -106,9 +107,12 @@ class Watchdog:
 
 
 def _hang_up(thread: int) -> bool:
-    """Shut down the sockets of the innermost frame of the driver's call that has any; return False if none has."""
+    """Shut down the sockets in the innermost frame that has sockets, below the driver's frame in this thread.
+
+    Return False if there is no such frame.
+    """
     used: list[_Socket] = []
-    frame = innermost = sys._current_frames().get(thread)  # documented; its name only says that it is CPython's
+    frame = innermost = sys._current_frames().get(thread)  # a documented function, despite its name
     while frame is not None and frame.f_globals.get("__name__") != _DRIVER:
         if not used:
             values = list(frame.f_locals.values())
@@ -117,7 +121,7 @@ def _hang_up(thread: int) -> bool:
     if frame is None:
         return False
     for each in used:
-        with suppress(OSError):  # the connection may have ended already
+        with suppress(OSError):  # the connection may be closed already
             if isinstance(each, socket.socket):
                 socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS's own method would make it read plain bytes
             else:
@@ -127,14 +131,15 @@ def _hang_up(thread: int) -> bool:
 
 
 def _sockets_of(value: object, *, looks_inside: bool) -> Iterator[_Socket]:
-    """Yield the socket, or the file of a socket, that a local variable is or wraps as a network stream does.
+    """Yield the sockets, or files of sockets, of a local variable's value: the value itself, or the socket that the
+    value returns from `get_extra_info("socket")`, as network streams do.
 
-    With `looks_inside`, sockets that are attributes of the value count too.
+    With `looks_inside`, also yield sockets that are attributes of the value.
     """
     if isinstance(value, socket.socket | socket.SocketIO):
         yield value
         return
-    with suppress(Exception):  # the object belongs to somebody else
+    with suppress(Exception):  # the object is of another library
         if get := getattr(type(value), "get_extra_info", None):
             yield from _sockets_of(get(value, "socket"), looks_inside=False)
         elif looks_inside:

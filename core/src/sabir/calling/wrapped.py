@@ -1,6 +1,6 @@
-"""The base class of adapters around an adapter.
+"""The base class of adapters that wrap another adapter.
 
-class Redacting(WrappedAdapter):            # overrides what it changes; the rest goes to `inner`
+class Redacting(WrappedAdapter):            # overrides the methods that it changes; `inner` does all others
     async def complete(self, messages, **how): return await self.inner.complete(redacted(messages), **how)
 
 redacting.complete(…) ──▶ its own method        redacting.stream(…), .send(…), .model … ──▶ inner
@@ -18,7 +18,8 @@ from sabir.vocabulary.settings import Target
 
 
 class WrappedAdapter(AsyncClosing, SyncClosing):
-    """An adapter that passes every call on to another adapter, `inner`. Inherit from it to change some of the methods.
+    """An adapter that passes every call on to another adapter, `inner`. Inherit from WrappedAdapter to change some of
+    the methods.
 
     Each method calls the same method of `inner`. So an override of `render` does not change `complete`, and an override
     of `complete` changes neither `complete_sync` nor `stream`. Public attributes that this class does not define are
@@ -39,7 +40,7 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
 
     @property
     def target(self) -> Target:
-        """The target of the wrapped adapter's renderings."""
+        """The target of the wrapped adapter."""
         return self.inner.target
 
     @property
@@ -50,10 +51,10 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
         return str(getattr(self.inner, "speaks_as", "llm"))
 
     def __repr__(self) -> str:
-        """Show the class and the wrapped adapter."""
+        """Return the class's name with the repr of the wrapped adapter."""
         return f"{type(self).__name__}({self.inner!r})"
 
-    if not TYPE_CHECKING:  # type checkers know the declared members alone, so that they still find misspelt names
+    if not TYPE_CHECKING:  # type checkers see only the declared members, so that they find misspelt names
 
         def __getattr__(self, name: str) -> Any:
             """Read a public attribute that this class does not define from the wrapped adapter."""
@@ -62,15 +63,15 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
             return getattr(self.inner, name)
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
-        """Return the request and its losses. Needs no API key and no network."""
+        """Return the wrapped adapter's request for a conversation, and its losses. Needs no API key and no network."""
         return self.inner.render(messages, **how)
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering unchanged, and return the reply."""
+        """Send a rendering of the wrapped adapter unchanged, and return the reply."""
         return await self.inner.send(rendering)
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """Sync version of `send`."""
+        """Sync version of `send`. Blocks the thread."""
         return self.inner.send_sync(rendering)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
@@ -78,7 +79,7 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
         return await self.inner.complete(messages, **how)
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Sync version of `complete`."""
+        """Sync version of `complete`. Blocks the thread."""
         return self.inner.complete_sync(messages, **how)
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
@@ -86,15 +87,17 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
         return self.inner.stream(messages, **how)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Sync version of `stream`."""
+        """Sync version of `stream`. Reading blocks the thread."""
         return self.inner.stream_sync(messages, **how)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Return the number of input tokens. Raises SettingsInvalid if the wrapped adapter cannot count tokens."""
+        """Return the number of input tokens of the request for a conversation. Raises SettingsInvalid if the wrapped
+        adapter cannot count tokens.
+        """
         return await require_token_counter(self.inner).count_tokens(messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Sync version of `count_tokens`."""
+        """Sync version of `count_tokens`. Blocks the thread."""
         return require_token_counter(self.inner).count_tokens_sync(messages, **how)
 
     async def aclose(self) -> None:
@@ -102,5 +105,5 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
         await self.inner.aclose()
 
     def close(self) -> None:
-        """Close the wrapped adapter, in a program that used only its sync methods."""
+        """Close the wrapped adapter. Use `aclose` instead after async calls."""
         self.inner.close()

@@ -1,10 +1,10 @@
-"""Which provider a name means if several packages contribute to it: rules on declarations, never on their order.
+"""Which provider a name means if several packages provide the name. Only declarations decide, never the order.
 
 packages that provide `acme`                   `acme:x` means      `acme.native:x` means
 gateway (reserves_name) + native adapter       the gateway         the native adapter
 native adapter alone                           the native adapter  the native adapter
 two native adapters                            PluginConflict      PluginConflict
-only one with adds_dialects                    ProviderMissing     that one
+only one with adds_dialects                    ProviderMissing     the one with adds_dialects
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contribution:
-    """A provider from one source, with its declarations as they were when it was loaded."""
+    """A provider from one package or registration, with the declarations that it had when it was loaded."""
 
     provider: Provider
     source: str
@@ -34,7 +34,9 @@ class Contribution:
 
     @classmethod
     def of(cls, provider: Any, name: str, source: str) -> "Contribution":  # an entry point may name anything
-        """Check a provider and read its declarations; raises ProviderBroken if it does not fit the contract."""
+        """Check a provider object and return its Contribution. Raises ProviderBroken for an object that does not have
+        the interface of Provider, or whose `name` is another one.
+        """
         what = f"provider {name!r} of {source}"
         members = _members(provider, what)
         if members["name"] != name:
@@ -53,14 +55,16 @@ class Contribution:
 
 
 def _members(provider: object, what: str) -> dict[str, Any]:
-    """Return the attributes that the contract names; raises ProviderBroken for a missing one or a foreign version."""
+    """Return the members of Provider that the object has. Raises ProviderBroken for a class, for a missing member and
+    for an unsupported `api_version`.
+    """
     with ProviderBroken.blaming(f"the attributes of {what} cannot be read"):  # any may raise, `__class__` included
         class_name = provider.__name__ if isinstance(provider, type) else ""
         members = {each: getattr(provider, each) for each in (*_MEMBERS, *_FLAGS) if hasattr(provider, each)}
     if class_name:
         raise ProviderBroken(f"{what} is the class {class_name}; pass an instance of it")
     if missing := [each for each in _MEMBERS if each not in members]:
-        raise ProviderBroken(f"{what} lacks {', '.join(missing)}; see sabir.authoring.Provider")
+        raise ProviderBroken(f"{what} does not have {', '.join(missing)}; see sabir.authoring.Provider")
     version = members["api_version"]
     if not isinstance(version, int) or version not in SUPPORTED_APIS:
         supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
@@ -71,18 +75,18 @@ def _members(provider: object, what: str) -> dict[str, Any]:
 
 
 def owners(contributions: Sequence[Contribution], dialect: str | None) -> list[Contribution]:
-    """Return the contributions that the bare name (None) or a dialect's name may mean; several are in conflict."""
+    """Return the contributions that `name` (dialect None) or `name.dialect` may mean. More than one is a conflict."""
     able = [each for each in contributions if (not each.adds_dialects if dialect is None else dialect in each.dialects)]
     return [each for each in able if each.reserves_name] or able
 
 
 def is_meant(contribution: Contribution, contributions: Sequence[Contribution], dialect: str | None) -> bool:
-    """Return whether the bare name (None) or the dialect's name means this contribution."""
+    """Return whether `name` (dialect None) or `name.dialect` means this contribution and no other."""
     return owners(contributions, dialect) == [contribution]
 
 
 def conflict(name: str, contributions: Sequence[Contribution], dialect: str | None) -> PluginConflict | None:
-    """Return the error for a name that several contributions claim equally; None if there is no conflict."""
+    """Return the error if `name` (dialect None) or `name.dialect` may mean several contributions; None otherwise."""
     claimants = owners(contributions, dialect)
     if len(claimants) < 2:
         return None
@@ -94,15 +98,16 @@ def conflict(name: str, contributions: Sequence[Contribution], dialect: str | No
 
 
 def full_names(name: str, contributions: Sequence[Contribution]) -> list[str]:
-    """Return `name.dialect` for each dialect whose name means exactly one contribution."""
+    """Return `name.dialect` for each dialect that exactly one contribution provides or owns."""
     spoken = dict.fromkeys(dialect for each in contributions for dialect in each.dialects)
     return [f"{name}.{dialect}" for dialect in spoken if len(owners(contributions, dialect)) == 1]
 
 
 def meant(name: str, contributions: Sequence[Contribution], dialect: str | None) -> Contribution:
-    """Return the contribution that the bare name (None) or the dialect's name means.
+    """Return the contribution that `name` (dialect None) or `name.dialect` means.
 
-    Raises PluginConflict if there are several, and DialectMissing or ProviderMissing if there is none.
+    Raises PluginConflict if there are several. If there is none, raises ProviderMissing for dialect None, else
+    DialectMissing.
     """
     if error := conflict(name, contributions, dialect):
         raise error
@@ -111,6 +116,6 @@ def meant(name: str, contributions: Sequence[Contribution], dialect: str | None)
     spoken = full_names(name, contributions)
     if dialect is None:
         remedy = " or ".join(f"{each}:model" for each in spoken)
-        raise ProviderMissing(f"provider {name!r} is not installed, only further dialects for it are; write {remedy}")
+        raise ProviderMissing(f"provider {name!r} is not installed, only added dialects of it; write {remedy}")
     wanted = f"{name}.{dialect}" if dialect else name
-    raise DialectMissing(f"{wanted!r} is not a dialect; {name} speaks {', '.join(spoken)}")
+    raise DialectMissing(f"{wanted!r} is not a dialect; {name} has {', '.join(spoken)}")

@@ -1,4 +1,4 @@
-"""A dialect: an API format as a frozen value with tables and pure functions, and the types that these return.
+"""A dialect: an API format as a frozen value with tables and pure functions, and the types of their results.
 
     messages ──tables, encode_turn, encode_request──▶ Rendering     a request, and its losses (law 2)
     answer   ──decode | framings ▸ decoder──────────▶ Reply
@@ -39,13 +39,14 @@ from sabir.vocabulary.reply import Reply, StreamEvent
 from sabir.vocabulary.settings import LONGEST_SILENCE, Bounds, RetryPolicy, Settings, Target
 
 _BARE = re.compile(rb"\s*(\{|\[\s*(\{|\Z))")
-"""The beginning of a JSON object, or of an array of objects."""
+"""Matches the beginning of a JSON object, or of an array of objects."""
 _RETURN = ord("\r")
 
 
 class ServerEvent(NamedTuple):
-    """One event of a stream: its data as text, and its name ("" if it has none). Created by a Framing and passed to
-    `Decoder.feed`.
+    """One event of a stream of the API. Created by a Framing and passed to `Decoder.feed`.
+
+    `data` is the event's data as text, `event` the event's name, or "" if it has none.
     """
 
     data: str
@@ -53,10 +54,9 @@ class ServerEvent(NamedTuple):
 
 
 class Framing(Protocol):
-    """Splits the bytes of one stream into events. Created by core for each stream, from `Dialect.framings`. A framing
-    does no I/O.
+    """The interface of an object that splits the bytes of one stream into events, without I/O.
 
-    The default for server-sent events is ServerEventReader.
+    Core creates one for each stream, from `Dialect.framings`. The default is ServerEventReader, for server-sent events.
     """
 
     @property
@@ -79,9 +79,10 @@ class Framing(Protocol):
 class ServerEventReader:
     """Splits a stream of server-sent events into events, by the WHATWG algorithm. The default framing of a dialect.
 
-    Invalid UTF-8 is replaced by U+FFFD, and `was_invalid` becomes True. `kept` is the number of bytes that do not form
-    a complete event yet. After the first event, a bare JSON object or array up to a blank line is an event too, because
-    some servers end a stream with an error body. https://html.spec.whatwg.org/multipage/server-sent-events.html
+    Invalid UTF-8 is replaced by U+FFFD, and `was_invalid` becomes True. `kept` is the number of received bytes that do
+    not form a complete event yet. After the first event, a bare JSON object or array up to a blank line is an event
+    too, because some servers end a stream with an error body.
+    https://html.spec.whatwg.org/multipage/server-sent-events.html
     """
 
     def __init__(self) -> None:
@@ -111,12 +112,12 @@ class ServerEventReader:
             events += self._cut(complete) if blank else ()
         return events + self._read(chunk) if chunk else events
 
-    def _cut(self, whole: bytes) -> list[ServerEvent]:
-        """Return the events in the bytes between two blank lines."""
+    def _cut(self, blocks: bytes) -> list[ServerEvent]:
+        """Return the events in complete blocks of lines, which are separated by blank lines. Faster than `_read`."""
         try:
-            text = whole.decode()
+            text = blocks.decode()
         except UnicodeDecodeError:
-            return self._read(whole + b"\n\n")
+            return self._read(blocks + b"\n\n")
         events = []
         for block in text.split("\n\n") if "\n" in text else (text,):
             name, _, data = block.partition("\n") if block.startswith("event: ") else ("event: ", "", block)
@@ -200,13 +201,14 @@ NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
 
 
 class Rendering(Frozen):
-    """A request as it will be sent, and what gets lost. Created by `adapter.render`, and sent by `adapter.send`.
+    """A request as it will be sent, and the losses. Created by `adapter.render`, and sent by `adapter.send`.
 
     `target` is where the request goes, `path` its path below the endpoint, and `body_bytes` the exact bytes of the
-    body. `losses` lists what the target cannot accept. `assumptions` are sentences about a model that no table knows.
-    `unchecked` names the settings, media and extra fields that no source documents for this target. `streaming` is True
-    if the request asks for a stream of events; long answers are requested so, and `send` still returns a complete
-    reply. `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings.
+    body. `losses` lists what the target cannot accept. `assumptions` says, for an unknown model, which known model's
+    facts were assumed. `unchecked` names the settings, media and extra fields that are sent although no source
+    documents that the target accepts them. `streaming` is True if the request asks for a stream of events; the dialect
+    asks for one if an answer may take long, and `send` still returns a complete reply. `timeout`, `idle` and `total`
+    (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never None.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -236,21 +238,25 @@ class Rendering(Frozen):
     stream_fields: str = Field(default="{}", repr=False)
 
     headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`, without the SDK's.")
-    option_names: ClassVar = ObjectView("option_names_json", "Name in the request → option's name, where they differ.")
-    argument_names: ClassVar = ObjectView("argument_names_json", "Option → argument's name in the request → real name.")
+    option_names: ClassVar = ObjectView("option_names_json", "Name in the request → option's name, if different.")
+    argument_names: ClassVar = ObjectView("argument_names_json", "Option → (argument in the request → real argument).")
 
     @property
     def body(self) -> JSONValue:
-        """The request's body as an immutable JSON value."""
+        """The request's body as an immutable JSON value. Parsed from `body_bytes` at each access."""
         return freeze(decode_json(self.body_bytes))
 
     def __repr_args__(self) -> Arguments:
-        """Yield all fields except the headers, and the body's size only: both may contain keys."""
+        """Yield the arguments of `repr`: all fields except the headers, and only the size of the body, because headers
+        and body may contain keys.
+        """
         yield from super().__repr_args__()
         yield "body_bytes", Plain(f"<{len(self.body_bytes)} bytes>")
 
     def for_stream(self) -> "Rendering":
-        """Return the same request, but asking for a stream of events."""
+        """Return a rendering of the same request that asks for a stream of events. If this one does, return
+        it itself.
+        """
         if self.streaming:
             return self
         fields = self.stream_fields[1:-1].encode()
@@ -261,9 +267,9 @@ class Rendering(Frozen):
 class DecodedHistory(Frozen):
     """The content of a stored request. Created by `PureDialect.decode_history`.
 
-    `messages` are the conversation and `model` the model's name. `options` have no functions, because requests do not
-    contain functions. `settings` holds the settings, and the fields that only this vendor knows, in `vendor` and
-    `extra_body_for`. `losses` names the fields that have no place here, by their paths in the request.
+    `messages` are the conversation and `model` the model's name, or "". `options` have no functions, because requests
+    do not contain functions. `settings` contains the settings; fields that only this vendor knows are in
+    `settings.vendor` and `settings.extra_body_for`. `losses` names the other fields, by their paths in the request.
     """
 
     messages: tuple[Message, ...]
@@ -274,8 +280,8 @@ class DecodedHistory(Frozen):
 
 
 class Decoder(Protocol):
-    """Converts the events of one stream to sabir's events. Created for each stream by `Dialect.decoder`. A decoder does
-    no I/O.
+    """The interface of an object that converts the events of one stream to sabir's events, without I/O. Created for
+    each stream by `Dialect.decoder`.
     """
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
@@ -286,8 +292,9 @@ class Decoder(Protocol):
         """
 
     def close(self) -> Iterable[StreamEvent]:
-        """Return the remaining events when the stream ends without an error: open BlockEnds, and ReplyEnd if the API
-        marked the end and ReplyEnd was not returned yet. Without a ReplyEnd, core raises StreamBroken.
+        """Return the remaining events when the stream ends without an error: a BlockEnd for each open block, and
+        ReplyEnd if the API marked the end and `feed` did not return ReplyEnd. Without any ReplyEnd, core raises
+        StreamBroken.
         """
 
 
@@ -297,7 +304,7 @@ EncodeCount: TypeAlias = Callable[[Mapping[str, JSONValue], TurnScope], tuple[st
 
 def _reads_no_streams(scope: DecodeScope) -> NoReturn:
     """Create the Decoder for one stream. This default raises ResponseInvalid, for an API without streams."""
-    raise ResponseInvalid(f"{scope.target.dialect} has no streaming; use complete()", provider=scope.target.provider)
+    raise ResponseInvalid(f"{scope.target.dialect} has no streams; call complete()", provider=scope.target.provider)
 
 
 def _reads_no_errors(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
@@ -339,23 +346,26 @@ class Dialect:
     time. Return an empty sequence if no content is left. Then the next turn follows the turn before this one.
     """
     encode_request: Callable[[RequestScope], Mapping[str, JSONValue]]
-    """Return every top-level field of the request except the messages: model, settings, options and leading system
-    text.
+    """Return every top-level field of the request except the messages: model, settings, options, and the leading system
+    text if the API has a field for it. Arguments: the RequestScope.
     """
     decode: Callable[[bytes, DecodeScope], Reply]
-    """Convert the body of a complete response to a Reply. Raises ResponseInvalid, or the CallError that the body
-    reports.
+    """Convert the body of a complete response to a Reply. Arguments: the body, the DecodeScope.
+
+    Raises ResponseInvalid, or the CallError that the body reports.
     """
     path: Callable[[Target], str]
     """Return the path of a request below the endpoint, for example "/chat/completions"."""
     decoder: Callable[[DecodeScope], Decoder] = _reads_no_streams
-    """Create the Decoder for one stream. The default raises ResponseInvalid, for APIs without streams."""
+    """Create the Decoder for one stream. Arguments: the DecodeScope. The default raises ResponseInvalid, for APIs
+    without streams.
+    """
     decode_error: Callable[[int, Mapping[str, str], bytes, str], CallError] = _reads_no_errors
     """Return the CallError for a response with a status of 400 or more. Arguments: status, headers (names in lower
     case), body, provider. Usually `ErrorTable(…).decode`.
     """
     stream_path: Callable[[Target], str] | None = None
-    """Return the path for a streamed request, if it differs from `path`. None means the same path."""
+    """Return the path of a streamed request, for APIs with another path for streams. None means that `path` is used."""
     messages_field: str = "messages"
     """The name of the request's field that contains the encoded turns."""
     streaming_fields: Mapping[str, JSONValue] = field(default_factory=lambda: {"stream": True})
@@ -365,12 +375,12 @@ class Dialect:
     matches every content type that begins with it.
     """
     family: Callable[[str], str] = itself
-    """Model name → name of its family. Models of one family can read each other's signed state. By default every model
-    is its own family.
+    """Model name → name of its family. Signed state of a model is also sent to other models of its family at the same
+    endpoint. By default every model is its own family.
     """
     place: Callable[[str, str], str] = of_any_model
-    """Endpoint and model → a key for where signed state can be read. Equal keys share state. By default all models of
-    one endpoint share a key.
+    """Endpoint and model → a key for the place where signed state can be read. Signed state is sent only to a target
+    with an equal key. By default the key is the endpoint.
     """
     decode_history: Callable[[bytes, DecodeScope], DecodedHistory] = _reads_no_requests
     """Convert the body of a stored request to messages, options and settings. Raises HistoryInvalid for anything else.
@@ -386,13 +396,13 @@ class Dialect:
     """Return the number of input tokens from the body of the response to `encode_count`. Usually `read_count`."""
 
     def path_of(self, target: Target, *, streaming: bool) -> str:
-        """Return the path of a request below the endpoint: `stream_path` if `streaming` and the dialect has one,
-        otherwise `path`.
+        """Return the path of a request below the endpoint: by `stream_path` if `streaming` is True and the dialect has
+        this function, otherwise by `path`.
         """
         return (self.stream_path or self.path)(target) if streaming else self.path(target)
 
     def framing(self, content_type: str) -> Framing:
-        """Return a new framing for a response of this content type: one of `framings`, otherwise a
+        """Return a new framing for a response of this content type: from `framings` if a key matches, otherwise a
         ServerEventReader.
         """
         return (self._own_framing(content_type) or ServerEventReader)()
@@ -402,5 +412,5 @@ class Dialect:
         return self._own_framing(content_type) is not None
 
     def _own_framing(self, content_type: str) -> Callable[[], Framing] | None:
-        said = content_type.lower()
-        return next((make for start, make in self.framings.items() if said.startswith(start)), None)
+        lower = content_type.lower()
+        return next((make for start, make in self.framings.items() if lower.startswith(start)), None)

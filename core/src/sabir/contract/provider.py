@@ -25,7 +25,7 @@ SUPPORTED_APIS = frozenset({SABIR_API})
 
 ApiKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
 """What `api_key=` accepts: the key as a string, a mapping of credential names to values, or a function without
-arguments that returns either. In a mapping, the entry `profile` names a section of the credentials file instead.
+arguments that returns either. In a mapping, the entry "profile" selects the section of the credentials file.
 """
 
 
@@ -33,8 +33,8 @@ class Profile(Frozen):
     """The file in which a Credential is looked up, such as `~/.acme/config.toml`. Created by the author of a provider.
 
     `file` is the path; a file ending in .toml or .json is read as such, any other as INI. The file has named sections,
-    each a mapping of credential names to values. The environment variable named by `variable` selects the section;
-    `section` is the section that is read if the variable is not set.
+    each a mapping of credential names to values. `variable` is the name of an environment variable that contains the
+    section's name; `section` is used if the variable is not set or `variable` is "".
     """
 
     file: str
@@ -46,11 +46,11 @@ class Credential(Frozen):
     """One value that a provider needs, usually its API key, and the places in which sabir looks for the value. Created
     by the author of a provider, in `Provider.credentials`.
 
-    A value that the user passes as `api_key=` comes first. Then sabir reads the environment `variables`, the `profile`,
-    and `files`, in this order. For `files`, the value is the path of the first file that exists. `default` is used if
-    nothing is found: None makes the value required, "" makes it optional. All values with `secret` True come from one
-    place, so that the keys of two accounts are never mixed. A value with `secret` False, such as a region, is looked up
-    by itself.
+    `name` is the credential's name. A value that the user passes as `api_key=` comes first. Then sabir reads the
+    environment `variables`, the `profile`, and `files`, in this order. For `files`, the value is the path of the first
+    file that exists. `default` is used if nothing is found: None makes the value required, "" makes it optional. All
+    values with `secret` True come from one place, so that the keys of two accounts are never mixed. A value with
+    `secret` False, such as a region, is looked up by itself.
     """
 
     name: str = "api_key"
@@ -64,7 +64,8 @@ class Credential(Frozen):
 class TokenCount(Frozen):
     """The number of input tokens of a request. Returned by `adapter.count_tokens`.
 
-    `estimated` is True if sabir estimated the number because the provider's API cannot count.
+    `estimated` is True if sabir estimated the number (a quarter of the bytes of the request's body), because the
+    provider's API cannot count.
     """
 
     input_tokens: int
@@ -78,9 +79,9 @@ class WireRequest:
     `path` is the path below the endpoint and `body` the exact bytes. `headers` are the dialect's and the user's
     headers; the SDK adds its own. `streaming` is True if the request asks for a stream of events. `timeout` is the
     longest time for one read in seconds; None means the SDK's own limit. `opening` is the number of seconds within
-    which the response must begin; None means no limit. Core enforces both limits for the complete call; pass them to
-    the SDK as far as the SDK accepts them. Use `opening` for waits that core cannot interrupt, such as waiting for a
-    free connection.
+    which the response must begin; None means no limit. Core enforces the time limits of a call itself; pass both to the
+    SDK as far as the SDK accepts them. Use `opening` for waits that core cannot interrupt, such as waiting for a free
+    connection.
     """
 
     path: str
@@ -95,7 +96,7 @@ class WireHead(Protocol):
     """The status and the headers of an HTTP response, which are known before its body.
 
     An implementation may also have an attribute `secrets`, a tuple of the keys and tokens sent with the request. sabir
-    removes these texts from error messages.
+    removes them from the texts of errors of the call.
     """
 
     @property
@@ -108,7 +109,7 @@ class WireHead(Protocol):
 
 
 class WireResponse(WireHead, Protocol):
-    """The response of a sync request, whose body has not been read. Returned by `Connection.open_sync`."""
+    """The interface of a sync response whose body has not been read. Returned by `Connection.open_sync`."""
 
     def chunks(self) -> Iterator[bytes]:
         """Return an iterator over the body's bytes as they arrive. The bytes are decompressed, in small pieces. A piece
@@ -120,7 +121,7 @@ class WireResponse(WireHead, Protocol):
 
 
 class AsyncWireResponse(WireHead, Protocol):
-    """The response of an async request, whose body has not been read. Returned by `Connection.open`."""
+    """The interface of an async response whose body has not been read. Returned by `Connection.open`."""
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Return an async iterator over the body's bytes as they arrive. The bytes are decompressed, in small pieces. A
@@ -132,15 +133,17 @@ class AsyncWireResponse(WireHead, Protocol):
 
 
 class Connection(Protocol):
-    """Sends requests to one endpoint, usually through the clients of the vendor's SDK. Returned by `Provider.connect`.
+    """The interface of an object that sends requests to one endpoint, usually through the clients of the vendor's SDK.
+    Returned by `Provider.connect`.
 
-    A connection creates a client at the first request, one for sync and one for async calls.
+    A connection creates its clients at the first request: one for sync calls, and one for async calls.
     """
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        """Send a request and return the response when its headers have arrived. Return it for error statuses too.
+        """Send a request and return the response when its headers have arrived. Return the response for error statuses
+        too.
 
-        Exceptions of the SDK may be raised; core passes them to `translate`.
+        May raise exceptions of the SDK, which core passes to `translate`. Must not retry or follow redirects.
         """
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
@@ -160,12 +163,11 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a user reaches a provider: the arguments `api_key`, `base_url` and `client` of `sabir.adapter`. Passed to
-    `Provider.connect`.
+    """The arguments `api_key`, `base_url` and `client` of `sabir.adapter`. Passed to `Provider.connect`.
 
-    A field that is None means the provider's default. A function as `api_key` is called for every request. `client` is
-    the user's own client of the vendor's SDK, sync or async, with its own endpoint and key. `repr` shows none of the
-    fields.
+    None as `api_key` or `base_url` means the provider's default. A function as `api_key` is called for every request.
+    `client` is the user's own client of the vendor's SDK, sync or async, with its own endpoint and key; None means that
+    the connection creates clients. `repr` shows none of the fields.
     """
 
     api_key: ApiKey | None = field(default=None, repr=False)
@@ -174,10 +176,10 @@ class Access:
     """The user's client of the vendor's SDK, or None. Only the plugin knows the type."""
 
     def read_endpoint(self, provider: str, url: str) -> str:
-        """Return the URL without user, password, query and trailing slash, for error messages and message origins.
+        """Return `url` without user, password, query, fragment and trailing slashes, for messages and origins.
 
         `provider` is the name that errors show. Raises SettingsInvalid if the URL is not an http(s) URL, or if
-        `api_key` or `base_url` is an empty string.
+        `api_key` or `base_url` of this object is an empty string.
         """
         for setting in ("api_key", "base_url"):
             if getattr(self, setting) == "":
@@ -199,9 +201,9 @@ class Provider(Protocol):
     members.
 
     Inherit from SDKProvider for a provider with an SDK or an HTTP client. Two further attributes, False by default,
-    matter if several packages provide the same name. With `reserves_name` True, `name:model` always means this
-    provider's first dialect. With `adds_dialects` True, the plugin only adds dialects to another package's provider,
-    which users select as `name.dialect:model`. At most one of the two may be True.
+    matter if several packages provide the same name. With `reserves_name` True, this provider wins: `name:model` means
+    its first dialect. With `adds_dialects` True, `name:model` never means this provider; it only adds dialects, which
+    users select as `name.dialect:model`. At most one of the two may be True.
     """
 
     @property
@@ -232,7 +234,7 @@ class Provider(Protocol):
         """Return the dialect with this short name. Core calls this method only with names in `dialects`."""
 
     def endpoint(self, access: Access) -> str:
-        """Return the URL of the endpoint, without secrets and without creating a client."""
+        """Return the URL of the endpoint, without secrets. Creates no client and reads no key."""
 
     def connect(self, access: Access) -> Connection:
         """Return a connection to the endpoint. Create clients and read keys only when the connection sends its first
@@ -245,4 +247,4 @@ class Provider(Protocol):
         """
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """Return the known facts about the provider's models, longest name prefixes first."""
+        """Return the known facts about the provider's models: one row for each prefix of model names, in any order."""

@@ -1,4 +1,4 @@
-"""The arguments of a dialect's functions besides turns: for the rest of a request, and for decoding an answer.
+"""The arguments of a dialect's functions besides turns: for the other fields of a request, and for decoding an answer.
 
 RequestScope   model, settings, options, leading system turns     for encode_request
 DecodeScope    target, policy, renamed options, size limits       for decode, decoder and decode_history
@@ -39,16 +39,17 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 Place: TypeAlias = Literal["closed", "end"]
-"""The place of an Insertion: the end of the closed prefix, or the end of all messages."""
+"""The place of an Insertion: the end of the turns that later messages cannot change, or the end of all messages."""
 
 
 class Insertion(NamedTuple):
     """Text that a dialect inserts into the encoded messages when the request's body is assembled, for example a cache
     marker. Append insertions to `RequestScope.insertions`.
 
-    `text` is inserted directly before `before`, which must not be empty. With `at="closed"`, `before` must be the end
-    of the closed prefix's bytes; with `at="end"`, the end of all messages' bytes. If the bytes end differently, or the
-    place already has an insertion, nothing is inserted, and a loss names `path`.
+    `text` is inserted directly before `before`, which must not be empty. With `at="closed"`, `before` must be the last
+    bytes of the closed prefix, the turns that later messages cannot change; with `at="end"`, the last bytes of all
+    messages. If the bytes end differently, or the place already has an insertion, nothing is inserted, and a loss names
+    `path`. With `at="closed"` and no closed turn yet, nothing is inserted and there is no loss.
     """
 
     at: Place
@@ -63,7 +64,8 @@ class RequestScope:
     """Everything that `encode_request` may use: model, settings, options and leading system messages, but not the
     encoded turns. Created by core, one for each request.
 
-    Read settings with `setting` or `neutral_fields`, so that sabir reports settings that the model does not accept.
+    Read settings with `setting` or `neutral_fields`, which report settings that the model does not accept as losses. A
+    setting that is set and not read also becomes a loss.
     """
 
     CHOICES: ClassVar = ("auto", "none", "required")
@@ -80,9 +82,9 @@ class RequestScope:
     name.
     """
     system: tuple[Turn, ...]
-    """The leading system turns, if the dialect's Roles have `leading_system="hoisted"`. Otherwise empty."""
+    """The turns of the first system messages, if the dialect's Roles have `leading_system="hoisted"`. Else empty."""
     vendor: FrozenDict
-    """The user's vendor settings for this provider, not validated. Read them with `read_vendor`."""
+    """The user's vendor settings for this provider, not validated. Read the settings with `read_vendor`."""
     losses: LossLog
     """The log to which the dialect adds settings and options that the target cannot accept."""
     model_info: ModelInfo = ModelInfo(prefix="")
@@ -92,17 +94,17 @@ class RequestScope:
     last_side: Side | None = None
     """The side of the last turn that produced an item in the request. None if no turn did."""
     ending: Turn | None = None
-    """The value behind `last_turn`. Set by core; read `last_turn` instead."""
+    """The value of `last_turn`. Set by core; read `last_turn` instead."""
     history: Sequence[Message] = ()
-    """The value behind `messages`. Set by core; read `messages` instead."""
+    """The value of `messages`. Set by core; read `messages` instead."""
     names: frozenset[str] = frozenset()
-    """The value behind `called_options`. Set by core; read `called_options` instead."""
+    """The value of `called_options`. Set by core; read `called_options` instead."""
     saw_history: bool = False
-    """Whether the dialect read `last_turn` or `messages`. If True, core does not reuse the encoded fields for later
-    requests.
+    """Whether the dialect read `last_turn` or `messages`. Set by these properties. If True, core does not reuse the
+    encoded fields for later requests.
     """
     saw_called: bool = False
-    """Whether the dialect read `called_options`."""
+    """Whether the dialect read `called_options`. Set by this property."""
     insertions: list[Insertion] = field(default_factory=list)
     """Insertions into the encoded messages. The dialect appends to this list."""
     closing: list[JSONValue] = field(default_factory=list)
@@ -126,21 +128,23 @@ class RequestScope:
 
     @property
     def last_turn(self) -> Turn | None:
-        """The last turn of the conversation, or None if it is part of the closed prefix. Needed by dialects of
-        providers that pause within a turn.
+        """The last turn that produced an item in the request; None if later messages cannot change it, or if there is
+        none. Needed by dialects of providers that pause within a turn. Reading it sets `saw_history`.
         """
         self.saw_history = True
         return self.ending
 
     @property
     def messages(self) -> Sequence[Message]:
-        """All messages of the conversation. Needed by dialects of servers that store earlier messages."""
+        """All messages of the conversation, for dialects of servers that store messages. Sets `saw_history`."""
         self.saw_history = True
         return self.history
 
     @property
     def called_options(self) -> frozenset[str]:
-        """The names of the options that are called anywhere in the request, whether they are offered or not."""
+        """The names of the options that calls in the request name, whether the options are offered or not. Reading them
+        sets `saw_called`.
+        """
         self.saw_called = True
         return self.names
 
@@ -148,20 +152,21 @@ class RequestScope:
         """Validate the user's vendor settings with a pydantic model and return the fields that are set, as a
         dictionary.
 
-        Settings that the target refuses or ignores are left out and reported as losses. Raises SettingsInvalid for an
-        unknown field or an invalid value.
+        Settings that the model refuses or ignores, by its known facts, are left out and reported as losses. Raises
+        SettingsInvalid for an unknown field or an invalid value.
         """
         if not self.vendor:
             return {}
         where = f"vendor[{self.target.provider!r}] for {self.target.dialect}"
-        section = read_section(model, self.vendor, where, "; all else: extra_body")
+        section = read_section(model, self.vendor, where, "; other fields: extra_body")
         path = f"settings.vendor.{self.target.provider}"
         return {name: value for name, value in section.items() if self.supports(f"vendor.{name}", f"{path}.{name}")}
 
     def setting(self, setting: str) -> Any:
         """Return the value of a setting, such as "temperature"; None if the setting is not set or must not be sent.
 
-        `setting` is one of WIRE_SETTINGS. Reports a loss if the model refuses or ignores the setting.
+        `setting` is one of WIRE_SETTINGS; raises SettingsInvalid for another name. Reports a loss if the model refuses
+        or ignores the setting or this value of it. A tuple is returned as a list.
         """
         value = self.settings.take(setting)
         if value is None:
@@ -176,8 +181,8 @@ class RequestScope:
 
     @property
     def reasons(self) -> bool:
-        """Whether the model reasons before it answers: according to `reasoning_effort` if set, otherwise according to
-        the model's known facts.
+        """Whether the model reasons in this request. False if `reasoning_is_off` is True. Otherwise `reasoning_effort`
+        decides if set ("none" means no), and else the model's known facts.
         """
         effort = self.settings.take("reasoning_effort")
         return not self.reasoning_is_off and (bool(self.model_info.reasoning) if effort is None else effort != "none")
@@ -186,8 +191,9 @@ class RequestScope:
         """Return whether to send a feature. If the target refuses or ignores the feature, report a loss at `path` and
         return False.
 
-        `feature` is a name as in `ModelInfo.rejects`. `variant` is the name of one value of the feature, which takes
-        precedence. A feature that nothing documents is sent and listed in `Rendering.unchecked`.
+        `feature` is a name as in `ModelInfo.rejects`. `variant` is the name of one value, such as
+        "option_choice.required"; facts about the variant take precedence over facts about the feature. A feature that
+        nothing documents is sent, and `path` is listed in `Rendering.unchecked`.
         """
         names = [name for name in (variant, feature) if name]
         names = [*(f"{name}{WHILE_REASONING}" for name in names if self.reasons), *names]
@@ -200,7 +206,7 @@ class RequestScope:
         return status in ("accepted", "unknown")
 
     def refuse(self, setting: str) -> None:
-        """Report a loss: the model refuses `setting`."""
+        """Report a loss: the model refuses the setting of this name."""
         self._lose_feature("refuses it", f"settings.{setting}")
 
     def _lose_feature(self, fault: str, path: str) -> None:
@@ -216,28 +222,29 @@ class RequestScope:
         stops: int = 0,
         take: "Callable[[RequestScope, str], Any] | None" = None,
     ) -> dict[str, Any]:
-        """Return the request fields for settings that the API accepts unchanged, as a dictionary.
+        """Return the request fields for settings that the API accepts unchanged, as a dictionary. Settings that are not
+        set or must not be sent are left out.
 
         `names` maps settings to field names. Settings in `absent` have no field in this API; they are reported as
         losses if set. If `stops` is not 0, only the first `stops` stop texts are sent, and the others are losses.
-        `take` replaces `setting` as the function that reads a value.
+        `take` is the function that reads a value, with the arguments scope and setting; None means `setting`.
         """
         take = take or RequestScope.setting
         for setting in absent:
             if self.settings.take(setting) is not None:
                 self.losses.add("dropped", f"{self.target.dialect} has no field for it", path=f"settings.{setting}")
-        found = {name: value for setting, name in names.items() if (value := take(self, setting)) is not None}
+        fields = {name: value for setting, name in names.items() if (value := take(self, setting)) is not None}
         stop = names.get("stop", "")
-        for index in range(stops, len(found.get(stop, ()))) if stops else ():
+        for index in range(stops, len(fields.get(stop, ()))) if stops else ():
             self.losses.add("dropped", f"the API accepts only {stops} stop texts", path=f"settings.stop[{index}]")
-        return found | {stop: found[stop][:stops]} if stops and stop in found else found
+        return fields | {stop: fields[stop][:stops]} if stops and stop in fields else fields
 
     def declare(self, option: "Option") -> dict[str, Any]:
-        """Return the fields "name" and "description" of an option's declaration. "description" is missing if the option
-        has none.
+        """Return the fields "name" (the name to send) and "description" of an option's declaration. Without a
+        description, return only "name".
         """
-        found = {"name": self.option_names[option.name]}
-        return found | {"description": option.description} if option.description else found
+        fields = {"name": self.option_names[option.name]}
+        return fields | {"description": option.description} if option.description else fields
 
     def name_choice(self, choice: str) -> str:
         """Return the name to send for the option that `option_choice` names. Raises SettingsInvalid if the option is
@@ -270,7 +277,7 @@ DEFAULT_BOUNDS = Bounds()
 
 
 class Tally:
-    """Running totals for one answer: blocks, JSON values of events, and copied bytes."""
+    """The running totals of one answer, for DecodeScope: blocks, JSON values of events, and copied bytes."""
 
     __slots__ = ("blocks", "copied", "values")
 
@@ -280,12 +287,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class DecodeScope:
-    """Everything that decoding one answer needs: the target, the policy of the new messages, renamed options, and size
-    limits. Created by core for every answer.
+    """Everything that decoding needs: the target, the policy of the new messages, renamed options, and size limits.
+    Created by core for every answer and every stored request.
     """
 
     target: Target
-    """The provider, dialect, model and endpoint that answered."""
+    """The provider, dialect, model and endpoint that the request was sent to."""
     policy: str = "llm"
     """The policy of the decoded messages: the adapter's `speaks_as`."""
     option_names: Mapping[str, str] = field(default_factory=dict)
@@ -295,10 +302,10 @@ class DecodeScope:
     content_type: str = ""
     """The content type of the response; "" before there is a response."""
     bounds: Bounds = DEFAULT_BOUNDS
-    """The limits of the answer's size, from `Settings.bounds`."""
+    """The limits for the size of the answer, from `Settings.bounds`."""
     tally: Tally | None = field(default=None, repr=False, compare=False)
-    """Running totals of what this answer contains, which `count_blocks` and the other methods compare with `bounds`.
-    None outside of a call; then the methods that add to totals check nothing.
+    """The running totals of this answer, which `count_blocks`, `count_stored_values` and `count_copied_bytes` compare
+    with `bounds`. None until `counted` is called; then these three methods do nothing.
     """
     argument_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Option name → (argument name in the answer → real argument name), for the names that differ."""
@@ -312,8 +319,8 @@ class DecodeScope:
     def count_blocks(self, number: int = 1) -> None:
         """Add `number` blocks to the total of this answer. Raises ResponseInvalid if the total exceeds `bounds.blocks`.
 
-        A block is a part, an option call, an alternative or a citation. Call this before creating many blocks from one
-        answer. ReplyBuilder and Fold check their blocks themselves.
+        A block is a part, an option call, an alternative or a citation. Call this before creating blocks that do not go
+        through ReplyBuilder or Fold, which check their blocks themselves. Does nothing if `tally` is None.
         """
         if self.tally is not None:
             self.tally.blocks += number
@@ -326,8 +333,8 @@ class DecodeScope:
             raise self.limit_error(f"more than {most:,} parts, calls and citations", "blocks")
 
     def count_each(self, blocks: Iterable[Item]) -> Iterator[Item]:
-        """Yield the blocks one by one, and add each to the total of this answer. Raises ResponseInvalid if the total
-        exceeds `bounds.blocks`.
+        """Yield the blocks unchanged, one by one, and count each with `count_blocks`, which raises ResponseInvalid if
+        the total exceeds `bounds.blocks`.
         """
         for block in blocks:
             self.count_blocks()
@@ -338,6 +345,7 @@ class DecodeScope:
         exceeds `bounds.values`.
 
         `event` is the event's JSON text. Call this for events whose data the decoder stores, not for plain text deltas.
+        Does nothing if `tally` is None.
         """
         if self.tally is not None:
             most = self.bounds.most_values
@@ -350,7 +358,7 @@ class DecodeScope:
         `bounds.body_bytes`.
 
         Call this if the dialect stores the same data with several blocks, because a small answer could otherwise fill
-        the memory.
+        the memory. Does nothing if `tally` is None.
         """
         if self.tally is not None:
             self.tally.copied += size
@@ -360,7 +368,7 @@ class DecodeScope:
     def limit_error(self, what: str, bound: str) -> ResponseInvalid:
         """Return the ResponseInvalid for an answer that exceeds a limit. The caller raises the error.
 
-        `what` completes the sentence "answered with …"; `bound` is the name of a field of Bounds.
+        `what` completes the sentence "TARGET answered with …"; `bound` is the name of the field of Bounds to raise.
         """
         return self.invalid_answer(f"answered with {what}; to allow that, raise Settings.bounds.{bound}")
 
@@ -375,8 +383,8 @@ class DecodeScope:
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
         """Return the Origin for the decoded messages.
 
-        `model` is the model's name in the answer. It is stored as `reported_model` if it differs from the requested
-        name. `response_id` is the vendor's id of the answer.
+        `model` is the model's name in the answer, or None. The name is stored as `reported_model` if it differs from
+        the requested name, and as `model` if the request named none. `response_id` is the vendor's id of the answer.
         """
         target = self.target
         return Origin(
@@ -395,13 +403,13 @@ class DecodeScope:
         Lone surrogates (invalid Unicode) are replaced by U+FFFD.
         """
         try:
-            found = parse_json(body)
+            value = parse_json(body)
         except ValueError:
-            found = _read_broken(body)
-        if isinstance(found, dict):
-            return found
-        shown = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        answer = ascii(shown[:_SHOWN]) if shown.strip() else "an empty body"
+            value = _read_broken(body)
+        if isinstance(value, dict):
+            return value
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        answer = ascii(text[:_SHOWN]) if text.strip() else "an empty body"
         raise self.invalid_answer(
             f"answered {answer}; expected a JSON object of {self.target.dialect}: check the endpoint"
         )
@@ -415,13 +423,13 @@ class DecodeScope:
     ) -> OptionCallPayload:
         """Return an option call as a payload, with its real option and argument names.
 
-        `wire_id` is the id of the call in the answer; if it is missing or empty, a new id is created. `wire_name` is
+        `wire_id` is the id of the call in the answer; if the id is None or empty, a new id is created. `wire_name` is
         the option's name in the answer. `arguments` is JSON text, an object, or None for no arguments; text is stored
-        unchanged in `raw_arguments`. Arguments that are not a JSON object set `invalid_arguments`. `state` is vendor
-        data to send back with the call.
+        unchanged in `raw_arguments`. Empty text and "null" mean no arguments; other arguments that are not a JSON
+        object set `invalid_arguments`. `state` is vendor data to send back with the call, or None.
 
-        Raises ResponseInvalid if the name is empty or the arguments have more values than `bounds.values`, and NotJSON
-        for a state that is not JSON.
+        Raises ResponseInvalid if the name is empty or the text of the arguments has more values than `bounds.values`
+        allows, and NotJSON for a state that is not JSON.
         """
         if not wire_name:
             call = repr(wire_id) if wire_id else "without id"
@@ -443,21 +451,20 @@ class DecodeScope:
         )
 
     def read_hints(self, found: Mapping[str, Any], model: type[BaseModel]) -> Sections | None:
-        """Return the vendor hints among the fields of a medium or an option declaration, as sections for a `vendor=`
-        argument.
+        """Return the vendor hints in a stored medium or option as `{provider: hints}`, for a `vendor=` argument.
 
-        `model` is the pydantic model of the hints; only its fields are read. Returns {} if no hint is set, and None if
-        the model rejects a value.
+        `found` is the API's object, and `model` the pydantic model of the hints, whose fields are read. Returns {} if
+        no hint is set, and None if the model rejects a value.
         """
-        given = {name: found[name] for name in model.model_fields if found.get(name) is not None}
+        hints = {name: found[name] for name in model.model_fields if found.get(name) is not None}
         try:
-            model.model_validate(given)
+            model.model_validate(hints)
         except ValidationError:
             return None
-        return {self.target.provider: given} if given else {}
+        return {self.target.provider: hints} if hints else {}
 
     def file_url(self, file_id: JSONValue) -> str:
-        """Return the `provider-file:` URL for the id of a file that is stored at the provider."""
+        """Return the `provider-file:` URL for a file's id. An id of another type than str gives an invalid URL."""
         return f"provider-file:{self.target.provider}/{file_id if isinstance(file_id, str) else ''}"
 
 
@@ -467,7 +474,7 @@ _NO_ARGUMENTS = JSONText("{}")
 
 
 def _read_broken(body: bytes | str) -> JSONValue:
-    """Parse JSON with invalid Unicode, which is replaced. Return None for text that is not JSON."""
+    """Parse JSON with lone surrogates, which U+FFFD replaces. Return None for text that is not JSON."""
     try:
         return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
     except NotJSON:
@@ -475,9 +482,7 @@ def _read_broken(body: bytes | str) -> JSONValue:
 
 
 def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
-    """Return the raw text of arguments, or None, and their canonical JSON text, or None if they are not a
-    JSON object.
-    """
+    """Return the original text (None for an object) and the canonical JSON text (None if not a JSON object)."""
     if isinstance(arguments, str):
         try:
             value = parse_json(arguments)
@@ -489,5 +494,5 @@ def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[st
     with suppress(NotJSON):
         if arguments is None or isinstance(arguments, Mapping):
             return None, encode_json(dict(arguments or {}), sort_keys=True)
-    # A body that was parsed leniently, or holds another type than it may: keep what it said.
+    # A value of the wrong type, or an object that JSON cannot represent: keep it as text.
     return json.dumps(arguments, separators=(",", ":"), default=str), None

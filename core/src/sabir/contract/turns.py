@@ -2,7 +2,7 @@
 
     roles    which parts each side accepts; where system messages go; which of the model's own parts are sent back
     media    (side, modality) ──▶ which forms and MIME types this side accepts
-    calls    the characters and lengths of ids and names; hints of options; the place of results; calls without a result
+    calls    the accepted ids and names; hints of options; the place of results; what is sent for calls without a result
 
 Core applies the tables before it calls a function of the dialect, so that the function only gets what it can encode:
 
@@ -42,16 +42,16 @@ class Roles:
     """Which kinds of parts each side of the API accepts besides text and media, and where system messages go. A field
     of Tables.
 
-    `native` maps a side to the kinds of parts that the dialect encodes itself: "reasoning", "refusal" and "opaque".
-    Core removes or replaces the other kinds and reports losses. `leading_system` "inline" encodes system messages at
-    the start as turns; "hoisted" passes them to `encode_request` in `RequestScope.system`. `later_system` is for later
-    system messages: "inline" encodes them as system turns, "user" as user messages, and "after_user" as a system turn
-    only at the end of the user's turn and as user messages elsewhere.
+    `native` maps a side to the kinds of parts that `encode_turn` can encode: "reasoning", "refusal" and "opaque". Core
+    removes the other kinds, or sends a refusal as text, and reports losses. `leading_system` is for system messages at
+    the start: "inline" passes them to `encode_turn` as a turn, "hoisted" to `encode_request` in `RequestScope.system`.
+    `later_system` is for later system messages: "inline" makes them system turns, "user" makes them user messages, and
+    "after_user" makes them a system turn at the end of the user's turn and user messages elsewhere.
 
-    `citations` "native" sends citations of text parts back to the target that created them. `reasoning` is the
-    reasoning that is sent: "any" means all reasoning of the target itself, "with_state" only its reasoning with signed
-    state. "foreign" also sends the visible reasoning text of other models, for endpoints that refuse an assistant turn
-    without reasoning.
+    `citations` "native" sends citations of text parts back to the target that created them; "dropped" never sends them.
+    `reasoning` says which reasoning is sent: "any" all reasoning of the target itself, "with_state" only the target's
+    reasoning with signed state. "foreign" sends the same as "any" and the visible reasoning text of other models, for
+    endpoints that refuse an assistant turn without reasoning.
     """
 
     native: Mapping[Side, frozenset[str]] = field(default_factory=dict)
@@ -66,10 +66,10 @@ _HASH_LENGTH = 12
 
 @dataclass(frozen=True)
 class IdentifierRule:
-    """The ids or names that an API accepts. Used in Calls and SchemaRule.
+    """The rule for the ids or names that an API accepts. Used in Calls and SchemaRule.
 
-    `characters` is a regular expression for one character and `first` for the first character; "" as `first` means the
-    same as `characters`. `longest` is the maximum number of characters.
+    `characters` is a regular expression for one character, and `first` one for the first character; "" as `first` means
+    the same as `characters`. `longest` is the maximum number of characters.
 
     >>> from sabir.authoring import IdentifierRule
     >>> rule = IdentifierRule(longest=20)
@@ -83,7 +83,7 @@ class IdentifierRule:
 
     @cached_property
     def whole(self) -> re.Pattern[str]:
-        """The compiled regular expression that every accepted identifier matches completely."""
+        """The compiled regular expression for accepted identifiers. Use it with `fullmatch`."""
         return re.compile(f"(?:{self.first or self.characters})(?:{self.characters}){{0,{self.longest - 1}}}")
 
     @cached_property
@@ -97,11 +97,10 @@ class IdentifierRule:
         return identifier if self.whole.fullmatch(identifier) else self.derive(identifier)
 
     def derive(self, identifier: str, occurrence: int = 0) -> str:
-        """Return an accepted identifier for any string: the string, shortened and with "_" in place of other
-        characters, and 12 hexadecimal digits of a hash.
+        """Return an accepted identifier for any string: the shortened string with "_" in place of other characters,
+        "_", and 12 hexadecimal digits of a hash. If the first character is not accepted, "x" is put before it.
 
-        The same string and `occurrence` always give the same identifier. A different `occurrence` gives a different
-        one.
+        The same string and `occurrence` always give the same identifier. Another `occurrence` gives another identifier.
         """
         digest = sha256(f"{identifier}\0{occurrence}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
         kept = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
@@ -113,8 +112,8 @@ class IdentifierRule:
 class Calls:
     """How an API accepts option calls and their results. A field of Tables.
 
-    `ids` and `names` are the accepted call ids and option names. `hints` is a strict, frozen pydantic model of the
-    vendor hints that an option may have; None means no hints.
+    `ids` and `names` are the rules for call ids and option names. `hints` is a strict, frozen pydantic model of the
+    vendor hints that an option may have; None means that no hints are accepted.
 
     `incomplete` is for calls without a result when the next turn begins or the request ends. "left_out" removes the
     call (loss: dropped); a result that arrives later brings the call back, at the result's place. "answered" sends an
@@ -122,9 +121,9 @@ class Calls:
 
     `results` "apart" makes the results a turn of their own. "with_user" puts the user's next messages into the same
     turn, after the results. `unfinished_pairs` is for an opaque part that opens a pair and has no second half:
-    "dropped" removes the part, "kept_at_the_end" sends it at the end of a request, where a provider may have paused in
-    the middle of a turn. `stored_by` names the vendor settings that refer to messages stored on the server. If one of
-    them is set, a result without its call is sent too.
+    "dropped" removes the part; "kept_at_the_end" sends the part if the conversation ends with it, because the provider
+    may have paused in the middle of a turn. `stored_by` names the vendor settings and `extra_body` fields that refer to
+    messages stored on the server. If one of them is set, a result whose call is not in the conversation is sent too.
     """
 
     ids: IdentifierRule = IdentifierRule()
@@ -141,9 +140,9 @@ class Tables:
     """The rules of an API as data: roles, media and calls. A field of Dialect; core applies the rules before it calls
     the dialect's functions.
 
-    `media` maps (side, modality) to a MediaRule. A side does not accept a modality without a row; the rows ("results",
-    …) are for option results. `variants` maps a quirk of an endpoint to the tables for that endpoint, or to a function
-    that changes the given tables.
+    `media` maps (side, modality) to a MediaRule. A side accepts no media of a modality that has no entry; the side
+    "results" is for option results. `variants` maps a quirk of an endpoint or a model to the tables to use instead, or
+    to a function that returns changed tables.
     """
 
     roles: Roles = Roles()
@@ -152,7 +151,11 @@ class Tables:
     variants: Mapping[str, "Tables | Callable[[Tables], Tables]"] = field(default_factory=dict)
 
     def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
-        """Return the tables for a model at an endpoint with these quirks."""
+        """Return the tables for a model at an endpoint with these quirks: apply the variants of the quirks, sorted by
+        name.
+
+        If the model rejects "later_system", `roles.later_system` becomes "user".
+        """
         tables = self
         for variant in (self.variants[quirk] for quirk in sorted(quirks) if quirk in self.variants):
             tables = variant if isinstance(variant, Tables) else variant(tables)
@@ -162,39 +165,41 @@ class Tables:
 
 
 new_tuple = tuple.__new__
-"""Makes a named tuple of all its values, without the function in Python that a call of its class goes through.
+"""Creates a named tuple: `new_tuple(Turn, (side, entries, follows))`. Faster than calling the class.
 
-The number of values is not checked.
+All values are needed, defaults included. Their number is not checked.
 """
 NO_MEDIA = "(its media are not shown)"
 UNREADABLE = "invalid_json"
-"""The field in which argument text that is not a JSON object is sent."""
+"""The name of the field in which the text of arguments that are not a JSON object is sent."""
 _NO_FIELDS: Mapping[str, Any] = FrozenDict()
 
 
 class Entry(NamedTuple):
-    """One message of a turn, reduced to what the target accepts. Created by core; `Turn.entries` are the entries of a
-    turn.
+    """One message of a turn, with only the content that the target accepts. Created by core. `Turn.entries` contains
+    the entries of a turn.
     """
 
     message: Message
-    """The message itself."""
+    """The message of the conversation, unchanged. For a missing result, an error result that core created."""
     pieces: tuple[KnownPart, ...] = ()
-    """The parts that the target accepts, in order. Unsupported parts are already removed or replaced, and reported."""
+    """The parts to send, in order. Core has removed or replaced the parts that the target does not accept,
+    with a loss.
+    """
     wire_id: str = ""
-    """The call id to send, for a call or a result. It follows the rule `Calls.ids`."""
+    """The call id to send, for a call or a result; "" for other messages. It follows the rule `Calls.ids`."""
     wire_name: str = ""
-    """The option name to send, for a call or a result. It follows the rule `Calls.names`."""
+    """The option name to send, for a call or a result; "" for other messages. It follows the rule `Calls.names`."""
     keeps_state: bool = False
     """Whether the message came from this target and is sent as the model's own. Only then may its signed
     state be sent.
     """
     call: "Entry | None" = None
-    """For a result, the entry of its call. Otherwise None."""
+    """For a result, the entry of its call, or None if the call is not in the conversation. Otherwise None."""
 
     @property
     def result(self) -> OptionResultPayload:
-        """The option result of the message. Only for entries that contain a result."""
+        """The option result of the message. Raises AssertionError if the message is not an option result."""
         result = self.message.payload
         assert result.kind == "option_result"
         return result
@@ -220,10 +225,10 @@ class Entry(NamedTuple):
     def arguments_text(self, target: Target, losses: "LossLog", *, verbatim: bool = False) -> str:
         """Return the arguments of a call as JSON text.
 
-        A call that came from the same dialect is sent with its original text, any other call with canonical JSON. Text
-        that is not a JSON object is sent as the only field "invalid_json" of an object, with a loss. `verbatim` True
-        sends such text unchanged to the dialect that it came from; use it only if the vendor documents that this is
-        accepted.
+        A call that came from the dialect of `target` is sent with its original text, any other call with canonical
+        JSON. Text that is not a JSON object is sent as the only field "invalid_json" of an object, and a loss is added
+        to `losses`. `verbatim` True sends such text unchanged to the dialect that it came from; use it only if the
+        vendor documents that this is accepted.
         """
         call, origin = self._option_call(), self.message.origin
         raw = call.raw_arguments or ""
@@ -235,7 +240,7 @@ class Entry(NamedTuple):
 
     def arguments_value(self, losses: "LossLog") -> Mapping[str, Any]:
         """Return the arguments of a call as an object. Text that is not a JSON object becomes the only field
-        "invalid_json", with a loss.
+        "invalid_json", and a loss is added to `losses`.
         """
         call = self._option_call()
         if unreadable := call.unreadable_arguments:
@@ -251,16 +256,17 @@ class Entry(NamedTuple):
         return call
 
     def result_text(self, losses: "LossLog") -> str:
-        """Return an option result as text: a string unchanged, any other value as JSON.
+        """Return the value of an option result as text: a string that is not empty unchanged, any other value as JSON.
 
-        If the result had media and nothing of it can be sent, return a note that says so, with a loss.
+        The pieces are not included. If the result had media and no piece can be sent, return the text "(its media are
+        not shown)", with a loss.
         """
         result = self.result
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
-            losses.add("synthesized", "a text was sent for its media", message=self.message, path="payload.result")
+            losses.add("synthesized", "a text replaced the media", message=self.message, path="payload.result")
             return NO_MEDIA
         whole: str = result.result_json[:]
-        # Empty content is none: an empty string goes as its JSON text.
+        # APIs refuse empty content, so an empty string is sent as the JSON text "".
         return str(result.plain_result()) if whole[0] == '"' and whole != '""' else whole
 
 
@@ -268,9 +274,9 @@ class Turn(NamedTuple):
     """Consecutive messages of one side. Created by core and passed to `encode_turn`.
 
     Results are in the order of their calls. With `Calls.results="with_user"`, the user's messages follow the results in
-    the same turn, as entries without a `call`. Turns without content are left out, so the same side may follow twice,
-    but results always follow their assistant turn. If the API does not accept that order, `encode_turn` adds a short
-    item of the missing side and a loss (synthesized).
+    the same turn, as entries without a `call`. Turns without content are left out, so two turns of the same side may
+    follow each other; a results turn always follows its assistant turn. If the API accepts no two turns of one side,
+    `encode_turn` must add a short item of the missing side and a loss of the kind "synthesized".
     """
 
     side: Side
@@ -282,11 +288,15 @@ class Turn(NamedTuple):
 
 
 class Unchecked(Loss):
-    """A marker in a LossLog for content that is sent although nothing documents that the target accepts it."""
+    """An entry of a LossLog that is not a loss: content that is sent although no source documents that it
+    is accepted.
+    """
 
 
 class LossLog:
-    """Collects the losses of a request. Core passes a log to `encode_turn`, and `RequestScope.losses` is one."""
+    """Collects the losses of a request. Core passes a LossLog to `encode_turn`, and `RequestScope.losses`
+    is a LossLog.
+    """
 
     __slots__ = ("losses",)
 
@@ -294,10 +304,10 @@ class LossLog:
         self.losses: list[Loss] = []
 
     def add(self, kind: LossKind, reason: str, *, message: Message | None = None, path: str = "") -> None:
-        """Add a loss. `reason` is a phrase for users, such as "the API has no field for it".
+        """Add a loss. `kind` is a LossKind, and `reason` a phrase for users, such as "the API has no field for it".
 
-        `path` is the place inside `message`; without a message, the place in the arguments of the call, such as
-        "settings.seed".
+        `message` is the message that loses something, and `path` the place inside it. Without a message, `path` is the
+        place in the arguments of the call, such as "settings.seed".
         """
         self.losses.append(Loss(kind=kind, message_id=message.id if message else "", path=path, reason=reason))
 
@@ -308,14 +318,14 @@ class LossLog:
         self.losses.append(Unchecked(kind="dropped", message_id=message.id, path=path, reason="unverified"))
 
     def lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
-        """Add the loss of one part of a message. `piece` is an item of `entry.pieces`, and `within` the path inside the
-        part.
+        """Add the loss of one part of a message. `piece` is an item of `entry.pieces`, and `within` is added to the
+        part's path, such as ".citations".
         """
         parts = entry.message.parts
-        found = [index for index, part in enumerate(parts) if part is piece] or [
+        indexes = [index for index, part in enumerate(parts) if part is piece] or [
             index for index, part in enumerate(parts) if _is_left_of(part, piece)
         ]
-        self.add(kind, reason, message=entry.message, path=f"parts[{found[0]}]{within}" if found else "")
+        self.add(kind, reason, message=entry.message, path=f"parts[{indexes[0]}]{within}" if indexes else "")
 
 
 def _is_left_of(part: Part, piece: KnownPart) -> bool:
@@ -345,7 +355,7 @@ class TurnScope:
     `target` is the provider, dialect, model and endpoint. `tables` are the dialect's tables for this model and
     endpoint. `speaks_as` is the policy whose messages are the model's own. `family` and `place` are the functions of
     the Dialect. `model_info` are the known facts about the model. `media_labels` and `unsupported_media` are the
-    settings of the same names.
+    settings of the same names; core has applied both.
     """
 
     target: Target
@@ -359,14 +369,15 @@ class TurnScope:
     quirks: frozenset[str] = frozenset()
     """Deviations of this endpoint from the dialect, by names that the dialect defines."""
     has_stored_calls: bool = False
-    """Whether the server stores earlier messages, so that a result may be sent without its call."""
+    """Whether a vendor setting in `Calls.stored_by` is set. Then a result may be sent without its call."""
     declared_names: tuple[str, ...] = ()
-    """Names of the offered options that the API does not accept unchanged."""
+    """The names of all offered options, if the API does not accept at least one of them unchanged. Otherwise empty."""
 
     def differs_by(self, origin: Origin | None) -> Difference:
-        """Return the first field in which `origin` differs from the target, or "" if signed state may be sent back.
+        """Return "" if signed state of `origin` may be sent to the target; otherwise the first field that differs.
 
-        Models of one family at one endpoint count as equal. None as `origin` gives "origin".
+        The fields are "provider", "dialect", "endpoint" (keys of `place`) and "model" (families of `family`). For None
+        as `origin`, return "origin".
         """
         if origin is None:
             return "origin"
@@ -384,11 +395,11 @@ class TurnScope:
     def placeholder_or_drop(self, reason: str, piece: MediaPart, entry: Entry, losses: LossLog) -> str:
         """Return the text to send in place of a medium that the API does not accept, and add a loss with this reason.
 
-        Return "" if the setting `unsupported_media` is "drop"; then send nothing. `piece` is the media part and `entry`
-        its message.
+        If the setting `unsupported_media` is "drop", return "", and send nothing. Only needed for media that MediaRule
+        cannot refuse. `piece` is the media part and `entry` the entry that contains it.
         """
         if self.unsupported_media == "drop":
             losses.lose("dropped", reason, piece, entry)
             return ""
-        losses.lose("downgraded", f"{reason}; a text that names it was sent instead", piece, entry)
+        losses.lose("downgraded", f"{reason}; a text that names the medium was sent instead", piece, entry)
         return piece.placeholder

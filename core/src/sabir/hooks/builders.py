@@ -1,12 +1,12 @@
-"""Builders, which make messages step by step.
+"""Builders, which create messages step by step.
 
     MessageBuilder.continue_step(last) ── add_text, add_image, … ──▶ to_message()    one `parts` message
                                        └─ add_option_call ─────────▶ a message of its own, at once
     OptionResultBuilder.response_to(call) ── success | error ──────▶ the result that answers it
 
-The policy is "user" unless given; the role hint is None unless given or set by a hook. The step is taken from the
-anchor. Calls also take the anchor's policy if a model made the anchor: a builder that goes on from a model's message
-calls on its behalf. Hooks act only on builders that were given them.
+The default policy is "user". The role hint is None unless the program or a hook sets it. The step number comes from the
+anchor, the message or number that the builder continues from. If a model made the anchor and the program passed no
+policy, option calls have the model's policy. Hooks are called only for builders to which they are passed.
 """
 
 from collections.abc import Iterable
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from sabir.hooks.plugins import HookPlugins
 
 Anchor: TypeAlias = Message | int | None
-"""Where a step is counted from: a message, a step number, or None."""
+"""What a builder continues from: a message, whose step number counts; a step number; or None."""
 AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
 
 
 class MediaDetails(TypedDict, total=False):
     """The optional arguments of `add_image`, `add_audio`, `add_video` and `add_document`.
 
-    mime: the MIME type, such as "image/png".
-    id: the part's id. Without an id, the part is named `media-1`,
-        `media-2`, … in order, or by a hook.
-    name: the file name.
-    vendor: provider name to hints for that provider.
+    mime: the MIME type, such as "image/png"; None means unknown.
+    id: the part's id. None means that a hook chooses the id, or else
+        that it is `media-1`, `media-2`, … in order.
+    name: the file name, or None.
+    vendor: provider name to hints for that provider, or None.
     """
 
     mime: str | None
@@ -47,7 +47,7 @@ class MediaDetails(TypedDict, total=False):
 
 
 class _Maker:
-    """The base of both builders: policy, role hint, step and hooks, and how a payload becomes a message."""
+    """The base class of both builders: stores policy, role hint, step and hooks, and creates messages."""
 
     def __init__(self, policy: str, role_hint: RoleHint | None, step_num: int | None, hooks: "HookPlugins") -> None:
         from sabir.hooks.plugins import as_hooks  # pluggy is imported only by programs that use builders
@@ -70,12 +70,13 @@ class _Maker:
 class MessageBuilder(_Maker):
     """Builds one message of several parts, and option calls, all with the same policy and step.
 
-    `policy` names who makes the messages ("user"). `role_hint` is the messages' role hint. `step_num` is their step.
-    `hooks` are plugins to apply, or "installed" for the plugins of the entry-point group `sabir.hooks`. Each `add_…`
-    method returns the part or call that it added.
+    `policy` names who makes the messages ("user"). `role_hint` is the messages' role hint; None means that a hook may
+    choose it. `step_num` is the step number of the messages, or None. `hooks` are plugins to apply, or "installed" for
+    the plugins of the entry-point group `sabir.hooks`. Each `add_…` method returns the part or call that it added.
 
-    A call has the builder's policy. Exception: a builder that continues from a model's message, and got no policy,
-    makes its calls as that model. Raises BuilderError or MediaRefused for a value that no message can have.
+    A call has the builder's policy. Exception: for a builder that `next_step` or `continue_step` created from a model's
+    message, without `policy`, calls have the model's policy. The methods raise BuilderError or MediaRefused for a value
+    that no message can have, and PluginError for a hook that fails.
     """
 
     def __init__(
@@ -97,9 +98,10 @@ class MessageBuilder(_Maker):
     def next_step(
         cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
-        """Return a builder for the step after the anchor's. An anchor without a step counts as step 0.
+        """Return a builder for the step after the anchor's step. An anchor without a step counts as step 0.
 
-        `anchor` is a message, a step number, or None. The other arguments are the same as in MessageBuilder.
+        `anchor` is a message, a step number, or None. `policy` None means "user". The other arguments are the same as
+        in MessageBuilder. Raises BuilderError for another anchor.
         """
         return cls._anchored(anchor, (_step_of(anchor) or 0) + 1, policy, role_hint, hooks)
 
@@ -107,9 +109,10 @@ class MessageBuilder(_Maker):
     def continue_step(
         cls, anchor: Anchor, *, policy: str | None = None, role_hint: RoleHint | None = None, hooks: "HookPlugins" = ()
     ) -> Self:
-        """Return a builder for the anchor's own step; the messages have no step if the anchor has none.
+        """Return a builder for the same step as the anchor's. If the anchor has no step, the messages have none.
 
-        `anchor` is a message, a step number, or None. The other arguments are the same as in MessageBuilder.
+        `anchor` is a message, a step number, or None. `policy` None means "user". The other arguments are the same as
+        in MessageBuilder. Raises BuilderError for another anchor.
         """
         return cls._anchored(anchor, _step_of(anchor), policy, role_hint, hooks)
 
@@ -124,16 +127,17 @@ class MessageBuilder(_Maker):
         return builder
 
     def add_text(self, text: str) -> TextPart:
-        """Append a text part, and return the part."""
+        """Append a text part, and return the part. Raises BuilderError if `text` is not valid Unicode."""
         return self._add(TextPart.build(text=text))
 
     def add_image(
         self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
     ) -> MediaPart:
-        """Append an image part, and return the part. `prompt_hint` says what the image shows, `url` is its URL.
+        """Append an image part, and return the part. `prompt_hint` says what the image shows, or is None. `url` is the
+        image's URL and required.
 
-        Raises BuilderError without a URL, if the two are swapped, or for an id that another part got; MediaRefused for
-        an invalid URL.
+        Raises BuilderError without a URL, if hint and URL are swapped, and for an `id` that the builder already chose
+        for another part; MediaRefused for an invalid URL.
         """
         return self._add_media("image", prompt_hint, url, details)
 
@@ -158,8 +162,8 @@ class MessageBuilder(_Maker):
     def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
         """Add an option call, a message of its own with a new invocation id, and return the message.
 
-        `name` is the option's name, `arguments` a JSON object; None means no arguments. Raises BuilderError for
-        anything else.
+        `name` is the option's name, `arguments` a JSON object; None means no arguments. Raises BuilderError for an
+        empty name and for other arguments.
         """
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
@@ -178,9 +182,9 @@ class MessageBuilder(_Maker):
         return self._calls[-1]
 
     def to_message(self) -> Message:
-        """Return one message of all parts in order, without the option calls.
+        """Return one message with all parts in order. The option calls are not included.
 
-        Returns the same message again until a part is added. Raises BuilderError if there are no parts.
+        Returns the same message each time until another part is added. Raises BuilderError if there are no parts.
         """
         if not self._parts:
             calls = "; its option calls are in to_messages()" if self._calls else ""
@@ -190,7 +194,8 @@ class MessageBuilder(_Maker):
         return self._built
 
     def to_messages(self) -> list[Message]:
-        """Return all messages in order. The message of the parts is placed where the first part was added.
+        """Return all messages in order: the option calls, and `to_message()` in the place where the first part was
+        added.
 
         Raises BuilderError if the builder is empty.
         """
@@ -203,8 +208,8 @@ class MessageBuilder(_Maker):
         self, modality: Modality, prompt_hint: str | None, url: str | None, details: MediaDetails
     ) -> MediaPart:
         if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
-            given = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
-            raise BuilderError(f"{given}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")
+            call = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
+            raise BuilderError(f"{call}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")
         part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **details)
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
@@ -219,10 +224,10 @@ class MessageBuilder(_Maker):
     def _media_id(self, part: MediaPart) -> str:
         media = [each for each in self._parts if isinstance(each, MediaPart)]
         index = len(media) + 1
-        if given := self._hooks.media_id(part, index):
-            return given
-        taken = {each.id for each in media}
-        while f"media-{index}" in taken:
+        if media_id := self._hooks.media_id(part, index):
+            return media_id
+        used = {each.id for each in media}
+        while f"media-{index}" in used:
             index += 1
         return f"media-{index}"
 
@@ -235,8 +240,8 @@ class MessageBuilder(_Maker):
 class OptionResultBuilder(_Maker):
     """Builds the result of one option call. Create the builder by `response_to`.
 
-    The result has the invocation id, the option name and the step of the call. Its policy is the option's name, unless
-    `policy` names another. Assigning another value to `invocation_id` or `option_name` raises BuilderError.
+    The result has the invocation id, the option name and the step of the call. The policy of the result is `policy`;
+    None means the option's name. Assigning another value to `invocation_id` or `option_name` raises BuilderError.
     """
 
     def __init__(self, call: Message, policy: str | None = None, hooks: "HookPlugins" = ()) -> None:
@@ -248,7 +253,7 @@ class OptionResultBuilder(_Maker):
     def response_to(cls, call: Message, *, policy: str | None = None, hooks: "HookPlugins" = ()) -> Self:
         """Return a builder for the result of an option call. Raises BuilderError if `call` is another kind of message.
 
-        `policy` names who answers, for example `sabir.RUNTIME`; None means the option. `hooks` is the same as in
+        `policy` names who answers, for example `sabir.RUNTIME`; None means the option's name. `hooks` is the same as in
         MessageBuilder.
         """
         return cls(call, policy, hooks)
@@ -274,8 +279,8 @@ class OptionResultBuilder(_Maker):
     def success(self, result: object = None) -> Message:
         """Return the result of an option that succeeded: a message to append to the conversation.
 
-        `result` is a JSON value (None, 0 and "" included), or text and media parts. Raises BuilderError for a value
-        that JSON cannot represent.
+        `result` is a JSON value (None, 0 and "" included), or a text or media part, a message or a list of these.
+        Raises BuilderError for a value that JSON cannot represent.
         """
         try:
             fields = result_fields(result)
@@ -286,8 +291,8 @@ class OptionResultBuilder(_Maker):
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
         """Return the error result of an option that failed or did not run: a message to append to the conversation.
 
-        `error_type` is a short name and `error_message` the text for the model. `retryable` says whether the same call
-        may succeed later.
+        `error_type` is a short name, which must not be empty, and `error_message` the text for the model. `retryable`
+        says whether the same call may succeed later. Raises BuilderError for invalid values.
         """
         return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
 
@@ -296,7 +301,7 @@ class OptionResultBuilder(_Maker):
 
     def _refuse_other(self, field: str, expected: str, value: str) -> None:
         if value != expected:
-            remedy = "a result answers its call alone; start another builder with response_to"
+            remedy = "a result belongs to one call; create another builder with response_to"
             raise BuilderError(f"{field} is {expected!r} and cannot become {value!r}: {remedy}")
 
 
@@ -307,7 +312,7 @@ def _call_of(message: object) -> OptionCallPayload:
 
 
 def _model_of(anchor: Anchor) -> str | None:
-    """The policy of a message that a model (or `sabir.assistant`) made; None for any other anchor."""
+    """Return the policy of a message of a model (with an origin, or with the policy "llm"); None for other anchors."""
     if not isinstance(anchor, Message) or anchor.kind == "option_result":
         return None
     return anchor.policy if anchor.origin is not None or anchor.policy == "llm" else None
@@ -318,12 +323,14 @@ def _step_of(anchor: object) -> int | None:
         return anchor.step_num
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
         return anchor
-    given = str(anchor) if type(anchor) is int else describe_kind(anchor)
-    raise BuilderError(f"a step needs a message, or a step number of 0 or more, not {given}")
+    described = str(anchor) if type(anchor) is int else describe_kind(anchor)
+    raise BuilderError(f"a step needs a message, or a step number of 0 or more, not {described}")
 
 
 class Step(NamedTuple):
-    """Adjacent messages with the same step number. `step_num` is None for messages without a step."""
+    """Adjacent messages with the same step number. `step_num` is None for messages without a step. Created by
+    `group_steps`.
+    """
 
     step_num: int | None
     messages: tuple[Message, ...]
@@ -332,6 +339,7 @@ class Step(NamedTuple):
 def group_steps(messages: Iterable[Message]) -> list[Step]:
     """Group the messages of a conversation into steps, in order.
 
-    Adjacent messages with the same `step_num` form a Step. A number that appears again later starts another Step.
+    Adjacent messages with the same `step_num` form a Step, and so do adjacent messages without a number. A number that
+    appears again later starts another Step.
     """
     return [Step(number, tuple(group)) for number, group in groupby(messages, key=lambda each: each.step_num)]

@@ -1,11 +1,11 @@
 """The registered hook plugins, called by pluggy.
 
-    Hooks([plugin, …])   builder hooks and telemetry of these plugins
+    Hooks([plugin, …])   the hooks of these plugins
     installed_hooks()    the plugins of the entry-point group `sabir.hooks`, loaded at first use
 
-    registration ──▶ a guard for each function ──▶ pluggy      a failure names its plugin; telemetry's is only logged
+    register ──▶ a wrapper for each function ──▶ pluggy      errors name the plugin; telemetry's errors are only logged
 
-A registration is refused with its reason: an unknown hook, a forgotten marker, a coroutine function.
+`register` raises PluginError, with the reason, for an unknown hook, a forgotten marker and a coroutine function.
 """
 
 import difflib
@@ -36,17 +36,19 @@ PREFIX = "sabir_"
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
 TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
-"""Hooks without an answer; their failures are logged."""
+"""The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
-"""The hooks that builders take: plugins (modules or objects), Hooks made of them, or "installed"."""
+"""What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed"."""
 
 logger = logging.getLogger("sabir")
 
 
 class Hooks:
-    """Plugins that implement hooks of `sabir.hooks.specs`.
+    """A group of plugins that implement hooks of `sabir.hooks.specs`. The methods call the hooks of all plugins.
 
-    They are called in the order of their registration, which `tryfirst` and `trylast` adjust, with wrappers around all.
+    Plugins are called in the order of their registration, which `tryfirst` and `trylast` adjust. Wrappers are called
+    around all other hooks. If a plugin's hook raises or returns an invalid value, the methods raise PluginError, which
+    names the plugin; exceptions of telemetry hooks are only logged.
     """
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
@@ -56,46 +58,54 @@ class Hooks:
             self.register(plugin)
 
     def register(self, plugin: object, name: str | None = None) -> None:
-        """Add a plugin; raises PluginError for a function that is no valid hook, PluginConflict for a second time."""
-        shown = name or self._free_name(plugin)
+        """Add a plugin, a module or an object. `name` is the plugin's name in errors; None derives it from the plugin.
+
+        Raises PluginError for a class, for a plugin without hooks and for an invalid hook, and PluginConflict if the
+        plugin or the name is registered already.
+        """
+        label = name or self._free_name(plugin)
         if isinstance(plugin, type):
-            raise PluginError(f"hook plugin {shown} is a class; pass an instance of it")
-        with PluginError.blaming(f"hook plugin {shown} cannot be read"):
+            raise PluginError(f"hook plugin {label} is a class; pass an instance of it")
+        with PluginError.blaming(f"the attributes of hook plugin {label} cannot be read"):
             members = {each: getattr(plugin, each, None) for each in dir(plugin)}
-        _check_implementations(members, shown)
-        if shown in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
-            raise PluginConflict(f"hook plugin {shown} is registered already; register it once")
-        plugins = {**self._plugins, shown: (plugin, _guarded(members, shown))}
+        _check_implementations(members, label)
+        if label in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
+            raise PluginConflict(f"hook plugin {label} is registered already; register it once")
+        plugins = {**self._plugins, label: (plugin, _guarded(members, label))}
         try:
-            self._hook = _called(plugins)
+            self._hook = _relay_for(plugins)
         except (ValueError, pluggy.PluginValidationError) as error:
-            raise PluginError(f"hook plugin {shown} does not match the hook: {_reason(members, error)}") from None
+            raise PluginError(f"hook plugin {label} does not match the hook: {_reason(members, error)}") from None
         self._plugins = plugins
 
     def unregister(self, plugin: object) -> None:
-        """Remove a plugin; raises PluginError for a plugin that is not registered."""
-        kept = {name: held for name, held in self._plugins.items() if held[0] is not plugin}
-        if len(kept) == len(self._plugins):
+        """Remove a plugin. Raises PluginError if the plugin is not registered."""
+        others = {name: each for name, each in self._plugins.items() if each[0] is not plugin}
+        if len(others) == len(self._plugins):
             raise PluginError(f"hook plugin {_name_of(plugin)} is not registered, so it cannot be unregistered")
-        self._plugins, self._hook = kept, _called(kept)
+        self._plugins, self._hook = others, _relay_for(others)
 
     def role_hint(self, policy: str, kind: Kind) -> RoleHint | None:
-        """The first hint that a plugin gives a message of that policy and kind; PluginError for any other value."""
+        """Return the first role hint that a plugin returns for a message of this policy and kind; None if no plugin
+        does.
+        """
         hint: RoleHint | None = self._hook.sabir_default_role_hint(policy=policy, kind=kind)
         return hint
 
     def media_id(self, part: MediaPart, index: int) -> str | None:
-        """The first id that a plugin gives a media part; raises PluginError for a value that is no string."""
+        """Return the first id that a plugin returns for a media part; None if no plugin does. `index` counts from 1."""
         media_id: str | None = self._hook.sabir_media_id(part=part, index=index)
         return media_id
 
     def built(self, message: Message) -> Message:
-        """The message as the plugins changed it; an exception that a plugin raises is its veto."""
-        made: list[Message] = self._hook.sabir_message_built(message=[message])
-        return made[-1] if made else message
+        """Return the message as the plugins changed it. An exception that a plugin raises reaches the caller."""
+        versions: list[Message] = self._hook.sabir_message_built(message=[message])
+        return versions[-1] if versions else message
 
     def cost(self, reply: "Reply") -> Decimal | None:
-        """What a reply cost, in US dollars; None if no plugin knows, or if one fails, which is logged."""
+        """Return the price of a reply in US dollars; None if no plugin knows it, or if a plugin fails,
+        which is logged.
+        """
         try:
             cost: Decimal | None = self._hook.sabir_reply_cost(reply=reply)
         except PluginError as error:
@@ -104,19 +114,19 @@ class Hooks:
         return cost
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
-        """Tell telemetry that a request is about to be sent."""
+        """Call the telemetry hooks before a request is sent."""
         self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
 
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
-        """Tell telemetry that a reply is whole."""
+        """Call the telemetry hooks after a call ended with a complete reply."""
         self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
 
     def call_failed(self, rendering: "Rendering", error: CallError, attempt: int, call: int) -> None:
-        """Tell telemetry that an attempt failed."""
+        """Call the telemetry hooks after an attempt failed."""
         self._hook.sabir_call_failed(rendering=rendering, error=error, attempt=attempt, call=call)
 
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
-        """Tell telemetry that a call ended without a reply."""
+        """Call the telemetry hooks after a call ended without a reply."""
         self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
 
     def _free_name(self, plugin: object) -> str:
@@ -129,8 +139,8 @@ def _name_of(plugin: object) -> str:
     return str(getattr(plugin, "__name__", None) or type(plugin).__name__)
 
 
-def _called(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.HookRelay:
-    """The relay that calls the plugins in their order: pluggy calls the last registered first, so they are reversed."""
+def _relay_for(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.HookRelay:
+    """Return pluggy's relay, which calls the plugins in their order. pluggy calls the last registered plugin first."""
     manager = pluggy.PluginManager(specs.PROJECT)
     manager.add_hookspecs(specs)
     for name in reversed(plugins):
@@ -139,12 +149,14 @@ def _called(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.HookRe
     return manager.hook
 
 
-_NOBODY = _called({})
+_NOBODY = _relay_for({})
 """The relay that calls no plugin, shared by all Hooks without plugins."""
 
 
 def as_hooks(hooks: HookPlugins) -> Hooks:
-    """The Hooks for a builder's argument `hooks`; raises PluginError for an unknown string."""
+    """Return the Hooks for a builder's argument `hooks`. Raises PluginError for an unknown string or an
+    invalid plugin.
+    """
     if isinstance(hooks, Hooks):
         return hooks
     if hooks == "installed":
@@ -155,34 +167,38 @@ def as_hooks(hooks: HookPlugins) -> Hooks:
 
 
 NO_HOOKS = Hooks()
-"""The hooks of all builders that were given none."""
+"""The Hooks of all builders without plugins."""
 
 
 @cache
 def installed_hooks() -> Hooks:
-    """Return the hooks of all installed packages (entry points of the group `sabir.hooks`). They are loaded once.
+    """Return the Hooks of all installed packages (entry points of the group `sabir.hooks`): the same object each time.
 
-    A plugin that cannot be loaded is logged and left out.
+    The plugins are loaded at the first call. A plugin that cannot be loaded is logged as a warning and left out.
     """
     hooks = Hooks()
     for name, claims in claimed(HOOKS).items():
         try:
             hooks.register(load_entry_point(only(claims), named=False), name)
         except PluginError as error:
-            logger.warning("hook plugin %s was passed over: %s", name, error)
+            logger.warning("hook plugin %s was skipped: %s", name, error)
     return hooks
 
 
 def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
-    """The object that pluggy calls in a plugin's place: its functions, each with a guard, under their own marks."""
+    """Return the object that is registered with pluggy instead of a plugin: its hooks, each in a wrapper that checks
+    the result and names the plugin in errors.
+    """
     guards = {}
     for hook, function, is_wrapper in _marked(members):
-        guard = _plain if not is_wrapper else _telling_around if hook in TELEMETRY else _around
+        guard = _plain if not is_wrapper else _around_telemetry if hook in TELEMETRY else _around
         guards[hook] = wraps(function)(guard(function, plugin, hook))
     return SimpleNamespace(**guards)
 
 
 def _plain(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """Return the wrapper of a hook that is not a pluggy wrapper."""
+
     def call(*given: Any) -> Any:
         answer = None
         with _blaming(plugin, hook):
@@ -195,43 +211,47 @@ def _plain(function: Callable[..., Any], plugin: str, hook: str) -> Callable[...
 
 
 def _around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """Return the wrapper of a pluggy wrapper."""
+
     def call(*given: Any) -> Generator[None, Any, Any]:
         with _blaming(plugin, hook):
             answer = yield from function(*map(_latest, given))
         if hook != "sabir_message_built":
             return _checked_answer(answer, plugin, hook)
         if not isinstance(answer, list):
-            found = f"returned {type(answer).__name__} from {hook}"
-            raise BuilderError(f"hook plugin {plugin} {found}; a wrapper returns the list that its yield gave")
+            fault = f"returned {type(answer).__name__} from {hook}"
+            raise BuilderError(f"hook plugin {plugin} {fault}; a wrapper must return the list that its yield returned")
         return [_checked(each, given[0][0] if given else each, plugin) for each in answer]
 
     return call
 
 
-def _telling_around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    """The guard of a wrapper of a telemetry hook: if the wrapper fails, the hooks that it wraps still run."""
+def _around_telemetry(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """Return the wrapper of a pluggy wrapper for a telemetry hook. If that fails, the hooks inside it still run."""
 
     def call(*given: Any) -> Generator[None, Any, Any]:
         around = function(*given)
         with _blaming(plugin, hook):
             next(around)
-        told = yield
+        results = yield
         with _blaming(plugin, hook), suppress(StopIteration):
-            around.send(told)
-            raise RuntimeError("it yields a second time")
-        return told
+            around.send(results)
+            raise RuntimeError("the wrapper yields a second time; a wrapper must yield once")
+        return results
 
     return call
 
 
 def _latest(given: Any) -> Any:
-    """An argument as a hook gets it: a message that it may change is the last of the list of its versions."""
+    """Return an argument of a hook. Of a list of versions of a message, this is the latest version."""
     return given[-1] if isinstance(given, list) else given
 
 
 @contextmanager
 def _blaming(plugin: str, hook: str) -> Iterator[None]:
-    """Guards a plugin's function: telemetry's failures are logged, others name the plugin; vetoes pass unchanged."""
+    """Return a context manager around a plugin's function. Exceptions of telemetry hooks are logged; exceptions of
+    `sabir_message_built` are raised unchanged; all others become a PluginError that names the plugin.
+    """
     passing = Exception if hook == "sabir_message_built" else PluginError
     try:
         yield
@@ -240,7 +260,7 @@ def _blaming(plugin: str, hook: str) -> Iterator[None]:
     except BaseException as error:
         failed = f"hook plugin {plugin} failed in {hook}"
         if hook in TELEMETRY:
-            logger.warning("%s and was passed over: %s", failed, one_line(error))
+            logger.warning("%s and was skipped: %s", failed, one_line(error))
         elif isinstance(error, passing):
             raise
         else:
@@ -263,26 +283,30 @@ _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a Decimal of at least 0, or None",
     ),
 }
-"""Hook → a test for its answers, and the words that name the valid ones."""
+"""Hook → a test of its result, and the valid results as text for the error."""
 
 
 def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Message | None:
+    """Return the message that `sabir_message_built` returned, and append it to the versions; None if it is None."""
     if changed is None:
         return None
     if not given:
-        raise BuilderError(f"hook plugin {plugin} changed a message that is not its argument; accept `message`")
+        raise BuilderError(
+            f"hook plugin {plugin} changed a message that it does not accept; add the argument `message`"
+        )
     given[0].append(_checked(changed, given[0][0], plugin))
     return given[0][-1]
 
 
 def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
+    """Raise PluginError for a hook without the mark, for a coroutine or generator function, and for no hook at all."""
     marked = {name: is_wrapper for name, _, is_wrapper in _marked(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)
         if not callable(function):
             continue
         if name not in marked:
-            raise PluginError(f"hook plugin {shown} defines {name} without the mark @sabir.hookimpl; add it")
+            raise PluginError(f"hook plugin {shown} defines {name} without the decorator @sabir.hookimpl; add it")
         if inspect.iscoroutinefunction(function):
             raise PluginError(f"hook plugin {shown}: {name} is a coroutine function; hooks are plain functions")
         yields = inspect.isgeneratorfunction(function)
@@ -290,34 +314,35 @@ def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
             raise PluginError(f"hook plugin {shown}: {name} is a generator function; hooks are plain functions")
         if marked[name] and not yields:
             raise PluginError(
-                f"hook plugin {shown}: {name} is marked as a wrapper and does not yield; have it yield once"
+                f"hook plugin {shown}: {name} is marked as a wrapper and does not yield; a wrapper must yield once"
             )
     if not marked:
         raise PluginError(f"hook plugin {shown} implements no hook; hooks are {', '.join(KNOWN_HOOKS)}")
 
 
 def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
-    """The functions that bear the mark of a hook, and whether each is a wrapper."""
+    """Yield the functions with the decorator `hookimpl`: name, function, and whether it is a wrapper."""
     for name, function in members.items():
-        if inspect.isroutine(function) and (said := getattr(function, f"{specs.PROJECT}_impl", None)):
-            yield name, function, bool(said.get("wrapper"))
+        if inspect.isroutine(function) and (mark := getattr(function, f"{specs.PROJECT}_impl", None)):
+            yield name, function, bool(mark.get("wrapper"))
 
 
 def _reason(members: Mapping[str, Any], error: Exception) -> str:
-    """The reason why pluggy refuses a plugin."""
+    """Return why pluggy refuses a plugin, as text."""
     unknown = next((name for name, *_ in _marked(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)
     remedy = f"did you mean {near[0]}?" if near else f"hooks are {', '.join(KNOWN_HOOKS)}"
-    return f"it implements {unknown}, which is not a hook; {remedy}"
+    return f"the plugin implements {unknown}, which is not a hook; {remedy}"
 
 
 def _checked(changed: object, message: Message, name: str) -> Message:
+    """Return a changed message. Raises BuilderError for another type, or another kind or invocation id."""
     if not isinstance(changed, Message):
-        found = type(changed).__name__
-        raise BuilderError(f"hook plugin {name} returned {found} from sabir_message_built; return a Message or None")
+        kind = type(changed).__name__
+        raise BuilderError(f"hook plugin {name} returned {kind} from sabir_message_built; return a Message or None")
     before, after = ((each.kind, getattr(each.payload, "invocation_id", "")) for each in (message, changed))
     if before != after:
-        raise BuilderError(f"hook plugin {name} changed a message's kind or invocation id; pairing depends on them")
+        raise BuilderError(f"hook plugin {name} changed a message's kind or invocation id; both must stay the same")
     return changed

@@ -5,11 +5,12 @@
     @hookimpl
     def sabir_message_built(message): ...
 
-Builder hooks apply only to builders that list them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"` for the
-plugins of the entry-point group `sabir.hooks`. The cost hook and the telemetry hooks (`sabir_call_…`) of installed
-plugins are called for all replies and calls. A telemetry hook changes nothing, and an exception in such a hook is only
-logged. All hooks are plain functions, not coroutines, and may accept fewer arguments than are listed here. pluggy calls
-the hooks in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust the order.
+Builder hooks are called only for builders that list them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"` for
+the plugins of the entry-point group `sabir.hooks`. The telemetry hooks (`sabir_call_…`) of installed plugins are called
+for all calls of adapters, except token counts. The cost hook of installed plugins is called when a program or another
+package asks for the cost of a reply. A telemetry hook changes nothing, and an exception in such a hook is only logged.
+All hooks are plain functions, not coroutines, and may accept fewer arguments than are listed here. pluggy calls the
+hooks in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust the order.
 `hookimpl(wrapper=True)` marks a generator that wraps all other hooks: its `yield` returns their results, and its return
 value is used instead.
 
@@ -60,14 +61,14 @@ def sabir_default_role_hint(policy: str, kind: Kind) -> RoleHint | None:
 def sabir_media_id(part: MediaPart, index: int) -> str | None:
     """Return the id of a media part that a builder received without an id, or None for no opinion.
 
-    The first result that is not None is used. `index` counts the builder's media from 1. Return equal ids for equal
-    inputs in equal order.
+    The first result that is not None is used; otherwise the id is "media-1", "media-2" and so on. `index` counts the
+    builder's media from 1. The same calls in the same order should return the same ids.
     """
 
 
 @hookspec
 def sabir_message_built(message: Message) -> Message | None:
-    """Return a changed message, or None to leave the message as it is; raise to reject the message.
+    """Return a changed message, or None to leave the message unchanged; raise an exception to reject the message.
 
     Called before a builder returns a message. Each plugin receives the message as the plugins before changed it. An
     exception reaches the caller of the builder. A changed message must keep its kind, and a call or result its
@@ -77,7 +78,11 @@ def sabir_message_built(message: Message) -> Message | None:
 
 @hookspec(firstresult=True)
 def sabir_reply_cost(reply: "Reply") -> Decimal | None:
-    """Return the price of a reply in US dollars, or None if unknown. The first result that is not None is used."""
+    """Return the price of a reply in US dollars, 0 or more, or None if unknown. The first result that is not None is
+    used.
+
+    If the hook fails or returns another type, the cost is unknown, which is logged.
+    """
 
 
 @hookspec
@@ -95,7 +100,7 @@ def sabir_call_ended(rendering: "Rendering", reply: "Reply", call: int) -> None:
 
 @hookspec
 def sabir_call_failed(rendering: "Rendering", error: "CallError", attempt: int, call: int) -> None:
-    """Called when an attempt of a call failed with `error`. Another attempt may follow.
+    """Called when an attempt of a call failed with `error`. Another attempt follows if `Settings.retries` allows it.
 
     `attempt` and `call` are the numbers from sabir_call_started.
     """
@@ -103,7 +108,7 @@ def sabir_call_failed(rendering: "Rendering", error: "CallError", attempt: int, 
 
 @hookspec
 def sabir_call_given_up(rendering: "Rendering", error: BaseException | None, call: int) -> None:
-    """Called when a call ended without a reply. Each call ends with this hook or with sabir_call_ended.
+    """Called when a call ended without a complete reply. Each call ends with this hook or with sabir_call_ended.
 
     `error` is the exception that the caller gets. None means that the caller left: a stream was closed before its end,
     or the call was cancelled. `call` is the number from sabir_call_started.

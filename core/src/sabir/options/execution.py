@@ -2,21 +2,22 @@
 
     function, BoundArguments ──run, or run_in_loop──▶ Outcome: a value, or an exception
 
-SystemExit, and the cancellation of something that the function waited for, are outcomes too. The caller's own
-cancellation and interrupts are raised to the caller.
+SystemExit, and the cancellation of something that the function waited for, are outcomes too. The cancellation of the
+caller and KeyboardInterrupt are raised to the caller.
 
-Functions that wait run in threads: options that are no coroutine functions, and functions that ask people. They are
-not the threads of `asyncio.to_thread`, which are few and shared with name look-ups: a function that waits here delays
-only functions that are queued here. They are daemon threads: the process ends even if a function does not.
+In an event loop, functions that are not coroutine functions run in threads of their own. These are not the threads of
+`asyncio.to_thread`, which are few and also used for the lookup of host names: a slow function here delays only other
+functions here. They are daemon threads, so the process can end while a function still runs.
 
     @sabir.option
     def pay(amount: int, context: ToolContext) -> str:
         if context.is_resume and (receipt := receipts.get(context.idempotency_key)): return receipt
 
-A parameter of the type ToolContext is filled in where the option runs, and is not shown to the model.
-`ToolContext.current()` gives the same: it is a context variable, so functions that an option calls find it too, as do
-threads that core starts. How deep calls are nested is a context variable as well; a runner that performs calls
-elsewhere sends it along. Endless nesting ends at a depth, by an error that does not become an option's result.
+An evaluation or a runner fills in a parameter of the type ToolContext, which is not shown to the model.
+`ToolContext.current()` returns the same object. It is stored in a context variable, so functions that an option calls
+and threads that core starts can read it too. The nesting depth of calls is a context variable as well; a runner that
+runs a call in another process sends the depth along. Endless nesting raises CallsTooDeep, which does not become an
+option's result.
 """
 
 import inspect
@@ -45,18 +46,21 @@ Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
 MOST_THREADS = 512
-"""The most threads that run at once for one event loop; further functions wait, in order, until one has ended."""
+"""The largest number of threads that run at once for one event loop. Further functions wait, in order, for a free
+thread.
+"""
 
 
 def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
-    """Start a function in a new daemon thread, with the context variables of the caller. Return a Future of its result.
+    """Start a function in a new daemon thread, with a copy of the caller's context variables. Return a Future of its
+    result.
 
-    The Future is a `concurrent.futures.Future` and cannot be cancelled.
+    The Future is a `concurrent.futures.Future`. It cannot be cancelled, and raises the function's exception.
     """
     from concurrent.futures import Future  # imported only where threads run
 
     future: Future[Given] = Future()
-    future.set_running_or_notify_cancel()  # it cannot be cancelled: the thread runs on
+    future.set_running_or_notify_cancel()  # now the future cannot be cancelled, because the thread would run on
     context = copy_context()
 
     def run() -> None:
@@ -70,18 +74,18 @@ def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
 
 
 _free: "WeakKeyDictionary[AbstractEventLoop, Semaphore]" = WeakKeyDictionary()
-"""How many more threads each loop may start."""
+"""Event loop → how many more threads it may start now."""
 
 
 async def in_thread(
     function: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
 ) -> Given:
-    """A function's result, run in a thread of its own and in the context of its caller.
+    """Run a function in a thread of its own, with the caller's context variables, and return its result.
 
-    A StopIteration arrives as a RuntimeError: no future can hold it, and the caller would wait for ever
-    (https://docs.python.org/3/library/asyncio-future.html#asyncio.Future.set_exception).
+    Waits if MOST_THREADS threads run for this event loop. A StopIteration is raised as a RuntimeError, because a future
+    cannot contain it (https://docs.python.org/3/library/asyncio-future.html#asyncio.Future.set_exception).
     """
-    import asyncio  # imported only where a loop runs; waiting callers do not need it
+    import asyncio  # imported only where a loop runs; sync callers do not need it
 
     loop = asyncio.get_running_loop()
     free = _free.setdefault(loop, asyncio.Semaphore(MOST_THREADS))
@@ -100,32 +104,33 @@ async def in_thread(
 
 
 async def call_function(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
-    """Call a function with one argument, from async code, and return its result. A coroutine function is awaited; any
-    other function runs in a new thread.
+    """Call a function with the argument `asked` from async code, and return its result. A coroutine function is
+    awaited; any other function runs in a new thread. If that returns an awaitable, the awaitable is awaited too.
     """
     answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
     return await answer if isinstance(answer, Awaitable) else answer
 
 
 MOST_DEPTH = 50
-"""The most calls that may be nested in each other; Python's own limit (1,000 frames) lies beyond that."""
+"""The largest number of nested calls. Python's own limit of 1,000 frames is not reached before."""
 
 Report: TypeAlias = Callable[[float, float | None, str], None]
 
 
 def _unheard(done: float, total: float | None, text: str) -> None:
-    """The report that does nothing."""
+    """Do nothing: the default of `ToolContext._report`."""
 
 
 @dataclass(frozen=True)
 class ToolContext:
     """The context of one run of an option's function (vendors call an option a tool).
 
-    Add a parameter of this type to the function: sabir fills the parameter in and hides it from the model. `call_id` is
-    the id of the call; a provider may use the same id again in a later turn. `idempotency_key` is unique: it names this
-    call of this reply, and stays the same when the call runs again. `is_resume` is True if the call may have run
-    before, in a process that ended before the result was recorded. `cancelled` is a threading.Event that is set when
-    the caller no longer waits for the result.
+    Add a parameter of this type to the function. Evaluations and runners fill the parameter in; the model does not see
+    it. `Option.answer` and `sabir.answer` alone have no context and raise OptionInvalid, unless the parameter has a
+    default. `call_id` is the id of the call; a provider may use the same id again in a later turn. `idempotency_key` is
+    unique: it names this call of this reply, and stays the same when the call runs again. `is_resume` is True if the
+    call may have run before, in a process that ended before the result was recorded. `cancelled` is a threading.Event
+    that is set when the caller no longer waits for the result.
 
     >>> import sabir
     >>> @sabir.option
@@ -143,33 +148,31 @@ class ToolContext:
 
     @classmethod
     def current(cls) -> "ToolContext":
-        """Return the context of the option's function that is running. Raises OutsideEvaluation outside of such a
-        function.
+        """Return the context of the option's function that an evaluation or a runner is running. Raises
+        OutsideEvaluation if there is none.
         """
-        found = _CURRENT.get()
-        if found is None:
+        context = _CURRENT.get()
+        if context is None:
             raise OutsideEvaluation(
                 "this code does not run inside an option of an evaluation; call it in an option that evaluate runs"
             )
-        return found
+        return context
 
     @classmethod
     def __sabir_provide__(cls) -> "ToolContext":
-        """Return the value for a parameter of this type. Raises OutsideEvaluation if no option's function is
-        running.
-        """
+        """Return the value for a parameter of this type: `current()`, with the same error."""
         return cls.current()
 
     def report(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Report progress to the observer of the evaluation: `done` of `total`, in units of your choice, and a text.
+        """Report progress to the observers of the evaluation: `done` of `total`, in units of your choice, and a text.
 
-        `total` None means that the end is unknown. After `cancelled` is set, nothing is reported.
+        `total` None means that the end is unknown. Without observers, or after `cancelled` was set, nothing happens.
         """
         if not self.cancelled.is_set():
             self._report(done, total, text)
 
     def entered(self) -> AbstractContextManager[None]:
-        """Return a context manager that makes this the current context within its `with` block."""
+        """Return a context manager that makes this the current context inside its `with` block. For runners."""
         return _being(_CURRENT, self)
 
 
@@ -187,8 +190,8 @@ _depth: ContextVar[int] = ContextVar("sabir.depth", default=0)
 
 
 class CallDepth(NamedTuple):
-    """The nesting depth of option and policy calls. The depth is stored in a context variable; runners that run a call
-    elsewhere send it along.
+    """The nesting depth of option and policy calls, for runners. The depth is stored in a context variable; a runner
+    that runs a call in another process sends the depth along.
 
     `calls` is the number of calls around the running code.
     """
@@ -201,13 +204,13 @@ class CallDepth(NamedTuple):
         return cls(_depth.get())
 
     def set(self) -> AbstractContextManager[None]:
-        """Set the call depth for the duration of the `with` block."""
+        """Return a context manager that sets the call depth to this one for the duration of its `with` block."""
         return _being(_depth, self.calls)
 
     @classmethod
     def one_deeper(cls, name: str) -> AbstractContextManager[None]:
-        """Return a context manager that increases the depth by one in its `with` block. Raises CallsTooDeep if the
-        depth exceeds 50.
+        """Return a context manager that increases the depth by one inside its `with` block. Raises CallsTooDeep at once
+        if the depth would exceed 50.
 
         `name` is the policy or option that is called, for the error.
         """
@@ -219,7 +222,7 @@ class CallDepth(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a run: a value, or an exception."""
+    """The outcome of running a function: the returned value, or in `error` the exception that the function raised."""
 
     value: Any = None
     error: BaseException | None = None
@@ -229,7 +232,10 @@ _CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for
 
 
 def run(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
-    """Run a function in this thread. A CancelledError that a plain function raises is not the caller's own."""
+    """Run a function in this thread and return its outcome.
+
+    An exception, SystemExit or CancelledError of the function becomes an outcome; KeyboardInterrupt is raised.
+    """
     try:
         return Outcome(function(*bound.positional, **bound.named))
     except (Exception, SystemExit) as error:
@@ -243,13 +249,16 @@ def run(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
 
 
 async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
-    """Run a coroutine function here and any other function in a new thread; await a value that is awaitable."""
+    """Run a coroutine function in this task, any other function in a new thread, and return the outcome.
+
+    A returned awaitable is awaited.
+    """
     outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
     return await _settle(outcome.value) if inspect.isawaitable(outcome.value) else outcome
 
 
 async def _settle(value: Awaitable[Any]) -> Outcome:
-    import asyncio  # imported only where a loop runs; waiting callers do not need it
+    import asyncio  # imported only where a loop runs; sync callers do not need it
 
     try:
         return Outcome(await value)
@@ -263,7 +272,7 @@ async def _settle(value: Awaitable[Any]) -> Outcome:
 
 
 class RaisedError(NamedTuple):
-    """An exception, described by the fields of an option's error result. All texts can be encoded as JSON.
+    """The description of an exception for an option's error result. All texts can be encoded as JSON.
 
     `type` is the name of the exception's class, `message` its text, and `retryable` whether the same call may succeed
     later.
@@ -275,9 +284,11 @@ class RaisedError(NamedTuple):
 
     @classmethod
     def from_exception(cls, error: BaseException) -> "RaisedError":
-        """Describe an exception. An OptionFailed gives its own `error_type`, `error_message` and `retryable`.
+        """Return the description of an exception. For an OptionFailed, these are its `error_type`, `error_message` and
+        `retryable`.
 
-        For other exceptions, `retryable` is True only if the exception has an attribute `retryable` that is True.
+        For other exceptions, the message is the exception's text, or the class's name if the text is empty. `retryable`
+        is True only if the exception has an attribute `retryable` that is True.
         """
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):
@@ -294,5 +305,5 @@ class RaisedError(NamedTuple):
 
 
 def _written(text: str) -> str:
-    """The text with lone surrogates escaped, so that JSON can hold it."""
+    """Return the text with lone surrogates escaped, so that JSON can represent it."""
     return text.encode("utf-8", "backslashreplace").decode()

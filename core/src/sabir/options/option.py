@@ -8,9 +8,10 @@
     call ──bind──▶ BoundArguments ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
-Calls are answered in their order, and a failure of one loses none of the others. An exception of the function becomes
-an error result; CallsTooDeep is raised to the caller. An error before the function ran is answered by the policy
-`runtime`, as is a call of an option that was not offered. Runners build on this one implementation.
+Calls are answered in their order, and a failure of one call does not affect the results of the others. An exception of
+the function becomes an error result; CallsTooDeep is raised to the caller. If the arguments do not fit or the option
+was not offered, the function does not run, and the error result has the policy `runtime`. Runners use this
+implementation too.
 """
 
 import inspect
@@ -57,7 +58,7 @@ def _free(name: str) -> str:
 
 def _of_an_object(text: JSONText) -> JSONText:
     if (found := text.view().get("type", "object")) != "object":
-        raise OptionInvalid(f"parameters must be the JSON schema of an object, not of {found!r}")
+        raise OptionInvalid(f"parameters must be the JSON schema of an object, not of the type {found!r}")
     return text
 
 
@@ -66,9 +67,9 @@ class Option(Frozen):
 
     Make options with `sabir.option` or `from_function`, `from_model` and `from_schema`, and pass them as `options=[…]`.
     `parameters` is the JSON schema of the arguments. `vendor` maps a provider's name to hints for that provider, and
-    "*" to hints for every provider. `function` runs when the option is called, or is None; `binder` converts the JSON
-    arguments to the function's. Two options are equal if a model sees no difference; `function` and `binder` are not
-    compared, dumped or shown.
+    "*" to hints for every provider. `function` runs when the option is called; None means that the program answers the
+    calls itself. `binder` converts the JSON arguments to the function's arguments; None means by name. Two options are
+    equal if a model sees no difference; `function` and `binder` are not compared, dumped or shown.
 
     >>> import sabir
     >>> schema = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -90,7 +91,7 @@ class Option(Frozen):
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
 
     parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments, as an immutable mapping.")
-    vendor: ClassVar = ObjectView("vendor_json", "Provider name → hints for that provider.")
+    vendor: ClassVar = ObjectView("vendor_json", 'Provider name → hints for that provider; "*" for every provider.')
 
     @classmethod
     def from_function(
@@ -105,10 +106,11 @@ class Option(Frozen):
 
         `name` defaults to the function's name and `description` to the first paragraph of its docstring. The
         parameters' types become the JSON schema, and the function receives validated values of these types. A parameter
-        whose type has the class method `__sabir_provide__`, such as ToolContext, is filled in by sabir and hidden from
-        the model.
+        whose type has the class method `__sabir_provide__`, such as ToolContext, is hidden from the model, and sabir
+        fills it in when the option runs.
 
-        Raises OptionInvalid for a signature that JSON schema cannot describe, such as `*args` or a missing type.
+        Raises OptionInvalid for a signature that JSON schema cannot describe, such as `*args` or a missing type, for a
+        generator function, for a lambda without `name`, and for the reserved name "runtime".
         """
         signature = Signature.of(function, name)
         if description is not None:
@@ -128,16 +130,16 @@ class Option(Frozen):
         """Return an option whose arguments are the fields of a pydantic model; `function` receives one validated
         instance.
 
-        `name` defaults to the model's name and `description` to the first paragraph of its docstring. Without
-        `function`, the program answers the calls itself. Raises OptionInvalid for a model that JSON schema cannot
-        describe.
+        `name` defaults to the class's name and `description` to the first paragraph of its docstring. Without
+        `function`, the program answers the calls itself, for example with OptionResultBuilder. Raises OptionInvalid for
+        a model that JSON schema cannot describe, or that is not of an object.
         """
         if description is None:
             description = first_paragraph(model.__doc__ or "")
-        said = {"description": description, "parameters": schema_of_model(model), "vendor": vendor}
+        fields = {"description": description, "parameters": schema_of_model(model), "vendor": vendor}
         name = name or model.__name__
         provided = provided_to(function, name) if function else ()
-        return _make(name, **said, function=function, binder=partial(bind_model, model), provided=provided)
+        return _make(name, **fields, function=function, binder=partial(bind_model, model), provided=provided)
 
     @classmethod
     def from_schema(
@@ -149,21 +151,23 @@ class Option(Frozen):
         *,
         vendor: Sections | None = None,
     ) -> "Option":
-        """Return an option with a JSON schema that you wrote; `function` receives the arguments by name, as plain JSON
-        values.
+        """Return an option with a JSON schema that you wrote; `function` receives the arguments by name, as immutable
+        JSON values.
 
         sabir checks the keywords `type`, `enum`, `const`, `required`, `properties`, `additionalProperties` and `items`.
-        The function must check all other keywords. Raises OptionInvalid if `parameters` is not the schema of an object.
+        The function must check all other keywords. Without `function`, the program answers the calls itself. Raises
+        OptionInvalid if `parameters` is not the schema of an object.
         """
-        made = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
+        option = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
-        binder = partial(bind_provided, partial(bind_schema, made.parameters), provided)
-        return made.model_copy(update={"binder": binder}) if provided else made
+        binder = partial(bind_provided, partial(bind_schema, option.parameters), provided)
+        return option.model_copy(update={"binder": binder}) if provided else option
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the option's function directly, without validation. Raises OptionInvalid if there is no function.
+        """Call the option's function directly with these arguments, without validation, and return its result.
 
-        Arguments and result are Any, because each option has its own signature.
+        An option of a coroutine function returns a coroutine. Raises OptionInvalid if there is no function. Arguments
+        and result are Any, because each option has its own signature.
         """
         if self.function is None:
             raise OptionInvalid(f"option {self.name!r} has no function to call")
@@ -172,7 +176,7 @@ class Option(Frozen):
     def answer_sync(self, call: Message) -> Message:
         """Sync version of `answer`. The function runs in the calling thread.
 
-        Raises OptionInvalid also for a coroutine function.
+        Also raises OptionInvalid for a coroutine function, and after the function ran if it returned a coroutine.
         """
         function = self.check_runs(asynchronous=False)
         bound = self._bind(call)
@@ -191,7 +195,8 @@ class Option(Frozen):
         Failures become error results for the model. `error_type` is "invalid_arguments" if the arguments do not fit,
         "result_invalid" if JSON cannot represent the returned value, else the class name of the function's exception.
 
-        Raises OptionInvalid, before anything runs, for a call of another option or an option without a function. Raises
+        Raises OptionInvalid, before the function runs, for a call of another option, for an option without a function,
+        and if a parameter that sabir fills in has no value here, such as a ToolContext outside of an evaluation. Raises
         CallsTooDeep for endlessly nested calls.
         """
         function = self.check_runs(asynchronous=True)
@@ -199,9 +204,9 @@ class Option(Frozen):
         return bound if isinstance(bound, Message) else _finish(call, await run_in_loop(function, bound))
 
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
-        """Return the option's function. Raises OptionInvalid if there is none.
+        """Return the option's function, to run it. Raises OptionInvalid if there is none.
 
-        With `asynchronous=False`, also raises OptionInvalid for a coroutine function.
+        `asynchronous` says whether the caller can await. If False, also raises OptionInvalid for a coroutine function.
         """
         if self.function is None:
             remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
@@ -211,7 +216,10 @@ class Option(Frozen):
         return self.function
 
     def _bind(self, call: object) -> BoundArguments | Message:
-        """Return the function's arguments for a call, or an error result if they do not fit or were cut off."""
+        """Return the function's arguments for a call, or an error result if they do not fit or were cut off.
+
+        Raises OptionInvalid for another call, or if a parameter that sabir fills in has no value here.
+        """
         if not isinstance(call, Message) or call.call is None:
             answers = f"option {self.name!r} answers option calls, not {describe_kind(call)}"
             raise OptionInvalid(f"{answers}; see reply.option_calls")
@@ -228,27 +236,27 @@ class Option(Frozen):
 
     @classmethod
     def all_of(cls, options: "Iterable[OptionLike]") -> "tuple[Option, ...]":
-        """Convert functions, pydantic models and options to a tuple of Options.
+        """Convert typed functions, pydantic model classes and options to a tuple of Options.
 
-        Raises OptionInvalid for anything else, for two options of the same name, and for a single option instead of a
-        list.
+        Raises OptionInvalid for any other item, for a function or model that cannot be an option, for two options of
+        the same name, and for a single option instead of a list.
         """
         if isinstance(options, Option | str | Mapping) or callable(options):
-            raise OptionInvalid(f"options must be a list, not one {_shown(options)}; write options=[…]")
-        found: dict[str, Option] = {}
+            raise OptionInvalid(f"options must be a list, not one {_place(options)}; write options=[…]")
+        by_name: dict[str, Option] = {}
         for index, candidate in enumerate(options):
             each = _as_option(candidate, index)
-            if each.name in found:
-                first = list(found).index(each.name)
+            if each.name in by_name:
+                first = list(by_name).index(each.name)
                 raise OptionInvalid(
-                    f"options[{first}] and options[{index}] are both named {each.name!r}: {_shown(found[each.name])} "
-                    f"and {_shown(each)}; rename one with sabir.option(name=…)"
+                    f"options[{first}] and options[{index}] are both named {each.name!r}: {_place(by_name[each.name])} "
+                    f"and {_place(each)}; rename one with sabir.option(name=…)"
                 )
-            found[each.name] = each
-        return tuple(found.values())
+            by_name[each.name] = each
+        return tuple(by_name.values())
 
     def __eq__(self, other: object) -> bool:
-        """Return whether a model sees no difference: name, description, parameters and hints are equal."""
+        """Return whether `other` is an option with equal name, description, parameters and vendor hints."""
         return isinstance(other, Option) and self._seen_by_a_model() == other._seen_by_a_model()
 
     def __hash__(self) -> int:
@@ -261,14 +269,14 @@ class Option(Frozen):
 
 if TYPE_CHECKING:
     Called_co = TypeVar("Called_co", covariant=True)
-    """A function's type; covariant and without a bound, so that a list of two options is one of options."""
+    """The type of a function. Covariant and unbounded, so that a list of different options is a list of options."""
 
     class CallableOption(Option, Generic[Called_co]):
         """The type of an option that type checkers can still call like its function. At run time, this is Option."""
 
         @property
         def __call__(self) -> Called_co:  # type: ignore[override]  # it has the function's own signature
-            """Call the function as it was written."""
+            """The option's function, with its own signature."""
             ...
 
 else:
@@ -301,8 +309,8 @@ def option(
     """Make an Option from a typed function. Use as the decorator `@sabir.option` or `@sabir.option(name=…, …)`.
 
     `name` defaults to the function's name, `description` to the first paragraph of its docstring. `vendor` maps a
-    provider's name to hints for that provider. The option can still be called like the function. Raises OptionInvalid
-    for a signature that JSON schema cannot describe, such as a parameter without a type.
+    provider's name to hints for that provider. The option can still be called like the function, without validation.
+    Raises OptionInvalid for a signature that JSON schema cannot describe, such as a parameter without a type.
 
     >>> import sabir
     >>> @sabir.option
@@ -324,8 +332,8 @@ def _as_option(candidate: object, index: int) -> Option:
         return Option.from_model(candidate)
     if callable(candidate) and not isinstance(candidate, type):
         return Option.from_function(candidate)
-    remedy = "give a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"
-    raise OptionInvalid(f"options[{index}] is {_shown(candidate)}, which is not an option; {remedy}")
+    remedy = "pass a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"
+    raise OptionInvalid(f"options[{index}] is {_place(candidate)}, which is not an option; {remedy}")
 
 
 def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
@@ -337,7 +345,8 @@ def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> O
         raise OptionInvalid(f"option {name!r}: {one_line(describe_validation_error(error))}") from None
 
 
-def _shown(value: object) -> str:
+def _place(value: object) -> str:
+    """Return the module and name of a function, a class or an option's function; of another value, the repr."""
     if isinstance(value, Option) and value.function is not None:
         value = value.function
     place = getattr(value, "__qualname__", None)
@@ -349,7 +358,7 @@ INVALID_ARGUMENTS = "invalid_arguments"
 RESULT_INVALID = "result_invalid"
 """The `error_type` of the result if JSON cannot represent the value that the option's function returned."""
 OPTION_NOT_OFFERED = "option_not_offered"
-"""The `error_type` of the result if the model calls an option that was not offered."""
+"""The `error_type` of the result if the model calls an option that is not among the options passed to `answer`."""
 
 
 def _await_instead(name: str) -> str:
@@ -357,7 +366,7 @@ def _await_instead(name: str) -> str:
 
 
 def _describe_invalid(payload: OptionCallPayload) -> str:
-    """Return the error text for a call with `invalid_arguments`, with the remedy for the model and its user."""
+    """Return the error text for a call with `invalid_arguments`. The model reads the text, and its remedy."""
     if payload.cut_off:
         arrived = one_line(payload.unreadable_arguments or payload.arguments_json, 100)
         remedy = "call it again with shorter arguments, or raise max_output_tokens"
@@ -366,7 +375,7 @@ def _describe_invalid(payload: OptionCallPayload) -> str:
 
 
 def _finish(call: Message, outcome: Outcome) -> Message:
-    """Return the result of a call for the outcome of its option's function."""
+    """Return the result of a call for the outcome of its option's function. Raises the error if it is CallsTooDeep."""
     error = outcome.error
     if isinstance(error, CallsTooDeep):
         raise error
@@ -384,7 +393,7 @@ def _finish(call: Message, outcome: Outcome) -> Message:
 def error_result(
     call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
 ) -> Message:
-    """Return an error result for a call, its text in one line; its policy is `policy`, or else the option's name."""
+    """Return an error result for a call, with `text` in one line. `policy` None means the option's name."""
     failure = {"is_error": True, "error_type": error_type, "error_message": one_line(text), "retryable": retryable}
     return option_result(call, failure, policy=policy)
 
@@ -392,7 +401,7 @@ def error_result(
 def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """Sync version of `answer`. The functions run one after another in the calling thread.
 
-    Raises OptionInvalid also for a called option whose function is a coroutine function.
+    Also raises OptionInvalid, before anything runs, if a called option has a coroutine function.
     """
     answered_by = _answered_by(reply, options, asynchronous=False)
     return [by if isinstance(by, Message) else by.answer_sync(call) for call, by in answered_by]
@@ -401,12 +410,13 @@ def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[Op
 async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
     """Run the option calls that have no result yet, one after another, and return one option result for each call.
 
-    `reply` is a reply or a list of messages. Append the results to the conversation and send it again. Coroutine
-    functions are awaited; other functions run in a thread each. Exceptions, invalid arguments and unknown options
-    become error results, which the model reads.
+    `reply` is a reply, a message or a list of messages; without open calls, the result is an empty list. Append the
+    results to the conversation and send it again. Coroutine functions are awaited; other functions run in a thread
+    each. Exceptions, invalid arguments and unknown options become error results, which the model reads.
 
-    Raises OptionInvalid, before anything runs, if a called option has no function. Raises CallsTooDeep for endlessly
-    nested calls.
+    Raises OptionInvalid, before anything runs, for invalid `options` and if a called option has no function; also if a
+    called function needs a ToolContext, which only evaluations and runners (other packages of sabir) provide. Raises
+    CallsTooDeep for endlessly nested calls.
 
     >>> import asyncio, sabir
     >>> @sabir.option
@@ -425,26 +435,29 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
 def unanswered(messages: Iterable[Message]) -> list[Message]:
     """Return the option calls in a conversation that have no result yet, in order.
 
-    A result belongs to the first call of the same id without a result, in the nearest group of adjacent calls before
-    the result.
+    A result belongs to a call with the same invocation id: to the first such call without a result, in the nearest
+    group of adjacent calls before the result.
     """
-    given, calls = list(messages), Unanswered()
-    for position, message in enumerate(given):
+    conversation, calls = list(messages), Unanswered()
+    for position, message in enumerate(conversation):
         calls.take(position, message.payload)
-    return [given[position] for position in calls.positions()]
+    return [conversation[position] for position in calls.positions()]
 
 
 def _answered_by(
     reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool
 ) -> list[tuple[Message, Option | Message]]:
-    """Each unanswered call with the option that answers it, or with the refusal that does."""
+    """Return each unanswered call, with the option that was called or the error result for an unknown option.
+
+    Raises OptionInvalid if a called option cannot run.
+    """
     offered = {option.name: option for option in Option.all_of(options)}
     calls = unanswered(reply.messages if isinstance(reply, Reply) else as_messages(reply))
-    found = [(call, _option_or_refusal(call, offered)) for call in calls]
-    for _, by in found:
+    answers = [(call, _option_or_refusal(call, offered)) for call in calls]
+    for _, by in answers:
         if isinstance(by, Option):
             by.check_runs(asynchronous=asynchronous)
-    return found
+    return answers
 
 
 def _option_or_refusal(call: Message, offered: dict[str, Option]) -> Option | Message:
@@ -452,5 +465,5 @@ def _option_or_refusal(call: Message, offered: dict[str, Option]) -> Option | Me
     if name in offered:
         return offered[name]
     known = ", ".join(offered) or "none"
-    text = f"option {name!r} was not offered; offered are: {known}"
+    text = f"option {name!r} was not offered; the offered options are: {known}"
     return error_result(call, OPTION_NOT_OFFERED, text, policy=RUNTIME)

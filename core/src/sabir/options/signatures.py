@@ -1,15 +1,15 @@
-"""A function's signature and docstring, read as the facts of an option; and arguments bound to the function.
+"""Read an option's facts from a function's signature and docstring, and bind JSON arguments to the function.
 
     def weather(city: str, unit: Literal["C", "F"] = "C") -> str:
         "Current weather in a city."                              ──▶ name, description, JSON schema, binder
-    def pay(amount: int, context: ToolContext) -> str             ──▶ `amount` is the model's to give, `context` is not
+    def pay(amount: int, context: ToolContext) -> str             ──▶ the model sends `amount`, sabir adds `context`
 
     canonical JSON text ──binder──▶ BoundArguments(positional, named) ──▶ function(*positional, **named)
 
 The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
 docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is
-not shown to the model: that method gives the parameter's value for the present run, or raises LookupError. A binder
-validates first: arguments that it refuses never reach the function.
+not shown to the model: the method returns the parameter's value for the present run, or raises LookupError. A binder
+validates the arguments, so invalid arguments never reach the function.
 """
 
 import inspect
@@ -29,8 +29,8 @@ from sabir.base.values import FrozenDict, JSONText, JSONValue
 
 
 class BoundArguments(NamedTuple):
-    """Validated arguments of an option call, ready for `function(*positional, **named)`. Returned by the `binder` of a
-    Signature.
+    """The validated arguments of an option call, for `function(*positional, **named)`. Returned by the `binder` of a
+    Signature or an Option.
     """
 
     positional: tuple[Any, ...]
@@ -38,34 +38,38 @@ class BoundArguments(NamedTuple):
 
 
 Binder: TypeAlias = Callable[[JSONText], BoundArguments]
-"""Arguments as JSON text → the function's arguments; raises ArgumentsRefused for arguments that do not fit."""
+"""A function that converts the JSON text of arguments to BoundArguments. Raises ArgumentsRefused if they do not fit."""
 
 
 class ArgumentsRefused(ValueError):
     """Raised by a `binder` for arguments that do not match an option's parameters. The message names every mismatch in
-    one line.
+    one line. `Option.answer` turns it into an error result for the model.
     """
 
 
 def bind_parameters(
     model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText
 ) -> BoundArguments:
-    """The arguments of a function whose parameters, in order, are the fields of a model made for it."""
+    """Return the arguments of a function. `model` is the pydantic model made from `parameters`, with fields in this
+    order.
+
+    Raises ArgumentsRefused if the JSON text does not fit the model.
+    """
     values = list(zip(parameters, _validate(model, arguments).__dict__.values(), strict=True))
     positional = tuple(value for each, value in values if each.kind is each.POSITIONAL_ONLY)
     return BoundArguments(positional, {each.name: value for each, value in values[len(positional) :]})
 
 
 def bind_model(model: type[BaseModel], arguments: JSONText) -> BoundArguments:
-    """The arguments of a function that takes one instance of a model."""
+    """Return one instance of the model as the only argument. Raises ArgumentsRefused if the JSON text does not fit."""
     return BoundArguments((_validate(model, arguments),), {})
 
 
 def bind_schema(schema: FrozenDict, arguments: JSONText) -> BoundArguments:
-    """Return the arguments of a function that takes them by name, as plain JSON values.
+    """Return the arguments by name, as immutable JSON values.
 
-    Core validates the most common keywords of schemas: `type`, `enum`, `const`, `required`, `properties`,
-    `additionalProperties` and `items`; malformed ones are ignored. The function itself must check the others.
+    Raises ArgumentsRefused for values that do not fit the keywords `type`, `enum`, `const`, `required`, `properties`,
+    `additionalProperties` and `items`. Malformed and other keywords are ignored.
     """
     values = arguments.view()
     misfits = list(_misfits(values, schema, ""))
@@ -131,7 +135,7 @@ def _object_misfits(value: Mapping[str, JSONValue], schema: Mapping[str, JSONVal
 
 
 class Provided(NamedTuple):
-    """One parameter that `__sabir_provide__` fills in, and the name of its function."""
+    """One parameter that `__sabir_provide__` fills in. `function` is the option's name, `kind` the parameter's type."""
 
     function: str
     name: str
@@ -142,7 +146,7 @@ class Provided(NamedTuple):
 def read_provided(
     function: str, parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
 ) -> tuple[Provided, ...]:
-    """The parameters of a function that are provided, `X | None` and `Annotated[X, …]` included."""
+    """Return the parameters that `__sabir_provide__` fills in; types such as `X | None` and `Annotated[X, …]` count."""
     return tuple(
         Provided(function, each.name, kind, each.default is not each.empty)
         for each in parameters
@@ -152,20 +156,23 @@ def read_provided(
 
 
 def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
-    """The values provided now, by parameter; raises OptionInvalid for a parameter without a value and a default."""
+    """Return the present values of such parameters, by parameter name.
+
+    Raises OptionInvalid for a parameter that has neither a value now nor a default.
+    """
     values = {}
     for each in provided:
         try:
             values[each.name] = each.kind.__sabir_provide__()
         except LookupError as error:
             if not each.has_default:
-                takes = f"{each.function!r} needs {each.name!r}, a {each.kind.__name__}"
-                raise OptionInvalid(f"{takes}, which is not available here: {error}") from None
+                needs = f"{each.function!r} needs {each.name!r}, a {each.kind.__name__}"
+                raise OptionInvalid(f"{needs}, which is not available here: {error}") from None
     return values
 
 
 def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> BoundArguments:
-    """What a binder binds, and the provided values."""
+    """Return the arguments of a binder, with the values of the provided parameters added."""
     bound = binder(arguments)
     return BoundArguments(bound.positional, {**bound.named, **values_of(provided)})
 
@@ -182,8 +189,8 @@ AnyFunction = Callable[..., Any]
 class Signature(NamedTuple):
     """The name, description and parameters of a function as an option. Created by `Signature.of`.
 
-    `parameters` is the JSON schema of the arguments. `binder` is a function from JSON text to BoundArguments; it raises
-    ArgumentsRefused.
+    `parameters` is the JSON schema of the arguments. `binder` is a function from JSON text to BoundArguments, which
+    raises ArgumentsRefused; the provided parameters are not included.
     """
 
     name: str
@@ -191,20 +198,18 @@ class Signature(NamedTuple):
     parameters: dict[str, Any]
     binder: Binder
     provided: tuple[Provided, ...] = ()
-    """Further parameters that the model does not see, such as a ToolContext, which are filled in when the function
-    runs.
-    """
+    """Further parameters that the model does not see, such as a ToolContext. `provide` returns their values."""
 
     @staticmethod
     def unwrap(function: AnyFunction) -> AnyFunction:
-        """Return the function inside any number of `functools.partial` objects."""
+        """Return the function inside any number of nested `functools.partial` objects; another object unchanged."""
         while isinstance(function, partial):
             function = function.func
         return function
 
     @staticmethod
     def is_asynchronous(function: AnyFunction) -> bool:
-        """Return whether calling the function returns a coroutine."""
+        """Return whether the function, partial or callable object is a coroutine function."""
         inner = Signature.unwrap(function)
         return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
@@ -213,8 +218,8 @@ class Signature(NamedTuple):
         """Return the signature of a function, method, partial or callable object. `name` replaces the function's own
         name.
 
-        Raises OptionInvalid, in one line, for a function that cannot be described to a model, for example one without
-        annotations.
+        Raises OptionInvalid, in one line, for a function that cannot be described to a model, for example a function
+        without annotations, a generator function, or a lambda without `name`.
         """
         inner = Signature.unwrap(function)
         name = name or getattr(inner, "__name__", None)
@@ -230,12 +235,16 @@ class Signature(NamedTuple):
         return cls(name, first_paragraph(documentation), schema, binder, provided)
 
     def provide(self) -> dict[str, Any]:
-        """Return values for the injected parameters. Raises OptionInvalid if one has no value and no default."""
+        """Return the present values of the `provided` parameters, by name. Raises OptionInvalid if a parameter has
+        neither a value nor a default.
+        """
         return values_of(self.provided)
 
 
 def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
-    """A function's provided parameters, beside those of a schema; none if its annotations cannot be read."""
+    """Return the provided parameters of a function whose other parameters a schema describes. Empty if the function's
+    annotations cannot be read.
+    """
     try:
         hints, parameters = _type_hints(function, name), inspect.signature(function).parameters
     except (OptionInvalid, ValueError):
@@ -244,7 +253,10 @@ def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
 
 
 def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a pydantic model's fields; raises OptionInvalid if it has none or is not of an object."""
+    """Return the JSON schema of a pydantic model, without title and description.
+
+    Raises OptionInvalid if the model has no JSON schema, or if the schema is not of an object.
+    """
     try:
         schema = model.model_json_schema(schema_generator=PlainSchema)
     except (PydanticUserError, RecursionError) as error:
@@ -259,7 +271,7 @@ def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def first_paragraph(documentation: str) -> str:
-    """The first paragraph of a docstring, in one line."""
+    """Return the first paragraph of a docstring in one line."""
     return " ".join(re.split(r"\n\s*\n", documentation.strip(), maxsplit=1)[0].split())
 
 
@@ -273,7 +285,7 @@ def _read_parameters(
     except ValueError:
         raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
     provided = read_provided(name, (each for each in declared if each.name not in bound), hints)
-    not_the_models = {*bound, *(each.name for each in provided)}  # the author's own choice, or the runtime's
+    not_the_models = {*bound, *(each.name for each in provided)}  # bound by the author, or filled in by sabir
     parameters = tuple(each for each in declared if each.name not in not_the_models)
     fields = {}
     for index, each in enumerate(parameters):
@@ -306,7 +318,9 @@ def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[s
 
 
 def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
-    """A pydantic field definition; the docstring's description counts if no Field describes the parameter."""
+    """Return the definition of a pydantic field for a parameter. `documented` is the docstring's description, which is
+    used if no Field describes the parameter.
+    """
     default = parameter.default
     if isinstance(default, FieldInfo):
         annotation, default = Annotated[annotation, default], parameter.empty
@@ -339,18 +353,20 @@ _FIELD_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
 
 
 def _parameter_documentation(documentation: str) -> dict[str, str]:
-    """Parameter name → its description in the docstring; lines indented deeper than an entry belong to it."""
-    found: dict[str, list[str]] = {}
+    """Return the descriptions of parameters in a docstring, by name. Lines indented deeper than an entry
+    belong to it.
+    """
+    entries: dict[str, list[str]] = {}
     current, depth_of_entry, in_section = "", 0, False
     for line in documentation.splitlines():
         depth = len(line) - len(line.lstrip())
         if current and line.strip() and depth > depth_of_entry:
-            found[current].append(line)
+            entries[current].append(line)
             continue
         entry = _FIELD_ENTRY.match(line) or (_SECTION_ENTRY.match(line) if in_section else None)
         current, depth_of_entry = (entry[1], depth) if entry else ("", 0)
         if entry:
-            found[current] = [entry[2]]
+            entries[current] = [entry[2]]
         elif line.strip():
             in_section = bool(_SECTION.match(line))
-    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
+    return {name: " ".join(" ".join(lines).split()) for name, lines in entries.items()}

@@ -1,23 +1,23 @@
-"""Build replies, in the same way from a complete response and from a stream (law 8, fold = whole).
+"""Build replies in the same way from a complete response and from a stream (law 8: both give the same reply).
 
     complete body ──decode──▶ parts and calls ──▶ ReplyBuilder ──finish──▶ Reply
     stream        ──events──▶ Fold (the contents of BlockEnds count) ──▶ ReplyBuilder ──▶ Reply
 
 Neighbouring parts become one message of the kind `parts`, and each call becomes a message of its own, in order. An
-empty part (no text, no state, no citation) is left out. A call with the id, name and arguments of an earlier call is
-the same call sent twice: it is dropped, with a loss.
+empty part (no text, no state, no citation) is left out. A call with the id, name and arguments of an earlier call was
+sent twice: the second is dropped, with a loss.
 
-Law 12, nothing runs half-finished: a call is runnable only if its arguments are known to be finished.
+Law 12, no incomplete call runs: a call can run only if its arguments are known to be complete.
 
     the reply ended by itself                                           every call is finished
     the API marked the call (`is_finished`)                             the mark decides, however the reply ended
-    the API sends one block after another, and another one follows      the call is finished
+    the API sends one block after another, and another block follows    the call is finished
     the arguments are text that closes a JSON object with members       the call is finished
     anything else                                                       the call is unfinished
 
-Empty arguments prove nothing: a call that was cut before its first argument looks like a call without arguments.
-An object that the vendor parsed proves nothing either: it may hold only the members that were complete when the reply
-was cut. An unfinished call becomes `invalid_arguments` and `cut_off`; answering it gives an error result.
+Empty arguments prove nothing: a call that was cut off before its first argument looks like a call without arguments.
+An object that the vendor parsed proves nothing either: it may contain only the members that were complete when the
+reply was cut off. An unfinished call gets `invalid_arguments` and `cut_off`; answering it gives an error result.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,8 +52,9 @@ ENDED_BY_ITSELF: frozenset[FinishReason] = frozenset({"stop", "option_calls", "n
 class ReplyBuilder:
     """Collects the parts and option calls of one answer, in order, and builds the Reply. Use in `Dialect.decode`.
 
-    `scope` is the DecodeScope, `blocks` are parts and calls to start with. Neighbouring parts become one message, and
-    each call becomes a message of its own. Raises ResponseInvalid for more blocks than `Settings.bounds.blocks` allows.
+    `scope` is the DecodeScope, `blocks` are parts and calls to start with. Adjacent parts become one message, and each
+    call becomes a message of its own. The constructor and `add` raise ResponseInvalid for more blocks than
+    `Settings.bounds.blocks` allows.
     """
 
     def __init__(self, scope: DecodeScope, blocks: Iterable[Part | OptionCallPayload] = ()) -> None:
@@ -65,9 +66,10 @@ class ReplyBuilder:
             self.add(block)
 
     def add(self, block: Part | OptionCallPayload, *, is_finished: bool | None = None) -> None:
-        """Add the next part or option call. An empty part is ignored.
+        """Add the next part or option call. A part for which `is_empty` is True is ignored.
 
         `is_finished` says whether the API marked the arguments of a call as complete; None if the API has no such mark.
+        False makes `finish` mark the call as `cut_off`.
         """
         self._number += 1
         self._scope.check_blocks(self._number)
@@ -84,13 +86,13 @@ class ReplyBuilder:
 
     @staticmethod
     def is_empty(part: Part) -> bool:
-        """Return whether a text, reasoning or refusal part has no text, no state and no citations."""
+        """Return whether the part is a text, reasoning or refusal part without text, state and citations."""
         if not isinstance(part, _TEXTS) or part.text or part.state_json is not None:
             return False
         return not (isinstance(part, TextPart) and part.citations)
 
     def _drop_repeated_calls(self) -> list[Loss]:
-        """Remove every call that equals an earlier one in id, name and arguments; return a loss for each."""
+        """Remove every call that has the id, name and arguments of an earlier call. Return a loss for each."""
         calls: set[tuple[str, ...]] = set()
         losses: list[Loss] = []
         payloads, self._payloads = self._payloads, []
@@ -107,8 +109,8 @@ class ReplyBuilder:
         return losses
 
     def messages(self, origin: Origin) -> tuple[Message, ...]:
-        """Return the messages collected so far, each with a new id and this origin. Also for the messages of an
-        Alternative.
+        """Return the messages for the parts and calls so far, each with a new id and this origin. For the messages of
+        an Alternative or of a stored request; `finish` calls it for a Reply.
         """
         payloads = [PartsPayload(parts=tuple(each)) if isinstance(each, list) else each for each in self._payloads]
         if not payloads:
@@ -133,9 +135,10 @@ class ReplyBuilder:
         """Return the Reply. Option calls that may be incomplete are marked `cut_off`, and repeated calls are removed
         with a loss.
 
-        `raw_finish_reason` is the vendor's own word. `details` is a JSON object of response fields that Reply has no
-        field for, or None. `finished_calls` says which calls of a cut-off reply the API guarantees to be complete:
-        "unknown", "followed" (calls that another block follows) or "all".
+        `finish_reason` decides whether calls may be incomplete: after "stop", "option_calls" and "native_calls" they
+        are complete. `raw_finish_reason` is the vendor's own word. `details` is a JSON object of response fields that
+        Reply has no field for, or None. `finished_calls` says which calls of a cut-off reply the API guarantees to be
+        complete: "unknown" (none), "followed" (calls that another block follows) or "all".
         """
         for position, call in unfinished(self._payloads, finish_reason, finished_calls, self._marks).items():
             self._payloads[position] = call
@@ -153,20 +156,20 @@ class ReplyBuilder:
 
 
 def unfinished(
-    payloads: Sequence[Payload | list[Part]], end: FinishReason, shown: FinishedCalls, marks: Mapping[int, bool]
+    payloads: Sequence[Payload | list[Part]], end: FinishReason, finished: FinishedCalls, marks: Mapping[int, bool]
 ) -> dict[int, OptionCallPayload]:
-    """Return the unfinished calls of a reply by position, each marked as cut off.
+    """Return the calls of a reply that may be incomplete, by position, as copies with `cut_off` True.
 
-    `end` is the reply's finish reason, and `shown` says which calls the API guarantees to be complete. `marks` maps a
-    call's position to the API's own mark: True for complete.
+    `end` is the reply's finish reason, and `finished` says which calls the API guarantees to be complete. `marks` maps
+    a call's position to the API's own mark: True for complete.
     """
     calls: dict[int, OptionCallPayload] = {}
     if marks or end not in ENDED_BY_ITSELF:
         for at, call in enumerate(payloads):
             if not isinstance(call, OptionCallPayload):
                 continue
-            is_shown = shown == "all" or (shown == "followed" and at < len(payloads) - 1)
-            if not marks.get(at, end in ENDED_BY_ITSELF or is_shown or _is_closed_text(call)):
+            is_sure = finished == "all" or (finished == "followed" and at < len(payloads) - 1)
+            if not marks.get(at, end in ENDED_BY_ITSELF or is_sure or _is_closed_text(call)):
                 calls[at] = call.model_copy(update={"invalid_arguments": True, "cut_off": True})
     return calls
 
@@ -177,9 +180,10 @@ def _is_closed_text(call: OptionCallPayload) -> bool:
 
 
 def without_unfinished(alternative: Alternative, finished_calls: FinishedCalls) -> Alternative:
-    """Return the alternative with its unfinished calls marked; `finished_calls` is the value for the reply.
+    """Return the alternative with its unfinished calls marked as `cut_off`. `finished_calls` is the value for the
+    reply.
 
-    The alternative may have ended for another reason than the reply, so "all" does not hold for it.
+    The alternative may have ended for another reason than the reply, so "all" counts as "followed".
     """
     payloads = [message.payload for message in alternative.messages]
     finished_calls = "unknown" if finished_calls == "unknown" else "followed"
@@ -198,10 +202,10 @@ class _Block:
 
 
 class Fold:
-    """Builds the Reply from the events of a stream. Use in `Dialect.decode` if a complete response is easiest to read
-    as a stream.
+    """Builds the Reply from the events of a stream. Use Fold in `Dialect.decode` if a complete response is easiest to
+    read as a stream.
 
-    Raises ResponseInvalid for events in the wrong order. Blocks are ordered by their index.
+    Call `feed` for each event, then `reply`. Blocks are ordered by their index, whatever the order of their starts.
     """
 
     def __init__(self, scope: DecodeScope) -> None:
@@ -219,11 +223,14 @@ class Fold:
         return bool(self._blocks)
 
     def has_grown(self, index: int) -> bool:
-        """Return whether the block with this index received any BlockDelta."""
+        """Return whether the block with this index received a BlockDelta. Raises KeyError for an unknown index."""
         return bool(self._blocks[index].texts)
 
     def feed(self, event: StreamEvent) -> None:
-        """Add the next event. Raises ResponseInvalid if the event is out of order."""
+        """Add the next event. Raises ResponseInvalid if the event is out of order, or for too many blocks.
+
+        ReplyStart must be the first event and ReplyEnd the last; a block's delta and end must follow its start.
+        """
         if isinstance(event, BlockDelta):
             self._open(event, event.kind).texts.append(event.text)
             return
@@ -269,7 +276,7 @@ class Fold:
         """
         if self._end is None:
             target = self._scope.target
-            message = f"{target} ended its stream without the terminal marker; the received part is in `partial`"
+            message = f"{target} ended its stream without an end marker; the received part is in `partial`"
             raise StreamBroken(message, partial=self.partial(), provider=target.provider)
         if self._reply is None:
             self._reply = self._build(self._end)

@@ -1,10 +1,11 @@
 """Convert a provider's answer as it arrives: bytes in any chunks → events → the reply.
 
     chunk ─▶ dialect.framing ─▶ dialect's decoder ─▶ Fold ─▶ events for the user
-                                                        └──▶ partial reply at any time, whole reply at the end
+                                                        └──▶ partial reply at any time, complete reply at the end
 
-Law 10, no surprise exceptions: any bytes give a reply or one of sabir's own errors. Before the first block an error is
-raised unchanged, and the call may be repeated. Later it becomes a StreamBroken with the partial reply.
+Law 10, no surprise exceptions: any bytes give a reply or one of sabir's own errors. Before the first block of a stream,
+an error is raised unchanged, and the call may be repeated. Later, the error becomes a StreamBroken with the partial
+reply.
 """
 
 import codecs
@@ -36,13 +37,14 @@ _LONE_SURROGATE = re.compile(
 No group has a possessive quantifier, because Python 3.11.2, which Debian 12 has, matches such groups wrongly.
 """
 _PIECE = 2**20
-"""How many bytes are decoded at once: all of a large body would take four times its size, if it has an emoji."""
+"""How many bytes are decoded at once. Decoding a large body with an emoji at once would need four times its size."""
 
 
 def mend(body: bytes, most: int | None = None) -> tuple[bytes, bool]:
     """Return the body as valid UTF-8 without lone surrogates, and whether anything was replaced by U+FFFD.
 
-    A replacement is longer than the byte that it replaces: a result of more than `most` bytes is cut off behind them.
+    A replacement is longer than the byte that it replaces. If the result gets longer than `most` bytes, the end of the
+    body is left out; the result is then longer than `most` too.
     """
     is_valid = body.isascii() or _is_utf8(body)
     valid = body if is_valid else _replace_invalid(body, most)
@@ -82,21 +84,21 @@ def _mend_escapes(body: bytes) -> bytes:
     mended = bytearray(body)
     for match in _LONE_SURROGATE.finditer(body):
         if match[1]:
-            mended[slice(*match.span(1))] = rb"\ufffd"  # of the same length
+            mended[slice(*match.span(1))] = rb"\ufffd"  # has the same length
     return body if mended == body else bytes(mended)
 
 
 SHOWN_CHARACTERS = 200
-"""How many characters of an unreadable answer the error shows."""
+"""The largest number of characters of an invalid answer that are read for the error message."""
 _WIDE_BYTES = re.compile(rb"[\xf0-\xff]|\\u[dD]")
-"""The beginning of a character beyond U+FFFF in UTF-8, or of its escape in JSON."""
+"""Matches the beginning of a character beyond U+FFFF in UTF-8, or of its escape in JSON."""
 _WIDE = re.compile(r"[^\x00-\uffff]")
 KEPT_BYTES = 65_536
-"""About how many bytes of an answer without any event are kept, to read the error that it may report."""
+"""About how many bytes of an answer without any event are stored, to read the error that the answer may report."""
 
 
 def shown(body: bytes | str) -> str:
-    """Return the beginning of an answer for an error message."""
+    """Return the quoted beginning of an answer for an error message: at most 80 characters, or "an empty body"."""
     start = body[:SHOWN_CHARACTERS]
     text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
     text = one_line(f"{text}…" if len(body) > SHOWN_CHARACTERS else text, 80)
@@ -104,7 +106,7 @@ def shown(body: bytes | str) -> str:
 
 
 def labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
-    """Return the error with the provider, request id and status added if it has none."""
+    """Add the provider, the request id and the status to an error that has none of its own. Return the same error."""
     error.provider = error.provider or scope.target.provider
     error.request_id = error.request_id or scope.request_id
     error.status = error.status or status
@@ -112,19 +114,22 @@ def labelled(error: CallError, scope: DecodeScope, status: int | None = None) ->
 
 
 def redirected(scope: DecodeScope, status: int, location: str) -> ResponseInvalid:
-    """Return the error for a redirect. Redirects are not followed, because the conversation and the headers are for the
-    endpoint only.
+    """Return the error for a redirect. sabir does not follow redirects, because the conversation and the headers are
+    for the endpoint only.
     """
     try:
         host = urlsplit(location).netloc.rpartition("@")[2]
     except ValueError:
         host = "an invalid URL"
-    there = f"{scope.target} answered {status}, a redirect to {host or 'another path'}"
-    return ResponseInvalid(f"{there}, which is not followed; set base_url to the endpoint's URL")
+    answer = f"{scope.target} answered {status}, a redirect to {host or 'another path'}"
+    return ResponseInvalid(f"{answer}, which sabir does not follow; set base_url to the endpoint's URL")
 
 
 def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) -> NoReturn:
-    """Raise for an exception that a dialect raised while decoding: a CallError itself, else ResponseInvalid."""
+    """Raise the error for an exception of a dialect's decoding function: a CallError itself, else ResponseInvalid.
+
+    `body` is the undecodable text, whose beginning the message shows.
+    """
     if isinstance(error, CallError):
         raise labelled(error, scope)
     what, reason = f"a body that is not {scope.target.dialect}", one_line(f"{type(error).__name__}: {error}", 160)
@@ -132,14 +137,17 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
 
 
 def too_long(scope: DecodeScope, what: str, bound: str) -> ResponseInvalid:
-    """Return the error for a body, an event or a stream with more bytes than the bound of that name allows."""
+    """Return the error for too many bytes. `what` is "a body", "an event" or "a stream", `bound` the field
+    of Bounds.
+    """
     return scope.limit_error(f"{what} of more than {getattr(scope.bounds, bound):,} bytes", bound)
 
 
 def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
-    """Return the body as valid Unicode, and whether anything was replaced in it.
+    """Return the body as valid UTF-8, and whether anything was replaced in it.
 
-    Raises ResponseInvalid, before anything is parsed, for a body that would take too much memory.
+    Raises ResponseInvalid, before anything is parsed, for a body that has too many bytes or JSON values for
+    `scope.bounds`, or characters beyond U+FFFF in more than half of the allowed bytes.
     """
     bounds = scope.bounds
     if len(body) > bounds.body_bytes // 2 and _WIDE_BYTES.search(body):
@@ -153,8 +161,9 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
 
 
 def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
-    """Return a decoded reply with the rendering's losses before its own, and with the number of requests that were
-    sent.
+    """Return a decoded reply with `losses` before its own losses, and with `attempt` as `attempts`.
+
+    `was_broken` True adds a loss for invalid Unicode that was replaced.
     """
     if was_broken:
         reason = f"{reply.origin.provider} answered with invalid Unicode, which was replaced by U+FFFD"
@@ -165,17 +174,22 @@ def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken
 
 
 class StreamState:
-    """The state of one streamed reply; `begin` starts it over for another attempt. Pure: its caller feeds it bytes."""
+    """The state of one streamed reply. Does no I/O: the caller passes the bytes to `feed`. `begin` starts another
+    attempt.
+    """
 
     def __init__(self, dialect: Dialect, scope: DecodeScope) -> None:
         self._dialect = dialect
         self._is_mute = False
         self.had_event = False
-        """Whether the last chunk ended an event."""
+        """Whether the last chunk completed at least one event."""
         self.begin(scope)
 
     def begin(self, scope: DecodeScope, attempt: int = 1, losses: tuple[Loss, ...] = ()) -> None:
-        """Discard everything that was fed; the next bytes belong to a new response."""
+        """Discard everything that was received; the next bytes belong to a new response.
+
+        `attempt` is its number, and `losses` are the losses of the rendering, for the reply.
+        """
         self._scope = scope
         self._attempt = attempt
         self._losses = losses
@@ -190,20 +204,23 @@ class StreamState:
 
     @property
     def ended(self) -> bool:
-        """Whether the terminal marker came."""
+        """Whether the event that ends the reply was received."""
         return self._fold.ended
 
     @property
     def partial(self) -> Reply:
-        """The reply as far as it has arrived, as Fold.partial gives it; the whole reply after its end."""
+        """The reply as far as it has arrived, by `Fold.partial`; after the end, the complete reply."""
         return self._finished(self._fold.partial())
 
     def skip_events(self) -> None:
-        """Give no more events, because the caller wants the reply alone."""
+        """Stop yielding events, because the caller only wants the reply."""
         self._is_mute = True
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
-        """Return the events that a chunk completes. Bytes after the terminal marker are ignored."""
+        """Return an iterator over the stream events that a chunk completes. Iterate to its end: iterating decodes them.
+
+        Bytes after the event that ends the reply are ignored. Raises CallError for invalid or reported failures.
+        """
         if self._decoder is None and len(self._seen) <= KEPT_BYTES:
             self._seen += chunk
         reader, most = self._reader, self._scope.bounds.event_bytes
@@ -218,7 +235,9 @@ class StreamState:
         return self._take(events)
 
     def close(self) -> Iterator[StreamEvent]:
-        """Return the events that the end of the stream completes."""
+        """Yield the stream events that the end of the stream completes. Raises the CallError that a body without any
+        event reports.
+        """
         try:
             events = self._reader.close()
         except Exception as error:
@@ -227,7 +246,7 @@ class StreamState:
         if self._decoder is not None:
             yield from self._take([None])
             return
-        body, _ = mend(bytes(self._seen))  # without any event it may be JSON that reports an error
+        body, _ = mend(bytes(self._seen))  # without any event, the body may be JSON that reports an error
         try:
             json.loads(body)
             self._dialect.decode(body, self._scope)
@@ -249,7 +268,7 @@ class StreamState:
                 for event in decoder.close() if wire_event is None else decoder.feed(wire_event):
                     fold.feed(event)
                     if isinstance(event, ReplyStart):
-                        # A repeated call must not show its reader a second start: the start waits for the next event.
+                        # Held back until the next event, because after a retry the reader must not get a second start.
                         self._start = event
                     elif not self._is_mute:
                         if self._start is not None:
@@ -260,7 +279,9 @@ class StreamState:
                 raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
 
     def _checked(self, wire_event: ServerEvent) -> ServerEvent:
-        """Return the event in valid Unicode; raises ResponseInvalid if reading it would take too much memory."""
+        """Return the event with lone surrogates replaced. Raises ResponseInvalid if it has too many JSON values, or if
+        too much data with characters beyond U+FFFF has arrived.
+        """
         data, bounds = wire_event.data, self._scope.bounds
         has_escape = r"\ud" in data or r"\uD" in data
         if has_escape or (not data.isascii() and _WIDE.search(data)):
@@ -280,12 +301,12 @@ class StreamState:
         return wire_event._replace(data=mended.decode("utf-8", "surrogatepass"))
 
     def reply(self) -> Reply:
-        """Return the complete reply. Raises StreamBroken if the end marker is missing."""
+        """Return the complete reply. Raises StreamBroken if the event that ends the reply is missing."""
         if self._fold.ended:
             return self._finished(self._fold.reply())
         target = self._scope.target
         if self._decoder is not None:
-            reason = "ended its stream without the terminal marker"
+            reason = "ended its stream without an end marker"
         else:
             reason = f"answered without an event stream: {shown(bytes(self._seen[:SHOWN_CHARACTERS]))}"
         raise self._broken(f"{target} {reason}; the received part is in `partial`")
@@ -295,15 +316,15 @@ class StreamState:
         return finished(reply, self._losses, self._attempt, was_broken=was_broken)
 
     def failure(self, error: CallError) -> CallError:
-        """Return the error for the stream's reader: the error itself before the first block, otherwise a
-        StreamBroken.
+        """Return the error for the stream's reader: `error` itself before the first block, otherwise a StreamBroken
+        with the partial reply.
         """
         if isinstance(error, StreamBroken) or not self._fold.started:
             return error
         return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
 
     def closed_error(self) -> StreamBroken:
-        """Return the error for a caller that reads from a closed stream."""
+        """Return the StreamBroken to raise for a reader of a closed stream."""
         return self._broken("the stream was closed before its end; read it to the end, or use `partial`")
 
     def _broken(self, message: str, cause: CallError | None = None) -> StreamBroken:
@@ -312,7 +333,10 @@ class StreamState:
         return broken
 
     def text_of(self, event: StreamEvent) -> str:
-        """Return the characters that an event adds to the reply's text, or ""."""
+        """Return the text that an event adds to the reply's text, or "".
+
+        The end of a text block counts only if the block had no deltas.
+        """
         if isinstance(event, BlockDelta):
             return event.text if event.kind == "text" else ""
         if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and not self._fold.has_grown(event.index):

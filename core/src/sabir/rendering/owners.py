@@ -1,10 +1,11 @@
-"""Law 13: fields, headers and tools that are for one target are never sent to another; there they are losses.
+"""Law 13: fields, headers and tools for one target are never sent to another target. There they are losses.
 
     extra_body, and extra_body_for[name of this target] ──merged──▶ the body that the dialect rendered
     extra_body_for[name of another target]              ──────────▶ dropped
-    vendor[another provider]["tools"]                   ──────────▶ dropped, and a choice of one of them
+    vendor[another provider]["tools"]                   ──────────▶ dropped, like an option_choice of such a tool
 
-The other settings of a vendor's section are no loss elsewhere: they do not change what a model reads or may call.
+Other settings in a vendor's section are not reported as losses, because they change neither what a model reads nor what
+it may call.
 """
 
 from collections.abc import Mapping
@@ -18,13 +19,14 @@ CONTENT = frozenset({
     "cached_content", "conversation", "mcp_servers", "previous_response_id", "prompt", "tool_choice", "tool_config",
     "tools", "web_search_options",
 })  # fmt: skip
-"""Vendor settings that change what the model reads or may call: the vendor's tools, and content that it stores."""
+"""Vendor settings that change what the model reads or may call: the vendor's own tools, and content on its servers."""
 
 
 def extras_for(target: Target, settings: Settings, losses: LossLog) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the extra fields and headers of a target; those of other targets are losses.
+    """Return the fields of the body and the headers that the settings add for a target. `extra_body` and
+    `extra_headers` override entries for the target.
 
-    If one of the entries is for this target, the entries for others are its counterparts and lose nothing.
+    Entries for other targets are losses, unless there is also an entry for this target, which replaces them.
     """
     extras: list[dict[str, Any]] = []
     for field in ("extra_body", "extra_headers"):
@@ -39,9 +41,10 @@ def extras_for(target: Target, settings: Settings, losses: LossLog) -> tuple[dic
 
 
 def merge(rendered: Any, extra: Any, path: str, losses: LossLog) -> Any:
-    """Return a rendered value with an extra one merged into it; a value that is replaced by another is a loss.
+    """Return the value of the request with the value of `extra_body` merged into it.
 
-    Objects are merged field by field. An object with a `type`, such as a schema, is one value and is replaced.
+    Objects are merged field by field; objects with a field "type", such as schemas, and all other values are replaced,
+    with a loss if they differ. `path` is the place for the loss.
     """
     if isinstance(rendered, Mapping) and isinstance(extra, Mapping) and "type" not in {*rendered, *extra}:
         new = {name: value for name, value in extra.items() if name not in rendered}
@@ -57,7 +60,11 @@ def merge(rendered: Any, extra: Any, path: str, losses: LossLog) -> Any:
 
 
 def without_foreign_tools(settings: Settings, target: Target, offered: Mapping[str, str], losses: LossLog) -> Settings:
-    """Return the settings without the choice of a tool that only another vendor has; report what that vendor reads."""
+    """Return the settings without an `option_choice` that names a tool of another vendor. Add losses for the CONTENT
+    settings of other vendors.
+
+    If the target's own section has such settings, they replace those of other vendors: nothing is lost.
+    """
     if CONTENT & settings.vendor.get(target.provider, {}).keys():
         return settings
     names: set[str] = set()
@@ -78,7 +85,9 @@ def without_foreign_tools(settings: Settings, target: Target, offered: Mapping[s
 
 
 def declared_name(tool: JSONValue) -> str:
-    """Return the name of a vendor's tool, which is in its declaration or in the inner object of its type; else ""."""
+    """Return the name in the declaration of a vendor's tool, or in the declaration's object named like its type; else
+    "".
+    """
     if not isinstance(tool, Mapping):
         return ""
     inner = tool.get(str(tool.get("type")))

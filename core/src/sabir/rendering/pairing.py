@@ -1,11 +1,12 @@
-"""Group messages into blocks, so that calls and results are complete pairs (law 1, no orphan).
+"""Group messages into blocks, so that each call is sent with its result, and no result without its call (law 1).
 
-    message ─▶ side ─▶ block            a block is one turn; an assistant block also holds the results of its calls
-    result  ─▶ its call                      if the call was abandoned, both render at the result's place
+    message ─▶ side ─▶ block            a block is one turn; an assistant block also has the results of its calls
+    result  ─▶ its call                 if the call was abandoned, both are sent in the place of the result
 
-A user or system message abandons open calls. An abandoned call is left out until a result comes, or is answered by an
-error; the table of calls says which. A prefix closes where every call in it is answered or abandoned and a message of
-another side follows; closed blocks are final. State that outlives a rendering holds positions, never messages.
+A user or system message abandons open calls: calls without a result. `Calls.incomplete` says whether an abandoned call
+is left out until a result comes, or answered by an error. Blocks become final (closed) if each call in them is answered
+or abandoned, and a message of another side follows. State that is stored after a rendering contains positions of
+messages, never messages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +24,12 @@ HALF_PAIR = "the provider's own call and its output can only be sent together, a
 
 
 class Waiting(NamedTuple):
-    """The state of pairing after a closed prefix."""
+    """The state of pairing after the final blocks, with which a later rendering resumes."""
 
     abandoned: Mapping[str, Stack] = {}
-    """Calls without a result, by invocation id."""
+    """Invocation id → the abandoned calls with this id."""
     is_leading: bool = True
-    """Whether nothing but system messages has come yet."""
+    """Whether all messages so far were system messages."""
 
 
 _NONE_WAITING = Waiting(is_leading=False)
@@ -38,32 +39,34 @@ class Block:
     """One turn under construction: the positions of its messages, and for calls the positions of their results."""
 
     words: "Block | None" = None
-    """What the user says in the turn of the results, where the table of calls joins them."""
+    """The user's messages that follow the results in the same turn, if `Calls.results` is "with_user"."""
     losses: Sequence[Loss] = ()
-    """Those of what closed, or is still open, from this block on."""
+    """The losses of this block and of the following blocks that became final together with it."""
     closer = 0
-    """The position of the message that closed all blocks before this one; 0 where they are open."""
+    """The position of the message that made all blocks before this one final; 0 if they are not final."""
     waiting = _NONE_WAITING
-    """What those leave behind."""
+    """The state of pairing after the blocks before this one."""
 
     def __init__(self, side: Side, positions: list[int]) -> None:
         self.side = side
         self.positions = positions
         self.answers: dict[int, int | None] = {}
-        """The position of a call → that of its result; None where an error stands for it."""
+        """Position of a call → position of its result; None if an error is sent instead of a result."""
         self.late: set[int] = set()
-        """Positions of system messages after the start, which are among the user's."""
+        """The positions of later system messages, which are in a block of the user."""
         self.omitted: set[tuple[int, int]] = set()
         """(position, part index) of opaque parts whose other half is missing."""
 
 
 _Half: TypeAlias = tuple[Block, int, int]
-"""A part of a pair: its block, the position of its message, its number there."""
+"""An opaque part that opens a pair: its block, the position of its message, the index of the part."""
 
 
 class Paired(NamedTuple):
-    """The result of `pair_messages`: the blocks, in order, how many of them can no longer change, and losses that
-    belong to no block.
+    """The result of `pair_messages`.
+
+    `blocks` are the blocks, in order. The first `final` of them cannot change, whatever messages follow. `losses` are
+    the losses that no block contains in its `losses`.
     """
 
     blocks: list[Block]
@@ -77,34 +80,35 @@ _HINTED: Mapping[str | None, Side] = {"system": "system", "user": "user", "assis
 def side_of(message: Message, speaks_as: str) -> Side:
     """Return the side whose turn a message belongs to. `speaks_as` is the policy whose messages are the model's own.
 
-    Option calls belong to "assistant" and option results to "results". A message of parts follows its role hint if it
-    has one ("tool" counts as "user"). Without a hint, the policy decides: `speaks_as` is "assistant", "system" is
-    "system", and every other policy is "user".
+    Option calls belong to "assistant" and option results to "results". The role hint of another message decides if it
+    has one ("tool" counts as "user"). Without a known hint, the policy decides: `speaks_as` gives "assistant", "system"
+    gives "system", and every other policy "user".
     """
     kind = message.payload.kind
     if kind != "parts":
         return "results" if kind == "option_result" else "assistant"
-    said: Side = "assistant" if message.policy == speaks_as else "system" if message.policy == "system" else "user"
-    return _HINTED.get(message.role_hint_for_llm, said)
+    by_policy: Side = "assistant" if message.policy == speaks_as else "system" if message.policy == "system" else "user"
+    return _HINTED.get(message.role_hint_for_llm, by_policy)
 
 
 def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
-    """Group messages into blocks, so that every option call is next to its result. Returns the blocks, in order, and
-    the losses.
+    """Group all messages of a conversation into blocks, so that every option call is next to its result. Return the
+    blocks and the losses.
 
-    `scope` supplies the tables. Core does this before `encode_turn`; tests of a dialect may call it.
+    `scope` supplies the tables. Core does this before it calls `encode_turn`; tests of a dialect may call
+    `pair_messages`, and TurnMaker for each block.
     """
-    (whole,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
-    return whole
+    (paired,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
+    return paired
 
 
 def pair_apart(
     messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
 ) -> Iterator[Paired]:
-    """Pair messages from position `start` on. After every `apart` messages, yield the final blocks; at the end, yield
-    the others.
+    """Pair the messages from position `start` on. After every `apart` messages, yield the blocks that became final; at
+    the end, yield all other blocks.
 
-    `waiting` is the state of pairing after the prefix that ends at `start`.
+    `waiting` is the state of pairing after the messages before `start`.
     """
     pairing = _Pairing(messages, scope, waiting)
     for begin in range(start, len(messages), apart):
@@ -136,14 +140,14 @@ class _Pairing:
         self._unanswered = Unanswered(waiting.abandoned)
         self._is_leading = waiting.is_leading
         self._open: dict[int, Block] = {}
-        """Calls that wait for a result in their own turn, by position."""
+        """Position → block of each call without a result in the present turn."""
         self._open_pairs: dict[str, _Half] = {}
-        """The parts that wait for the other half of their pair, by its id."""
+        """Pair id → the part that opens a pair whose second half has not come yet."""
         self._blocks: list[Block] = []
         self._final = 0
-        """How many of the blocks are final."""
+        """The number of final blocks."""
         self._losses: list[Loss] = []
-        """Those of the blocks that are not final."""
+        """The losses of the blocks that are not final."""
 
     def lose(self, kind: LossKind, reason: str, position: int, path: str = "") -> None:
         """Add the loss of a message."""
@@ -156,7 +160,9 @@ class _Pairing:
         return new_tuple(Paired, (final, len(final), []))
 
     def finish(self) -> Paired:
-        """Return the remaining blocks, with every loss that a later message could undo."""
+        """End the conversation here: return the remaining blocks, with losses for calls and pairs that are
+        incomplete.
+        """
         if self._open_pairs:
             if self._calls.unfinished_pairs == "kept_at_the_end":
                 self._keep_paused()
@@ -176,9 +182,9 @@ class _Pairing:
         self._unanswered.run.append((call.invocation_id, position))
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
-        """Add a message of parts. It abandons open calls unless it is the assistant's."""
+        """Add a message of parts. A message that is not the assistant's abandons open calls."""
         hint, is_late, is_answer, halves = message.role_hint_for_llm, False, False, None
-        side = self._voices.get(message.policy, "user")  # as side_of, without its call
+        side = self._voices.get(message.policy, "user")  # the same as side_of, but faster
         if hint is not None:
             side = _HINTED.get(hint, side)
         if side == "system" and not self._is_leading and self._roles.later_system != "inline":
@@ -201,7 +207,7 @@ class _Pairing:
             self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
     def _note_place(self, block: Block, position: int, hint: str | None, is_late: bool) -> None:
-        """Add losses for a role hint, or for a system message after the start."""
+        """Record a later system message, and add the losses of its place or of a role hint."""
         if is_late:
             block.late.add(position)
             if self._roles.later_system == "user":
@@ -216,7 +222,7 @@ class _Pairing:
             self.lose("downgraded", f"the role hint {hint!r} is unknown to this version of sabir", position)
 
     def take_result(self, position: int, result: OptionResultPayload) -> None:
-        """Add a result to its call. If the call was abandoned, both render at the result's place."""
+        """Add a result to its call. If the call was abandoned, both are sent in the place of the result."""
         identifier, unanswered = result.invocation_id, self._unanswered
         if unanswered.run:
             unanswered.end_run()
@@ -241,10 +247,10 @@ class _Pairing:
         unanswered.answer(identifier)
 
     def _place(self, position: int, at: int, side: Side, is_answer: bool = False) -> Block:
-        """Put the message at `at` into its block, and return the block.
+        """Put the message at position `at` into the last block, or into a new block of this side. Return the block.
 
-        If a new block begins, the message at `position` closes the blocks before it; a message that answers an open
-        pair closes none.
+        `position` is the position of the message that is being added. If a new block begins, this message makes the
+        earlier blocks final, unless calls or pairs are open or the message ends a pair (`is_answer`).
         """
         blocks = self._blocks
         last = blocks[-1] if blocks else None
@@ -269,7 +275,7 @@ class _Pairing:
         return block
 
     def _abandon(self) -> None:
-        """Close all calls without a result and all pairs without a second half."""
+        """Abandon all calls without a result and all pairs without a second half."""
         if self._calls.incomplete == "answered":
             for position, block in self._open.items():
                 block.answers[position] = None
@@ -300,14 +306,14 @@ class _Pairing:
         return (opened, lonely) if opened or lonely else None
 
     def _keep_paused(self) -> None:
-        """Keep the open pairs at which their maker may have paused."""
+        """Send the open pairs at which their provider may have paused: remove them from the pairs to leave out."""
         openers = self._open_pairs.items()
         paused = {each for each, opener in openers if opener[0].side == "assistant" and self._is_paused(*opener)}
         self._open_pairs = {pair_id: each for pair_id, each in openers if pair_id not in paused}
 
     def _is_paused(self, block: Block, position: int, index: int) -> bool:
-        """Return whether only openers and calls follow an opener: of the same reply in its block, of the same maker
-        later.
+        """Return whether a provider may have paused at this opener: only open pairs and calls follow. In its block,
+        they must be of the same reply; later, of the same provider and model.
         """
         message = self._messages[position]
         number = next(number for number, each in enumerate(self._blocks) if each is block)

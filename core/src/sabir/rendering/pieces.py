@@ -1,14 +1,14 @@
-"""The parts of one message that a target takes, the placeholders for other parts, and every loss on the way.
+"""Select the parts of one message that a target accepts, replace other parts by placeholders, and report every loss.
 
-    text       as it is; empty text is left out
-    media      as it is where the dialect's table and the model take it; else a placeholder, or nothing
-    hints      of a medium that is sent: the fields that its row in the table has a model of (`vocabulary.hints`)
-    reasoning  only back to its origin
+    text       unchanged; empty text is left out
+    media      unchanged if the dialect's table and the model accept it; else a placeholder text, or nothing
+    hints      of a medium that is sent: the fields of the pydantic model in its MediaRule
+    reasoning  only back to its origin, except as text for targets that require reasoning
     opaque     only back to its origin, in its dialect
-    refusal    as it is where the side has a place for it; else as text
-    state      beside a text, a medium or a refusal: only back to its origin, and only in the assistant's turn
+    refusal    unchanged if the side accepts refusals; else as text
+    state      of a text, a medium or a refusal: only back to its origin, and only in the assistant's turn
 
-Leaf functions of a dialect see only the parts that are left, so they map parts and never decide.
+The functions of a dialect get only the selected parts, so they encode parts and decide nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,14 +39,16 @@ Taken: TypeAlias = tuple[KnownPart, ...]
 
 
 class At(NamedTuple):
-    """The place of a part: its message, its number there, its side, and how its maker differs from the target."""
+    """The place of a part in a message, and what is known about the message."""
 
     message: Message
     number: int
+    """The index of the part in the message."""
     side: Side
     differs: Difference
+    """The result of `TurnScope.differs_by` for the message's origin."""
     keeps_state: bool
-    """Whether state is sent with the part: the part came from this target and is in the assistant's turn."""
+    """Whether signed state is sent with the part: the message came from this target and is in the assistant's turn."""
 
 
 def _maker(origin: Origin | None) -> str:
@@ -54,22 +56,24 @@ def _maker(origin: Origin | None) -> str:
 
 
 def _made_by(origin: Origin | None, differs: Difference, scope: TurnScope) -> str:
-    """The maker of a message, and how this target differs from it, as a loss says them."""
+    """Return the origin of a message, and how the target differs from it, as the end of a loss reason."""
     if origin is None:
-        return "which its message does not say"
+        return "which is unknown, because the message has no origin"
     was, now = getattr(origin, differs), getattr(scope.target, differs)
     return f"{_maker(origin)}; the {differs} was {was!r}, and is {now!r}"
 
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope) -> bool:
-    """Whether an opaque part is sent: it has the target's dialect, and its message has no other origin."""
+    """Return whether an opaque part is sent: the side accepts opaque parts, the part has the target's dialect, and its
+    message has the target as its origin or no origin.
+    """
     if "opaque" not in scope.tables.roles.native.get(side, ()) or part.dialect != scope.target.dialect:
         return False
     return message.origin is None or not scope.differs_by(message.origin)
 
 
 class _Medium(NamedTuple):
-    """The properties of a media part that decide whether a target takes it."""
+    """The properties of a media part that decide whether a target accepts it."""
 
     modality: Modality
     form: Form
@@ -82,7 +86,7 @@ class _Medium(NamedTuple):
 
 
 def _typed(part: MediaPart) -> MediaPart:
-    """Return the part; if its data URL has no type, with the type of its hint."""
+    """Return the part. If its data URL has no MIME type, return a copy with the type from `mime` in the URL."""
     if part.url[5:6] not in ";," or part.form != "data" or not part.mime_type:
         return part
     spelled = ";".join(each.strip() for each in (part.mime or "").split(";"))
@@ -101,7 +105,7 @@ _FAULTS: Mapping[FeatureStatus, str] = {"refused": "refuses", "ignored": "ignore
 
 
 def _feature(medium: _Medium, side: Side) -> str:
-    """Return the name under which a table of models says whether a target takes such a medium."""
+    """Return the name of such a medium in the lists of ModelInfo, such as "image.url" or "results.image"."""
     return f"results.{medium.modality}" if side == "results" else f"{medium.modality}.{medium.form}"
 
 
@@ -112,7 +116,7 @@ class PartFilter:
     losses: LossLog
     media_count: int
     refusals: dict[tuple[Side, _Medium], str | None]
-    """The reason why a side does not take a medium; None where it does."""
+    """Cache: side and medium → why the side does not accept the medium, or None if it does."""
 
     def take(
         self,
@@ -125,14 +129,14 @@ class PartFilter:
     ) -> Taken:
         """Return the parts of a message that this side of the API accepts, in order. Losses are added to `losses`.
 
-        `differs` is how the maker of the message differs from the target, "" for the target itself. `omitted` are parts
-        to leave out, as pairs of the message's position and the part's index.
+        `differs` is the result of `TurnScope.differs_by` for the message's origin. `position` is the message's position
+        in the conversation. `omitted` are parts to leave out, as pairs of a message's position and a part's index.
         """
         pieces: list[KnownPart] = []
         keeps = side == "assistant" and not differs
         for index, part in enumerate(parts):
             if type(part) is TextPart and part.text and not part.citations and (keeps or part.state_json is None):
-                pieces.append(part)  # as nearly all are
+                pieces.append(part)  # nearly all parts are such texts
             elif (position, index) not in omitted:
                 pieces += _TAKERS[part.kind](self, part, new_tuple(At, (message, index, side, differs, keeps)))
         return tuple(pieces)
@@ -150,20 +154,20 @@ class PartFilter:
             return
         origin = at.message.origin
         if at.differs:
-            reason = f"its signed state is only sent back to its origin, {_made_by(origin, at.differs, self.scope)}"
+            reason = f"the signed state is only sent back to its origin, {_made_by(origin, at.differs, self.scope)}"
         else:
             reason = f"the state of {_maker(origin)} is only sent back in an assistant message"
         self.losses.add("withheld", reason, message=at.message, path=path or f"parts[{at.number}].state")
 
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
-        said = part.document
-        if said["kind"] != "media":
-            reason = f"parts of the kind {said['kind']!r} are unknown to this version of sabir"
-        elif said.get("modality") not in get_args(Modality):
-            reason = f"media of the modality {said.get('modality')!r} are unknown to this version of sabir"
+        stored = part.document
+        if stored["kind"] != "media":
+            reason = f"parts of the kind {stored['kind']!r} are unknown to this version of sabir"
+        elif stored.get("modality") not in get_args(Modality):
+            reason = f"media of the modality {stored.get('modality')!r} are unknown to this version of sabir"
         else:
             reason = (
-                f"URLs of the scheme {MediaURL(str(said.get('url'))).scheme!r} are unknown to this version of sabir"
+                f"URLs of the scheme {MediaURL(str(stored.get('url'))).scheme!r} are unknown to this version of sabir"
             )
         return self._lose("dropped", reason, at)
 
@@ -201,9 +205,9 @@ class PartFilter:
             )
             return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
-            reason = f"it is only sent back to its origin, {_made_by(origin, at.differs, scope)}"
+            reason = f"the part is only sent back to its origin, {_made_by(origin, at.differs, scope)}"
         elif part.kind == "reasoning" and not part.state_json and not (part.text and roles.reasoning != "with_state"):
-            reason = "the reasoning has no signature of its model" if part.text else "the reasoning is empty"
+            reason = "the reasoning has no signature, which the API requires" if part.text else "the reasoning is empty"
         else:
             return (part,)
         return self._lose("dropped", reason, at)
@@ -216,7 +220,7 @@ class PartFilter:
         if refusal := self.refusals[at.side, medium]:
             if scope.unsupported_media == "drop":
                 return self._lose("dropped", refusal, at)
-            self._lose("downgraded", f"{refusal}; a text that names it was sent instead", at)
+            self._lose("downgraded", f"{refusal}; a text that names the medium was sent instead", at)
             return (TextPart(text=part.placeholder),)
         self.withhold(part, at)
         if scope.model_info.status_of(_feature(medium, at.side)) == "unknown":
@@ -268,4 +272,4 @@ _TAKERS: Mapping[str, Callable[[PartFilter, Any, At], Taken]] = {
     "refusal": PartFilter._take_refusal,
     "unknown": PartFilter._leave_out,
 }
-"""Kind of a part → the method that takes it; each is called with parts of its kind alone, hence Any."""
+"""Kind of a part → the method that returns the pieces of such a part. Each gets only parts of its kind, hence Any."""

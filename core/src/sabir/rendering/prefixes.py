@@ -1,15 +1,15 @@
-"""Kept prefixes: the bytes that a conversation's closed turns rendered to.
+"""A cache of closed prefixes: the encoded bytes of the turns of a conversation that later messages cannot change.
 
-    messages   m0 m1 m2 … m17 | m18 m19        a boundary is known by its closer, the first message after it
-    bytes      [……………………………]  ▲ closer
+    messages   m0 m1 m2 … m17 | m18 m19     |     a boundary: the end of a closed turn; a rendering can resume there
+    bytes      [……………………………]  ▲ closer     m18   the closer of this boundary: the first message after it
 
-A prefix is found by the identity of its closer and of every message before it, so a hit costs one identity comparison
-a message. A prefix lives as long as its last closer, and keeps the messages before that closer alive. When the closer
-is freed, the prefix falls back to the latest boundary whose closer the program still holds. The bytes are equal with
-and without a kept prefix (law 5).
+A prefix is found by the identity of a closer and of every message before it, so a hit costs one comparison of
+identities for each message. A prefix lives as long as its last closer, and keeps the messages before that closer alive.
+When the closer is freed, the prefix falls back to the latest boundary whose closer still exists. The bytes of a request
+are the same with and without a cached prefix (law 5).
 
-A rendering looks up a prefix, works without changing it, and enters the turns that it closed at its end. The bytes kept
-up to a boundary never change, so only the look-up and the entry take a lock.
+A rendering looks up a prefix, works without changing it, and at its end stores the turns that it closed. The bytes up
+to a boundary never change, so only looking up and storing take a lock.
 """
 
 import weakref
@@ -24,25 +24,32 @@ from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message
 
 LEAST_FORK = 16
-"""The least number of closed messages for which a fork of a kept prefix is kept; a shorter fork is rendered again."""
+"""The least number of closed messages for which a fork of a cached prefix is stored. A shorter fork is
+rendered again.
+"""
 
 
 class Boundary(NamedTuple):
-    """The state of a rendering between two turns."""
+    """The state of a rendering at the end of a closed turn, from which a later rendering can resume."""
 
     position: int = 0
-    """The number of messages in the closed prefix."""
+    """The number of messages before the boundary, and the index of its closer."""
     offset: int = 0
-    """The number of bytes that those messages rendered to."""
+    """The number of bytes of the encoded turns before the boundary."""
     losses: int = 0
+    """The number of losses of the turns before the boundary."""
     call_ids: int = 0
+    """The number of call ids sent before the boundary."""
     names: int = 0
+    """The number of option names sent before the boundary."""
     called: frozenset[str] = frozenset()
-    """Names of the options that were called."""
+    """The names of the options that were called before the boundary."""
     media_count: int = 0
+    """The number of media before the boundary."""
     waiting: Waiting = Waiting()
+    """The state of pairing at the boundary."""
     system: tuple[int, ...] = ()
-    """Positions of the messages of the leading system turn, where the dialect hoists it."""
+    """The positions of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
     last_side: Side | None = None
     """The side of the last turn that was encoded to an item."""
 
@@ -51,23 +58,25 @@ _START = Boundary()
 
 
 class Prefix:
-    """One conversation's closed turns for one target: bytes, losses, identifiers, and its boundaries."""
+    """The cached closed turns of one conversation for one target: bytes, losses, identifiers and boundaries."""
 
     def __init__(self, call_ids: Identifiers, names: Identifiers) -> None:
         self.body = memoryview(b"")
-        """All closed turns as JSON; further bytes of the request may follow them."""
+        """The closed turns as JSON, joined by commas. Other bytes of a request may follow."""
         self.losses: list[Loss] = []
         self.call_ids = call_ids
-        """The identifiers up to the last boundary, and perhaps more, as of turns that were open."""
+        """The call ids up to the last boundary, and perhaps those of later turns, which are not closed."""
         self.names = names
+        """The option names, like `call_ids`."""
         self.boundaries = [_START]
+        """The start of the conversation, and the ends of closed turns, in order."""
         self.closers: list[int] = []
-        """The identity of each boundary's closer, the first boundary (the start) excepted."""
+        """The `id()` of the closer of each boundary, without the first boundary, which is the start."""
         self.messages: list[Message] = []
         """The messages before the last closer."""
 
     def cut(self, number: int) -> "Prefix":
-        """A separate prefix that ends at boundary `number`."""
+        """Return a new prefix that ends at the boundary with this index."""
         boundary = self.boundaries[number]
         earlier = Prefix(self.call_ids.cut(boundary.call_ids), self.names.cut(boundary.names))
         earlier.body = self.body
@@ -78,13 +87,15 @@ class Prefix:
         return earlier
 
     def shed(self) -> None:
-        """Copy the prefix's bytes where they are less than half of the request whose bytes they keep alive."""
-        kept = self.body[: self.boundaries[-1].offset]
-        if memoryview(self.body.obj).nbytes > 2 * kept.nbytes:
-            self.body = memoryview(bytes(kept))
+        """Copy the bytes of the prefix if they are less than half of the request's bytes, which they keep alive."""
+        own = self.body[: self.boundaries[-1].offset]
+        if memoryview(self.body.obj).nbytes > 2 * own.nbytes:
+            self.body = memoryview(bytes(own))
 
     def absorb(self, maker: TurnMaker, last: Boundary) -> None:
-        """Take the identifiers that a rendering gave after the last boundary, in place of all that are left there."""
+        """Add the identifiers of a rendering that started at the last boundary, up to the new boundary `last`.
+        Identifiers that the prefix had after its last boundary are removed.
+        """
         start = self.boundaries[-1]
         if (self.call_ids.count, self.names.count) != (start.call_ids, start.names):
             self.call_ids, self.names = self.call_ids.cut(start.call_ids), self.names.cut(start.names)
@@ -93,20 +104,22 @@ class Prefix:
 
 
 class Found(NamedTuple):
-    """Where a rendering starts: a boundary of a kept prefix, or the start of the conversation."""
+    """Where a rendering starts: at a boundary of a cached prefix, or at the start of the conversation."""
 
     prefix: Prefix | None
+    """The cached prefix; None means the start of the conversation."""
     number: int
+    """The index of the boundary in `prefix.boundaries`."""
     boundary: Boundary
     body: memoryview
-    """The bytes up to that boundary."""
+    """The bytes up to this boundary."""
 
 
 _NOTHING_KEPT = Found(None, 0, _START, memoryview(b""))
 
 
-class _Kept(NamedTuple):
-    """The boundary of a prefix that a closer closes."""
+class _Entry(NamedTuple):
+    """The entry of the index for one closer: its prefix, and the index of its boundary."""
 
     closer: weakref.ref[Message]
     prefix: weakref.ref[Prefix]
@@ -114,29 +127,29 @@ class _Kept(NamedTuple):
 
 
 class PrefixIndex:
-    """Keeps the prefixes of all renderings of one scope and finds them again; safe to share between threads."""
+    """Stores and finds the prefixes of all renderings with one TurnScope. Safe to share between threads."""
 
     def __init__(self, scope: TurnScope) -> None:
         self.scope = scope
-        """What those renderings share."""
+        """The TurnScope of these renderings."""
         self._lock = Lock()
-        self._by_closer: dict[int, _Kept] = {}
+        self._by_closer: dict[int, _Entry] = {}
         self._owned: dict[int, Prefix] = {}
-        """Identity of the last closer → its prefix; this reference keeps the prefix alive."""
+        """`id()` of a prefix's last closer → the prefix. This reference keeps the prefix alive."""
 
     def find(self, messages: list[Message]) -> Found:
-        """The longest kept prefix."""
+        """Return the start for rendering these messages: the last boundary of the longest cached prefix that fits."""
         by_closer = self._by_closer
         with self._lock:
             for closer in filter(by_closer.__contains__, map(id, reversed(messages if by_closer else ()))):
-                kept = by_closer.get(closer)
-                if kept is None or (prefix := kept.prefix()) is None:
+                entry = by_closer.get(closer)
+                if entry is None or (prefix := entry.prefix()) is None:
                     continue
-                boundary = prefix.boundaries[kept.number]
+                boundary = prefix.boundaries[entry.number]
                 at = boundary.position
                 # Lists compare by identity first, in one pass; equal messages render to equal bytes.
                 if at < len(messages) and id(messages[at]) == closer and prefix.messages[:at] == messages[:at]:
-                    return new_tuple(Found, (prefix, kept.number, boundary, prefix.body[: boundary.offset]))
+                    return new_tuple(Found, (prefix, entry.number, boundary, prefix.body[: boundary.offset]))
         return _NOTHING_KEPT
 
     def enter(
@@ -148,9 +161,12 @@ class PrefixIndex:
         losses: list[Loss],
         maker: TurnMaker,
     ) -> None:
-        """Keep the turns that a rendering closed: in the prefix it started from, or in a fork if that has grown since.
+        """Store the turns that a rendering closed: in the prefix from which it started, or in a fork if this prefix has
+        grown since. A fork of fewer than LEAST_FORK messages is not stored.
 
-        `body` holds all closed turns; `losses` are the losses after the start, those of open turns included.
+        `found` is the start of the rendering, and `boundaries` are the new boundaries. `body` contains all closed
+        turns. `losses` are all losses after the start, also those of turns that are not closed. `maker` has the
+        identifiers.
         """
         with self._lock:
             prefix, start, last = found.prefix, found.boundary, boundaries[-1]
@@ -158,7 +174,7 @@ class PrefixIndex:
                 prefix, before = Prefix(maker.call_ids, maker.names), 0
             else:
                 if found.number >= len(prefix.boundaries) or prefix.boundaries[found.number] is not start:
-                    return  # another thread's rendering took it back meanwhile
+                    return  # meanwhile the prefix fell back to an earlier boundary
                 # No entry owns a prefix between the end of its last closer and its fall back to an earlier boundary.
                 is_settled = self._owned.get(prefix.closers[-1]) is prefix
                 if prefix.boundaries[-1] is not start or not is_settled:
@@ -175,18 +191,18 @@ class PrefixIndex:
                 prefix.boundaries.append(boundary)
                 prefix.closers.append(id(closer))
                 ended = weakref.ref(closer, partial(self._forget, id(closer)))
-                self._by_closer[id(closer)] = new_tuple(_Kept, (ended, weakref.ref(prefix), len(prefix.closers)))
+                self._by_closer[id(closer)] = new_tuple(_Entry, (ended, weakref.ref(prefix), len(prefix.closers)))
             if self._owned.get(before) is prefix:
                 del self._owned[before]
             self._owned[prefix.closers[-1]] = prefix
 
     def _forget(self, key: int, dead: weakref.ref[Message]) -> None:
-        """Forget a freed closer: its prefix falls back to the latest boundary whose closer still lives.
+        """Remove a freed closer. Its prefix falls back to the latest boundary whose closer still exists.
 
-        No rendering starts at the freed closer meanwhile: a rendering that did would hold the closer itself.
+        No rendering can have started at the freed closer, because such a rendering keeps the closer alive.
         """
-        kept = self._by_closer.get(key)
-        if kept is None or kept.closer is not dead:
+        entry = self._by_closer.get(key)
+        if entry is None or entry.closer is not dead:
             return
         del self._by_closer[key]
         prefix = self._owned.pop(key, None)
@@ -194,7 +210,7 @@ class PrefixIndex:
             prefix.boundaries.pop()
             prefix.closers.pop()
             del prefix.messages[prefix.boundaries[-1].position :]
-            # Closers that were freed with these messages were forgotten within that deletion.
+            # Deleting these messages may free other closers, which this method removes during the deletion.
             if not prefix.closers:
                 return
             earlier = self._by_closer.get(prefix.closers[-1])

@@ -1,14 +1,14 @@
 """Rendering: messages + options + settings → request bytes and losses, before any network call.
 
     messages ─▶ pairing ─▶ turns ─▶ dialect.encode_turn ─▶ items ┐
-    options, settings ─▶ dialect.encode_request ─▶ head          ┴▶ {head…, "messages": [kept prefix, tail]}
+    options, settings ─▶ dialect.encode_request ─▶ head          ┴▶ {head…, "messages": [cached prefix, new items]}
 
-Law 6, pure: a function of its arguments alone. Laws 4 and 5: the bytes that a closed prefix rendered to are kept and
-never change, and a kept prefix gives the bytes that rendering from nothing gives.
+Law 6: the result depends only on the arguments. Laws 4 and 5: the bytes of closed turns, which later messages cannot
+change, are cached, and a cached prefix has the same bytes as a rendering without cache.
 
-The head is all of a request but its messages. It is made once for equal options, settings and instructions, and a kept
-head equals a fresh one, because `encode_request` depends on nothing else. If it read the last turn or the messages
-themselves, which differ each time, the head is not kept.
+The head is the request without its messages. It is cached for equal options, settings and first system messages, and a
+cached head equals a new head, because `encode_request` depends on nothing else. If `encode_request` read the last turn
+or the messages, which differ each time, the head is not cached.
 """
 
 import logging
@@ -47,80 +47,86 @@ from sabir.vocabulary.settings import (
 )
 
 MOST_HEADS = 8
-"""How many heads are kept: the number of combinations that one program alternates between."""
+"""How many heads are cached: the number of combinations of options and settings that one program alternates between."""
 
 
 class Offer(NamedTuple):
-    """Options with their names on the wire."""
+    """The offered options with their names in the request."""
 
     options: tuple[Option, ...] = ()
     names: Mapping[str, str] = FrozenDict()
-    """Option name ─▶ the name on the wire."""
+    """Option name ─▶ its name in the request."""
     declared: tuple[str, ...] = ()
-    """All option names, if any of them differs on the wire; else empty."""
+    """All option names, if at least one has another name in the request. Otherwise empty."""
 
     @classmethod
     def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offer":
-        """The options with the names that a wire takes."""
-        given = Identifiers(scope.tables.calls.names)
-        names = {option.name: given.name(option.name) for option in options}
+        """Return the options with names that the API accepts."""
+        identifiers = Identifiers(scope.tables.calls.names)
+        names = {option.name: identifiers.name(option.name) for option in options}
         return cls(options, names, tuple(names) if any(name != wire for name, wire in names.items()) else ())
 
 
 class Head(NamedTuple):
-    """The bytes and losses of a request beside its messages."""
+    """The bytes and losses of a request without its messages."""
 
     opening: bytes
     """The body up to the first message."""
     closing: tuple[bytes, ...]
     """Items after the last message, as JSON."""
     insertions: tuple[Insertion, ...]
+    """The dialect's insertions into the messages."""
     system_losses: tuple[Loss, ...]
-    """Losses of the hoisted turns."""
+    """Losses of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
     losses: tuple[Loss, ...]
     """Losses of options and settings."""
     empty: Rendering
-    """The rendering without its body and losses."""
+    """The Rendering without body and losses."""
 
 
 _Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
-"""What a head depends on: settings, options, weak references to the hoisted messages, the last side."""
+"""What a head depends on: settings, options, weak references to the hoisted system messages, and the last side."""
 
 
 __all__ = ["Renderer", "Rendering"]
 
 MOST_SCOPES = 16
-"""How many scopes (combinations of settings and names that turns depend on) keep their prefixes."""
+"""For how many scopes (combinations of settings and names on which turns depend) prefixes are cached."""
 MOST_APART = 64
-"""The most messages from one boundary of a kept prefix to the next."""
+"""The number of messages after which a boundary is set, if a turn closes. A boundary is a place in a cached prefix from
+which a later rendering can resume.
+"""
 LATEST = 8
-"""Each turn that closes among the last so many messages ends at a boundary: callers that share a history fork there."""
+"""Among this many last messages, every turn that closes ends at a boundary, because conversations fork there."""
 _NO_SETTINGS = Settings()
 logger = logging.getLogger("sabir")
 _logged: set[str] = set()
-"""Assumptions about unknown models that were logged already."""
+"""The assumptions about unknown models that were logged already."""
 
 
-class _Made(NamedTuple):
-    """The JSON that the messages of a history rendered to, without brackets."""
+class _Encoded(NamedTuple):
+    """The messages after a cached prefix, encoded as JSON items without brackets."""
 
     closed: bytes
-    """The turns that closed after the kept prefix."""
+    """The turns after the prefix that later messages cannot change."""
     open: bytes
-    """The turns that are not closed."""
+    """The turns that later messages may change."""
     boundaries: list[Boundary]
     """The boundaries after the prefix."""
     maker: TurnMaker
-    """The maker of all turns after the prefix; its log holds their losses, and those of what was left out there."""
+    """The TurnMaker of all turns after the prefix. Its log contains all losses after the prefix."""
     system: tuple[int, ...]
-    """Positions of the hoisted messages."""
+    """The positions of the hoisted system messages."""
     last_side: Side | None
+    """The side of the last turn that produced an item."""
     last_turn: Turn | None
-    """The last turn that was encoded to an item, if it is not closed."""
+    """The last turn that produced an item, if it is not closed."""
 
 
-def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: list[Message]) -> _Made:
-    """Encode the messages after the kept prefix; a leading system block is left out where the dialect hoists it."""
+def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: list[Message]) -> _Encoded:
+    """Encode the messages after the cached prefix. System messages at the start are left out if the dialect hoists
+    them.
+    """
     prefix, start = found.prefix, found.boundary
     check_messages(messages, start.position)
     log, calls = LossLog(), scope.tables.calls
@@ -150,29 +156,29 @@ def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: l
                     system = tuple(block.positions)
                     continue
             for turn_side, entries in maker.make(block, side):
-                made = new_tuple(Turn, (turn_side, entries, side))
-                if encoded := encode_turn(made, scope, log):
+                new_turn = new_tuple(Turn, (turn_side, entries, side))
+                if encoded := encode_turn(new_turn, scope, log):
                     items += map(to_json, encoded)
-                    side, turn = turn_side, made
+                    side, turn = turn_side, new_turn
         log.losses += paired.losses
     parts = b",".join(items[:closed]), b",".join(items[closed:])
-    return new_tuple(_Made, (*parts, boundaries, maker, system, side, turn))
+    return new_tuple(_Encoded, (*parts, boundaries, maker, system, side, turn))
 
 
 def _without_marks(log: Iterable[Loss]) -> list[Loss]:
-    """Return the losses of a log without its marks of unchecked content."""
+    """Return the losses of a log without the entries of the class Unchecked, which are not losses."""
     return [loss for loss in log if not isinstance(loss, Unchecked)]
 
 
-def _hoisted(made: _Made, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
-    """The turns of the hoisted messages, and what they lose."""
+def _hoisted(made: _Encoded, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
+    """Return the turns of the hoisted system messages, and their losses."""
     log, block = LossLog(), Block("system", [*made.system])
     gathered = TurnMaker(messages, made.maker.scope, log).make(block) if made.system else []
     return tuple(Turn(side, entries) for side, entries in gathered), log.losses
 
 
 class Renderer:
-    """Renders histories for one target, keeping the closed prefix of each; safe to share between threads."""
+    """Renders conversations for one target, and caches the encoded closed turns. Safe to share between threads."""
 
     def __init__(
         self,
@@ -196,31 +202,31 @@ class Renderer:
             model_info=info,
             quirks=quirks,
         )
-        """The target, the tables of what it takes, and the facts that hold for all its turns."""
+        """The target, the tables for it, and the other arguments of `encode_turn`, without those from call settings."""
         self._assumptions = _assumptions_of(target, info)
         self._offer = Offer()
         self._heads: list[tuple[_Key, frozenset[str] | None, Head]] = []
-        """Each kept head with the names of called options; None where the head does not depend on them."""
+        """The cached heads: key, names of the called options (None if the head does not depend on them), head."""
         self._kept: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
         self._lock = Lock()
 
     def new(self) -> "Renderer":
-        """Another renderer for the same target, with nothing kept."""
+        """Return another renderer for the same target, with empty caches."""
         of = self.scope
         return Renderer(self.dialect, of.target, speaks_as=of.speaks_as, model_info=of.model_info, quirks=of.quirks)
 
     def render(
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
     ) -> Rendering:
-        """The request for a history; raises RenderingRefused if nothing of it is left to send.
+        """Return the request for a conversation. Raises RenderingRefused if no message can be sent.
 
-        Raises WrongWord for an item that is not a message, and SettingsInvalid for an `extra_body` that replaces the
-        messages.
+        Raises WrongWord for an item that is not a message, and SettingsInvalid for invalid vendor settings or hints and
+        for an `extra_body` that replaces the messages.
         """
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
-        offer, given = self._offer, tuple(options)
-        if offer.options != given:
-            self._offer = offer = Offer.of(given, self.scope)
+        offer, offered = self._offer, tuple(options)
+        if offer.options != offered:
+            self._offer = offer = Offer.of(offered, self.scope)
         index = self._index_for(settings, offer.declared)
         found = index.find(listed)
         made = _render(self.dialect.encode_turn, index.scope, found, listed)
@@ -268,8 +274,8 @@ class Renderer:
                 del self._kept[next(iter(self._kept))]
         return index
 
-    def _head(self, offer: Offer, settings: Settings, made: _Made, messages: list[Message]) -> Head:
-        """The head of a request with these options and settings."""
+    def _head(self, offer: Offer, settings: Settings, made: _Encoded, messages: list[Message]) -> Head:
+        """Return the head of a request with these options and settings, from the cache if possible."""
         called = frozenset(made.maker.called)
         key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, made.system))), made.last_side
         for known, names, head in self._heads:
@@ -306,7 +312,7 @@ class Renderer:
         return head
 
     def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
-        """The option with the hints that this wire takes with it."""
+        """Return the option with only the vendor hints that this API accepts. Adds losses for the others."""
         if option.vendor_json is None:
             return option
         taker = Taker(
@@ -325,7 +331,7 @@ class Renderer:
             request.losses.add("dropped", f"{target.dialect} {NEVER_READ}", path=f"settings.{name}")
         extra_body, extra_headers = extras_for(target, settings, request.losses)
         if field in extra_body:
-            raise SettingsInvalid(f"extra_body replaces {field!r}, the messages themselves; pass messages instead")
+            raise SettingsInvalid(f"extra_body replaces {field!r}, which contains the messages; pass the messages")
         for name in extra_body.keys() & fields.keys():
             extra_body[name] = merge(fields[name], extra_body[name], f"extra_body.{name}", request.losses)
         accepted = {
@@ -369,7 +375,9 @@ class Renderer:
 
 
 def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
-    """Return the assumption made about a model that no table lists, and log it once for each model."""
+    """Return the assumption about an unknown model, as a tuple of one sentence, and log it once. Empty for other
+    models.
+    """
     if not info.follows:
         return ()
     assumption = (
@@ -382,10 +390,10 @@ def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
     return (assumption,)
 
 
-def _joined(head: Head, kept: memoryview, made: _Made) -> tuple[bytes, memoryview, list[Loss]]:
-    """The body; the bytes of all closed turns, without markers; the losses of markers that found no place."""
+def _joined(head: Head, prefix: memoryview, made: _Encoded) -> tuple[bytes, memoryview, list[Loss]]:
+    """Return the body, the bytes of all closed turns without insertions, and the losses of impossible insertions."""
     lost: list[Loss] = []
-    closed: list[bytes | memoryview] = [kept, b"," if kept and made.closed else b"", made.closed]
+    closed: list[bytes | memoryview] = [prefix, b"," if prefix and made.closed else b"", made.closed]
     length = sum(map(len, closed))
     regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [made.open]}
     if head.insertions:
@@ -410,8 +418,8 @@ def _inserted(region: list[bytes | memoryview], insertion: Insertion, losses: li
     if insertion.at == "closed" and not ends:
         return region  # a conversation's first request: nothing is closed yet
     if len(region) > 1 or ends[-length:] != insertion.before:
-        losses.append(
-            Loss(kind="dropped", path=insertion.path, reason=f"nothing at the {insertion.at} can be marked for a cache")
-        )
+        place = "the unchangeable messages" if insertion.at == "closed" else "the messages"
+        reason = f"the API accepts no cache marker at the end of {place}"
+        losses.append(Loss(kind="dropped", path=insertion.path, reason=reason))
         return region
     return [ends[:-length], insertion.text, ends[-length:]]

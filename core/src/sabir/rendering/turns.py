@@ -1,12 +1,12 @@
 """Convert blocks of complete pairs to turns for one target.
 
-    Block(assistant) ──▶ Turn(assistant: parts and answered calls) + Turn(results, in the order of their calls)
+    Block(assistant) ──▶ Turn(assistant: parts and answered calls) + Turn(results, in the order of the calls)
                          with Calls.results="with_user", the user's messages follow the results
     Block(user)      ──▶ Turn(user) + Turn(system)                 with Roles.later_system="after_user"
     Block(other)     ──▶ Turn(side)                                a turn without content is left out
 
-Reasoning is left out if the item after it was left out, or if it ended its reply, because vendors refuse reasoning
-without the item that it led to.
+Reasoning is left out if nothing that followed it in its turn is sent, because vendors refuse reasoning without the item
+that it led to.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,15 +21,15 @@ from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, Paylo
 from sabir.vocabulary.parts import Part, TextPart
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
-"""A turn without the side it follows, which is known only after encoding: the turn before may encode to no item."""
+"""The side and the entries of a turn. `Turn.follows` is added later, because the turn before may produce no item."""
 
 
 class Identifiers:
-    """The ids or names that a conversation has used in requests, in order.
+    """The ids or names that the requests of a conversation use, in order.
 
-    `name` maps equal strings to equal identifiers. `fresh` gives every call its own identifier, so that call ids which
-    a provider uses again in a later turn stay distinct. A fork, created with `seen`, reads the first `count`
-    identifiers of `seen` and writes only to itself. A fork is never forked again.
+    `name` returns the same identifier for the same string. `fresh` returns a new identifier for every call, so that
+    call ids which a provider uses again in a later turn stay different. With `seen`, the object is a fork: it reads the
+    first `count` identifiers of `seen` and changes only itself. A fork is never forked again.
     """
 
     __slots__ = ("_names", "_seen", "_seen_names", "_start", "_used", "count", "rule")
@@ -40,7 +40,7 @@ class Identifiers:
         self._seen_names: dict[str, str] = seen._names if seen else {}
         self._start = self.count = count
         self._used: dict[str, int] = {}
-        """Wire identifier → its number, counted from 0."""
+        """Identifier in the request → its number, counted from 0."""
         self._names: dict[str, str] = {}
 
     def cut(self, count: int) -> "Identifiers":
@@ -58,7 +58,7 @@ class Identifiers:
         self.count = count
 
     def name(self, given: str) -> str:
-        """Return the identifier for a name, the same for the same name."""
+        """Return the identifier for a name: the same each time, accepted by the rule, and not used for another name."""
         known = self._names.get(given)
         if known is None:
             known = self._seen_names.get(given)
@@ -67,7 +67,9 @@ class Identifiers:
         return known
 
     def fresh(self, given: str) -> str:
-        """Return a new identifier for one more call with this id."""
+        """Return an identifier for one more call with this id: the id itself if it is accepted and unused, else a
+        derived identifier.
+        """
         wire = given if self.rule.whole.fullmatch(given) else self.rule.derive(given)
         occurrence = self.count
         while wire in self._used or self._seen.get(wire, self._start) < self._start:
@@ -78,11 +80,11 @@ class Identifiers:
 
 
 class TurnMaker(PartFilter):
-    """Converts blocks of messages, as returned by `pair_messages`, to turns for one target. Core uses it; tests of a
-    dialect may.
+    """Converts the blocks of messages that `pair_messages` returns to turns for one target. Core uses TurnMaker; tests
+    of a dialect may use it too.
 
     `messages` is the complete conversation, and losses are added to `losses`. `call_ids`, `names`, `called` and
-    `media_count` continue an earlier rendering; leave them out otherwise.
+    `media_count` continue an earlier rendering; otherwise leave them out.
     """
 
     def __init__(
@@ -106,8 +108,10 @@ class TurnMaker(PartFilter):
         self.refusals = {}
 
     def make(self, block: Block, follows: Side | None = None) -> list[Gathered]:
-        """Return the turns of a block as pairs of side and entries: none, one or several. `follows` is the side of the
-        turn before.
+        """Return the turns of a block as pairs of side and entries: none, one or several. Call it for the blocks in
+        order.
+
+        `follows` is the side of the last turn that produced an item, or None.
         """
         messages, scope, side, answers = self._messages, self.scope, block.side, block.answers
         entries: dict[int, Entry] = {}
@@ -125,7 +129,7 @@ class TurnMaker(PartFilter):
                 lone = parts[0] if len(parts) == 1 else None
                 pieces: Taken
                 if type(lone) is TextPart and lone.text and not lone.citations and (keeps or lone.state_json is None):
-                    pieces = (lone,)  # as nearly all are
+                    pieces = (lone,)  # nearly all messages are a single text
                 else:
                     pieces = self.take(message, parts, side, differs, position, block.omitted)
                     is_cut = is_cut or len(pieces) < len(parts)
@@ -133,7 +137,7 @@ class TurnMaker(PartFilter):
                     entries[position] = new_tuple(Entry, (message, pieces, "", "", keeps, None))
             elif payload.kind == "option_call" and position in answers:
                 entries[position] = self._call_entry(new_tuple(At, (message, 0, side, differs, keeps)), payload)
-            elif payload.kind == "option_result" and side == "results":  # the server stores its call
+            elif payload.kind == "option_result" and side == "results":  # the server stores the call
                 pieces = self.take(message, payload.parts, side, differs) if payload.parts else ()
                 names = payload.invocation_id, self.names.name(payload.option_name)
                 entries[position] = new_tuple(Entry, (message, pieces, *names, False, None))
@@ -149,8 +153,8 @@ class TurnMaker(PartFilter):
         return made + self._results(block, entries) if answers else made
 
     def _results(self, block: Block, entries: Mapping[int, Entry]) -> list[Gathered]:
-        """Return the turn with the results of a block's calls, followed by the user's messages if they are a turn of
-        their own.
+        """Return the turn with the results of a block's calls, and the turns of the user's messages in `block.words`
+        that cannot be in the same turn.
         """
         results: list[Entry] = []
         for at, call in entries.items():
@@ -168,18 +172,21 @@ class TurnMaker(PartFilter):
         return [("results", tuple(results)), *words]
 
     def _part_system(self, entries: dict[int, Entry], block: Block, follows: Side | None) -> list[Gathered]:
-        """Return the user's turn, and a turn with the system messages at its end if they may form one."""
-        positions, said = list(entries), tuple(entries.values())
-        count = len(said)
-        while count and positions[count - 1] in block.late and _is_text(said[count - 1].message):
+        """Return the user's turn, and a system turn of the later system messages at its end if these contain only text.
+
+        Other later system messages stay in the user's turn, with a loss.
+        """
+        positions, ordered = list(entries), tuple(entries.values())
+        count = len(ordered)
+        while count and positions[count - 1] in block.late and _is_text(ordered[count - 1].message):
             count -= 1
         if not count and follows in (None, "assistant"):
-            count = len(said)
-        for position, entry in zip(positions[:count], said, strict=False):
+            count = len(ordered)
+        for position, entry in zip(positions[:count], ordered, strict=False):
             if position in block.late:
                 reason = "a later system message is accepted only between user and assistant; this one was sent as user"
                 self.losses.add("downgraded", reason, message=entry.message)
-        parted: list[Gathered] = [("user", said[:count]), ("system", said[count:])]
+        parted: list[Gathered] = [("user", ordered[:count]), ("system", ordered[count:])]
         return [each for each in parted if each[1]]
 
     def _call_entry(self, at: At, call: OptionCallPayload) -> Entry:
@@ -201,10 +208,10 @@ class TurnMaker(PartFilter):
     def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
         """Drop reasoning when nothing that followed it in the turn is sent.
 
-        Reasoning belongs to all items that follow it, up to the next reasoning: if one of several calls is sent, the
+        Reasoning belongs to all items that follow it, up to the next reasoning: if at least one of them is sent, the
         reasoning is sent.
         """
-        is_left = is_new = False  # of the items behind: whether any is left, and whether reasoning was met since
+        is_left = is_new = False  # whether a later item is sent, and whether reasoning came in between
         for position in reversed(block.positions):
             message, entry = self._messages[position], entries.get(position)
             pieces = entry.pieces if entry else ()
@@ -225,7 +232,7 @@ class TurnMaker(PartFilter):
         return {position: entry for position, entry in entries.items() if entry.pieces or entry.wire_id}
 
     def _is_kept(self, part: Part, pieces: Taken) -> bool:
-        """Return whether a part other than reasoning is sent, as itself or as text."""
+        """Return whether a part other than reasoning is sent: unchanged, or as a text that replaces it."""
         is_as_text = part.kind == "refusal" and bool(part.text)
         is_named = part.kind == "media" and self.scope.unsupported_media == "placeholder"
         return is_as_text or is_named or any(piece is part for piece in pieces)
@@ -236,7 +243,9 @@ def _is_text(message: Message) -> bool:
 
 
 def _failure(call: Message) -> Message:
-    """Return the error result that replaces a missing result. It has the call's message id, which losses name."""
+    """Return the error result that is sent instead of a missing result. It has the id of the call's message, for
+    losses.
+    """
     assert call.call
     error = {"is_error": True, "error_type": "no_result", "error_message": "the call never got a result"}
     return Message(id=call.id, policy=RUNTIME, step_num=call.step_num, payload=result_payload(call.call, error))

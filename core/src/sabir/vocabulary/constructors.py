@@ -2,8 +2,8 @@
 
     sabir.user("What is this?", sabir.image("sky.jpg"))
 
-`user`, `system` and `assistant` differ in their policy alone ("user", "system", "llm"); no role hint is set, because
-adapters derive the role from the policy.
+`user`, `system` and `assistant` differ only in the policy that they set ("user", "system", "llm"). They set no role
+hint, because adapters derive the role from the policy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,22 +23,24 @@ from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Sections, TextPar
 from sabir.vocabulary.reply import Reply
 
 Content: TypeAlias = str | KnownPart
-"""What a message can contain: strings and parts (text, media and other content)."""
+"""What a message can contain: strings, and parts (text, media and other content)."""
 Source: TypeAlias = str | Path | bytes
-"""Where a medium comes from: a URL, the path of a local file, or the bytes themselves."""
+"""Where a medium comes from: a URL or the path of a local file, as text; a Path; or the bytes themselves."""
 
 
 class MediaSettings(TypedDict, total=False):
     """The optional arguments of `image`, `audio`, `video` and `document`.
 
-    mime: the MIME type, such as "image/png". None means that the type is
-        detected from the first bytes, else from the file's extension.
+    mime: the MIME type, such as "image/png". None means that the type of a
+        file or of bytes is detected from the first bytes, else from the
+        file's extension.
     hint: a label that names the medium, such as "a street map".
     name: the file name. None means the last part of a file's path.
     id: an id of your own, to find the part again.
-    cap: the most bytes to read (50,000,000).
-    vendor: provider name to hints for that provider only; "*" is for every
-        provider.
+    cap: the largest number of bytes that a file or bytes may have
+        (50,000,000).
+    vendor: provider name to hints for that provider; "*" is for every
+        provider that knows the hints.
     """
 
     mime: str | None
@@ -52,8 +54,8 @@ class MediaSettings(TypedDict, total=False):
 def user(*content: Content, step_num: int | None = None) -> Message:
     """Return a message of the user. `content` is strings and parts, in order.
 
-    `step_num` numbers the step of a multi-step program that the message belongs to; None means no step. Raises
-    BuilderError without content, and WrongWord for a dictionary or another type.
+    `step_num` is the number of the step, 0 or more, in a program of several steps; None means no step. Raises
+    BuilderError without content or for text that is not valid Unicode, and WrongWord for a dictionary or another type.
 
     >>> import sabir
     >>> question = sabir.user("What is this?", sabir.image("https://example.org/sky.jpg"))
@@ -64,7 +66,8 @@ def user(*content: Content, step_num: int | None = None) -> Message:
 
 
 def system(*content: Content, step_num: int | None = None) -> Message:
-    """Return a system message, which holds instructions to the model. The arguments are the same as for `user`.
+    """Return a system message, which contains instructions to the model. Arguments and errors are the same as for
+    `user`.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -77,8 +80,8 @@ def system(*content: Content, step_num: int | None = None) -> Message:
 def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
     """Return a message of the model, for example to write an example dialogue.
 
-    `policy` is the model's policy name: an adapter sends messages of its policy `speaks_as` as the model's own.
-    `content` and `step_num` are the same as for `user`.
+    `policy` is the model's policy name. An adapter sends messages whose policy equals its `speaks_as` as the model's
+    own. `content`, `step_num` and the errors are the same as for `user`.
 
     >>> import sabir
     >>> dialogue = [sabir.user("2 + 2?"), sabir.assistant("4"), sabir.user("3 + 3?")]
@@ -92,8 +95,10 @@ def assistant(*content: Content, policy: str = "llm", step_num: int | None = Non
 def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     r"""Return an image part from a URL, the path of a file, or bytes.
 
-    A URL is kept and not downloaded. A file or bytes become a `data:` URL. Raises MediaRefused for a file that cannot
-    be read, for more than `cap` bytes, for no bytes, for an invalid URL and for an unknown type.
+    Text that begins with `http:`, `https:`, `data:` or `provider-file:` is a URL; other text is a path. A URL is stored
+    and not downloaded. A file or bytes become a `data:` URL. Raises MediaRefused for a file that cannot be read, more
+    than `cap` bytes, no bytes, an invalid URL, and a type that is unknown or not allowed (such as SVG). Raises
+    BuilderError for another invalid argument.
 
     >>> import sabir
     >>> part = sabir.image(b"\x89PNG\r\n\x1a\n...", name="sky.png")
@@ -129,18 +134,19 @@ def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
 
 
 def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
-    """Return the list of messages for the argument of a call: a string becomes one user message.
+    """Return a new list of messages for the argument of a call. A string becomes one user message, and a single message
+    a list of one.
 
-    Raises WrongWord for a dictionary with a role and for any other item that is not a Message; the error names the
-    index.
+    Raises WrongWord for an item that is not a Message, such as a dictionary with a role, and for a Reply. The error
+    names the index of the item.
     """
-    given = listed(messages)
-    check_messages(given, 0)
-    return given
+    checked = listed(messages)
+    check_messages(checked, 0)
+    return checked
 
 
 def check_messages(given: Sequence[object], start: int) -> None:
-    """Raise WrongWord for the first item from position `start` on that is no message."""
+    """Raise WrongWord for the first item that is not a Message. Items before position `start` are not checked."""
     checked = given[start:] if start else given
     if list(map(type, checked)).count(Message) != len(checked):
         for index, message in enumerate(checked, start):
@@ -149,7 +155,9 @@ def check_messages(given: Sequence[object], start: int) -> None:
 
 
 def listed(messages: object) -> list[Any]:  # an argument passed by mistake may hold anything
-    """A new list of the messages of a call, its items unchecked; raises WrongWord for what is no conversation."""
+    """Return a new list for the argument `messages` of a call, without checking its items. Raises WrongWord for an
+    argument that is not a string, a message or an iterable of messages.
+    """
     if type(messages) is list:  # nearly all arguments are lists
         return messages.copy()
     if isinstance(messages, str):
@@ -169,7 +177,7 @@ def _no_message(place: str, value: object) -> str:
         return f"{place} is a Reply; append reply.messages to the conversation instead"
     if isinstance(value, str):
         return f"{place} is a str among messages; write sabir.user({value[:20]!r})"
-    return f"{place} is of type {type(value).__name__}, not a Message; make one with sabir.user(…)"
+    return f"{place} is of type {type(value).__name__}, not a Message; create a Message with sabir.user(…)"
 
 
 def _message(policy: str, content: tuple[Content, ...], step_num: int | None) -> Message:
@@ -212,11 +220,14 @@ def _media(
 
 
 def result_fields(returned: object) -> dict[str, Any]:
-    """Return the field of an option result for a returned value; raises NotJSON if no result can hold the value.
+    """Return the field of an option result, `result` or `parts`, for the value that an option's function returned.
+
+    Raises NotJSON for a value that JSON cannot represent, for a list that mixes parts with other values than strings,
+    and for a message with other parts than text and media.
 
     JSON value                     ──▶ result
-    text and media parts, messages ──▶ parts      (a list of them may also contain strings)
-    JSON value with media in it    ──▶ parts      its JSON text, with `attached image 1` for a medium; then the media
+    text and media parts, messages ──▶ parts      a list with at least one of them may also contain strings
+    JSON value with media in it    ──▶ parts      its JSON text with "attached image 1" for a medium, then the media
     """
     items = returned if isinstance(returned, list | tuple) else (returned,)
     if any(isinstance(item, TextPart | MediaPart | Message) for item in items):
@@ -230,7 +241,7 @@ def result_fields(returned: object) -> dict[str, Any]:
 
 
 def _detach(value: object, media: list[MediaPart]) -> object:
-    """Move the media within a value to `media`; return the value with a reference in place of each."""
+    """Append the media inside a value to `media`, and return the value with a text in place of each medium."""
     if isinstance(value, MediaPart):
         media.append(value)
         return f"attached {value.modality} {len(media)}"
@@ -268,16 +279,19 @@ def describe_kind(value: object) -> str:
 
 
 def option_result(call: Message, outcome: Mapping[str, Any], *, policy: str | None = None) -> Message:
-    """The message that answers an option call, by the policy `policy` or else the option itself.
+    """Return the message with the result of an option call. `policy` None means the option's name.
 
-    `outcome` holds the payload's fields besides the call's own. Raises BuilderError as `build` does.
+    `outcome` contains the fields of the OptionResultPayload except `invocation_id` and `option_name`. Raises
+    BuilderError if the fields do not fit.
     """
     answered = cast(OptionCallPayload, call.payload)
-    said = {"policy": answered.option_name if policy is None else policy, "step_num": call.step_num}
-    return Message.build("message", **said, payload=result_payload(answered, outcome))
+    fields_of_message = {"policy": answered.option_name if policy is None else policy, "step_num": call.step_num}
+    return Message.build("message", **fields_of_message, payload=result_payload(answered, outcome))
 
 
 def result_payload(call: OptionCallPayload, outcome: Mapping[str, Any]) -> OptionResultPayload:
-    """The payload that answers a call and has its id and name; raises BuilderError as `build` does."""
+    """Return the payload of a call's result, with the call's id and option name. `outcome` contains the other fields.
+    Raises BuilderError if the fields do not fit.
+    """
     own = {"invocation_id": call.invocation_id, "option_name": call.option_name}
     return OptionResultPayload.build("option result", **own, **outcome)

@@ -1,13 +1,13 @@
 """Save and load conversations as a JSON array or as JSON Lines.
 
     messages ──dumps, save──▶ [            one message a line
-                              {…},         fields that are None are left out, but not beside a newer writer's fields
+                              {…},         fields that are None are left out, unless the message has unknown fields
                               {…}
                               ]
              ◀──loads, load── the same, or one object a line
 
-Loading is tolerant: unknown kinds, hints, modalities and fields are kept verbatim and written back. Data that is no
-history is refused in one line that names the file, the message and the fault.
+Loading is tolerant: unknown kinds, hints, modalities and fields are kept unchanged and written back. Other data raises
+HistoryInvalid, in one line that names the file, the message and the fault.
 """
 
 import json
@@ -38,7 +38,7 @@ def _no(field: str, known: Iterable[str]) -> dict[str, Any]:
 
 _UNKNOWN = {
     "UnknownPart": {
-        "description": "A part of a kind, or a medium of a modality, that this version does not know, kept verbatim.",
+        "description": "A part of a kind, or a medium of a modality, that this version does not know, kept unchanged.",
         "type": "object",
         "anyOf": [
             _no("kind", KNOWN_KINDS),
@@ -47,7 +47,7 @@ _UNKNOWN = {
         "required": ["kind"],
     },
     "UnknownPayload": {
-        "description": "A payload of a kind that this version does not know, kept verbatim.",
+        "description": "A payload of a kind that this version does not know, kept unchanged.",
         "type": "object",
         **_no("kind", KNOWN_PAYLOADS),
     },
@@ -59,7 +59,8 @@ _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def dumps(messages: Iterable[Message]) -> str:
     """Return a conversation as the text of a JSON array, one message per line. `loads` reads the text.
 
-    Raises HistoryInvalid, with the message's index, for a message that JSON cannot represent.
+    Raises WrongWord for an item that is not a Message, and HistoryInvalid for a message that JSON cannot represent.
+    Both errors name the index of the message.
     """
     lines = list(_dump(messages))
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
@@ -68,7 +69,7 @@ def dumps(messages: Iterable[Message]) -> str:
 def dumps_lines(messages: Iterable[Message]) -> str:
     """Return a conversation as JSON Lines, one message per line, so that later messages can be appended to a file.
 
-    Raises HistoryInvalid, with the message's index, for a message that JSON cannot represent.
+    `loads` reads the text. Raises the same errors as `dumps`.
     """
     return "".join(f"{line}\n" for line in _dump(messages))
 
@@ -76,8 +77,9 @@ def dumps_lines(messages: Iterable[Message]) -> str:
 def save(path: str | Path, messages: Iterable[Message]) -> None:
     """Write a conversation to a file: as JSON Lines if the path ends in `.jsonl`, else as a JSON array.
 
-    An existing file is replaced atomically, with the same permissions. Raises HistoryInvalid for a message that JSON
-    cannot represent, if the folder does not exist, and if the path is not a regular file.
+    An existing file is replaced atomically and keeps its permissions. If the path is a symbolic link, the linked file
+    is replaced. Raises HistoryInvalid if JSON cannot represent a message, if the folder does not exist, or if the path
+    is not a regular file; WrongWord for an item that is not a Message; OSError if the file system refuses to write.
 
     >>> import sabir
     >>> sabir.save("chat.json", [sabir.user("Hello!")])
@@ -105,9 +107,10 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
 
 
 def load(path: str | Path) -> list[Message]:
-    """Return the messages of a file that `save` wrote, in either format.
+    """Return the messages of a file that `save` wrote, whether it is a JSON array or JSON Lines.
 
-    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the file and the fault.
+    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the file and the fault, if the file
+    cannot be read or does not contain messages.
 
     >>> import sabir
     >>> sabir.save("chat.jsonl", [sabir.user("Hello!"), sabir.assistant("Good morning.")])
@@ -128,7 +131,8 @@ def load(path: str | Path) -> list[Message]:
 def loads(text: str | bytes) -> list[Message]:
     """Return the messages of a text that `dumps` or `dumps_lines` wrote. An empty text gives an empty list.
 
-    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the line or message and the fault.
+    Bytes must be UTF-8. Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the line or message
+    and the fault.
     """
     return [_message(item, place) for place, item in _stored(_decode(text))]
 
@@ -156,7 +160,9 @@ def _dump(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def _holds_unknown(value: StoredModel) -> bool:
-    """Whether a value holds a newer writer's fields anywhere; their None values must be written."""
+    """Return whether a value, or a value inside it, has fields that only a newer version of sabir knows. If so, fields
+    that are None must be written.
+    """
     if value.__pydantic_extra__:
         return True
     held = (item for field in vars(value).values() for item in (field if type(field) is tuple else (field,)))
@@ -191,7 +197,7 @@ def _fault(text: str, position: int, words: str) -> HistoryInvalid:
 
 
 def _stored(text: str) -> Iterator[tuple[str, Any]]:
-    """The JSON values of a text that should be messages, each with its place before it."""
+    """Yield each JSON value that should be a message, after its place: "messages[0]" or "line 1"."""
     start = _next(text, 0)
     if text.startswith("[", start):
         value, end = _parse(text, start)
@@ -208,13 +214,13 @@ def _stored(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _next(text: str, start: int) -> int:
-    """The position of the next character that is no space, or the end."""
-    found = _NO_SPACE.search(text, start)
-    return found.start() if found else len(text)
+    """Return the position of the next character that is not white space, or the length of the text."""
+    match = _NO_SPACE.search(text, start)
+    return match.start() if match else len(text)
 
 
 def _message(item: Any, place: str) -> Message:
-    with suppress(ValidationError):  # of a fault, or of what a newer writer added
+    with suppress(ValidationError):  # invalid, or written by a newer version
         message: Message = Message.__pydantic_validator__.validate_python(item)
         return message
     if not isinstance(item, dict):

@@ -2,7 +2,7 @@
 
     path | bytes | URL ──▶ one URL string ──▶ form (url · data · file) ──▶ the dialect's media table
 
-Data URLs are read by their header alone; their payload is never run through a URL parser.
+Only the header of a data URL is parsed; the payload never goes through a URL parser.
 """
 
 import base64
@@ -33,9 +33,9 @@ a provider.
 """
 
 DATA_URL_CAP = 100_000_000
-"""The most characters of a data URL."""
+"""The largest number of characters that a data URL may have."""
 FILE_CAP = 50_000_000
-"""The most bytes that `sabir.image` and its siblings take from a path or as bytes, unless `cap` is given."""
+"""The default of `cap`: the largest number of bytes that `image`, `audio`, `video` and `document` accept."""
 SCHEMES = ("http", "https", "data", "provider-file")
 """The schemes of the URLs that a media part may have."""
 
@@ -44,7 +44,7 @@ _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
 _PROVIDER_FILE = re.compile(r"provider-file:([A-Za-z0-9_.-]+)/([^\s\x00-\x1f]+)\Z")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+/=_-]*+)*+")
 _DIGIT = re.compile(rb"[A-Za-z0-9+/_-]")
-"""A digit of base64; two make the first byte."""
+"""A digit of base64; the first byte needs two digits."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
@@ -91,7 +91,9 @@ class DataURL(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> "DataURL":
-        """Return the parts of a data URL. Raises MediaRefused if `url` is not a data URL."""
+        """Return the parts of a data URL. Raises MediaRefused if `url` is not a data URL. The payload is
+        not checked.
+        """
         match = _HEADER.match(url, 0, 1000)
         if match is None:
             raise MediaRefused(f"{shorten(url)} is not a data URL: expected data:<mime>;base64,<payload>")
@@ -100,7 +102,7 @@ class DataURL(NamedTuple):
 
     @property
     def base64(self) -> str:
-        """The payload as base64. A percent-encoded payload is converted."""
+        """The payload as base64 text. A percent-encoded payload is converted. Computed at each access."""
         payload = self.url[self.offset :]
         return payload if self.is_base64 else base64.b64encode(unquote_to_bytes(payload)).decode()
 
@@ -111,7 +113,7 @@ class DataURL(NamedTuple):
 
     @property
     def content(self) -> bytes:
-        """The decoded bytes. Raises MediaRefused for invalid base64."""
+        """The decoded bytes, computed at each access. Raises MediaRefused for invalid base64."""
         try:
             return base64.b64decode(self.base64, validate=True)
         except binascii.Error as error:
@@ -121,7 +123,8 @@ class DataURL(NamedTuple):
     def from_bytes(cls, data: bytes, mime: str | None = None, otherwise: str = "application/octet-stream") -> str:
         """Return a data URL, as text, that contains these bytes.
 
-        The MIME type is `mime` if given, otherwise the type that the first bytes show, otherwise `otherwise`.
+        The MIME type is `mime`; if that is None or "", the type that the first bytes show; if they show none,
+        `otherwise`.
         """
         return cls.from_base64(base64.b64encode(data).decode(), mime or cls.sniff(data) or otherwise)
 
@@ -155,7 +158,9 @@ class DataURL(NamedTuple):
 
 
 class MediaURL(NamedTuple):
-    """Text that is checked as the URL of a medium: http(s), `data:` or `provider-file:`."""
+    """Text that should be the URL of a medium: http(s), `data:` or `provider-file:`. `check` validates the text;
+    creating a MediaURL does not.
+    """
 
     url: str
     """The text, unchanged."""
@@ -173,7 +178,7 @@ class MediaURL(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The quoted URL for error messages, shortened if longer than 60 characters."""
+        """The quoted URL for error messages. A URL of more than 60 characters is cut to its first 45."""
         return shorten(self.url)
 
     def check(self) -> str:
@@ -194,13 +199,17 @@ class MediaURL(NamedTuple):
 
 
 def type_parameters(written: str) -> str:
-    """The parameters after a MIME type that matter: without `base64`, and `charset=utf-8`, which every wire has."""
-    found = (each.strip() for each in written.split(";"))
-    return "".join(f";{each}" for each in found if each.lower() not in ("", "base64", "charset=utf-8"))
+    """Return the parameters after a MIME type, such as ";rate=24000", without `base64` and `charset=utf-8`, which have
+    no effect.
+    """
+    parameters = (each.strip() for each in written.split(";"))
+    return "".join(f";{each}" for each in parameters if each.lower() not in ("", "base64", "charset=utf-8"))
 
 
 def split_provider_file(url: str) -> tuple[str, str]:
-    """The provider and the file id of a `provider-file:<provider>/<id>` URL; raises MediaRefused for another URL."""
+    """Return the provider and the file id of a `provider-file:<provider>/<id>` URL. Raises MediaRefused for another
+    URL.
+    """
     match = _PROVIDER_FILE.match(url)
     if match is None:
         raise MediaRefused(f"{shorten(url)} is not a provider file: expected provider-file:<provider>/<id>")
@@ -209,7 +218,7 @@ def split_provider_file(url: str) -> tuple[str, str]:
 
 def _check_web_url(url: str) -> None:
     if len(url) > 100_000:
-        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have 100000")
+        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have at most 100000")
     if _CONTROL.search(url) or "%00" in url:
         raise MediaRefused(f"{shorten(url)} contains a space, a control character or %00; percent-encode or remove it")
     try:
@@ -225,7 +234,7 @@ def _check_web_url(url: str) -> None:
 
 def _check_data_url(url: str) -> None:
     if len(url) > DATA_URL_CAP:
-        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a data URL may have {DATA_URL_CAP}: upload it")
+        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; the limit is {DATA_URL_CAP}; upload it")
     _, mime, is_base64, offset, _ = DataURL.parse(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
         raise MediaRefused(f"{shorten(url)} is empty; pass a data URL with a payload")
@@ -236,13 +245,13 @@ def _check_data_url(url: str) -> None:
 
 
 def mime_type(hint: str | None) -> str | None:
-    """The MIME type in a hint, in lower case and without parameters; None if it holds no whole MIME type."""
+    """Return the MIME type in a text, in lower case and without parameters; None if the text is not a MIME type."""
     kind = (hint or "").partition(";")[0].strip().lower()
     return kind if _MIME.fullmatch(kind) else None
 
 
 def shorten(url: str) -> str:
-    """A URL as an error names it: at most 60 characters."""
+    """Return a quoted URL for error messages. A URL of more than 60 characters is cut to its first 45."""
     return repr(url if len(url) <= 60 else f"{url[:45]}… ({len(url)} characters)")
 
 
@@ -252,15 +261,15 @@ DEFAULT_MIMES: Mapping[Modality, str] = {
 
 
 def read_source(source: str | Path | bytes, modality: Modality, mime: str | None, cap: int) -> str:
-    """The URL of a source: a URL as it is, a path or bytes as a data URL of sniffed type.
+    """Return the URL of a source: a URL unchanged, a path or bytes as a data URL.
 
-    Raises MediaRefused for a file that is missing, not regular, too large or empty, and for bytes whose type cannot
-    be told.
+    The type is `mime`, else detected from the first bytes, else from the file's extension. Raises MediaRefused for a
+    file that is missing or not regular, for more than `cap` bytes, for no bytes, and if the type is unknown.
     """
     if isinstance(source, str) and re.match(r"(?i:https?|data):|provider-file:", source):
         return source
     if isinstance(source, bytes):
-        name, data, told = f"a value of {len(source)} bytes", source, None
+        name, data, guess = f"a value of {len(source)} bytes", source, None
     else:
         name = repr(str(source))
         try:
@@ -268,12 +277,12 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise MediaRefused(f"{name} cannot be read: {reason}; pass a URL, a path or bytes") from None
-        told = mimetypes.guess_type(str(source))[0]
+        guess = mimetypes.guess_type(str(source))[0]
     if len(data) > cap:
-        raise MediaRefused(f"{name} has more bytes than the cap of {cap}: upload it, or pass cap=")
+        raise MediaRefused(f"{name} has more bytes than cap={cap} allows; upload it, or pass a larger cap=")
     if not data:
         raise MediaRefused(f"{name} is empty; pass a file or bytes with content")
-    kind = (mime if mime_type(mime) else None) or DataURL.sniff(data) or told
+    kind = (mime if mime_type(mime) else None) or DataURL.sniff(data) or guess
     if kind is None:
         raise MediaRefused(
             f"the {modality} type of {name} is unknown; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
@@ -282,9 +291,10 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
 
 
 def read_regular(path: Path, most: int = -1) -> bytes:
-    """The bytes of a regular file, at most the first `most`: a device has no end, and a pipe may have no writer.
+    """Return the first `most` bytes of a regular file; by default all bytes.
 
-    Raises OSError or ValueError for a path that cannot be read.
+    Raises OSError or ValueError for a path that cannot be read or is not a regular file, because a device has no end
+    and a pipe may have no writer.
     """
     if path.exists() and not path.is_file():
         raise OSError(EINVAL, "it is not a regular file")
@@ -310,15 +320,16 @@ class MediaRule:
     hints: type[BaseModel] | None = None
 
     def refusal(self, form: Form, mime: str | None) -> str | None:
-        """Return why a medium cannot be sent, as a phrase for a loss, or None if it can.
+        """Return why the rule does not accept a medium, as a phrase that follows the API's name in a loss. None if the
+        rule accepts the medium.
 
-        `form` is "url", "data" or "file". `mime` is the type of a data URL, or the program's hint for other forms, or
-        None.
+        `form` is "url", "data" or "file". `mime` is the MIME type of a data URL; for other forms, the type that the
+        program gave, or None. A medium whose type is None is accepted in every accepted form.
         """
         pattern = getattr(self, form)
         if pattern is None:
             forms = [name for name in ("url", "data", "file") if getattr(self, name) is not None]
-            return f"accepts it only by {', '.join(forms)}, not by {form}" if forms else "does not accept it"
+            return f"accepts media only as {' or '.join(forms)}, not as {form}" if forms else "does not accept media"
         if not pattern or mime is None:
             return None
         kind = mime_type(mime)

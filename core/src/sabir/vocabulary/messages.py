@@ -5,13 +5,15 @@
                    ├─ option_call    an option that a policy chose
                    └─ option_result  what the option returned, or its error
 
-`==` includes the id; `same_content` ignores id and origin. Nothing but adapters reads the role hint (law 7).
+`==` compares all fields, the id included; `same_content` ignores id, origin and schema number. Only adapters read the
+role hint (law 7).
 
-Loading, and validation of data whose `schema` is above this version's, keep a newer writer's data: a payload, a hint
-or a part that this version does not know is written back unchanged; every rendering reports it as a loss.
+Loading keeps data that a newer version of sabir wrote, and so does validation of a message whose `schema` is higher
+than SCHEMA: a payload, a role hint or a part that this version does not know is written back unchanged, and every
+rendering reports a loss for it.
 
-Which call a result answers is decided here too, from kinds and ids alone: the first unanswered call of its id in the
-nearest earlier run (calls with no other message between them) that has such a call.
+This module also decides which call a result answers, from kinds and ids only. A run is a group of calls with no other
+message between them. A result answers the first unanswered call with its id, in the nearest earlier run that has one.
 """
 
 from collections.abc import Mapping
@@ -45,39 +47,41 @@ from sabir.base.values import (
 from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, TextPart, keep_parts
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
-"""The role in a vendor's sense: "user", "assistant", "tool" or "system"."""
+"""A role as vendors name it: "user", "assistant", "tool" or "system"."""
 Kind: TypeAlias = Literal["parts", "option_call", "option_result", "unknown"]
 """The kind of a message: "parts", "option_call" or "option_result"; "unknown" for a kind that only a newer version of
 sabir knows.
 """
 
 RUNTIME = "runtime"
-"""The policy of results that sabir itself creates, for example when the arguments of a call are invalid. No other
-policy or option may have this name.
+"""The policy "runtime", for results that sabir itself creates, for example when the arguments of a call are invalid. An
+option with this name raises OptionInvalid, and `speaks_as="runtime"` raises SettingsInvalid.
 """
 RESERVED = f"the name {RUNTIME!r} is reserved for results that sabir itself creates"
-"""The reason that errors give where another policy or option has that name."""
+"""The beginning of the error message if an option or `speaks_as` has the reserved name."""
 SCHEMA = 1
-"""The number of the message format that this version of sabir writes."""
+"""The number of the message format that this version of sabir writes: the default of `Message.schema_number`."""
 
 
 class Origin(StoredModel):
     """The provider, API and model that produced a message. Adapters set the origin of the messages in a reply.
 
-    Signed or server-bound data, such as encrypted reasoning, is sent back only to the origin that it came from.
+    Signed data, such as encrypted reasoning, and ids of data on the provider's server are sent back only to the origin
+    that they came from.
 
     `provider` and `dialect` (an API format) are names, `endpoint` is the URL without secrets. `model` is the model's
-    name in the request, else in the response. `reported_model` is the model's name in the response if different, else
-    None. `response_id` is the provider's id of the response, or None.
+    name in the request; if the request named none, the name in the response. `reported_model` is the model's name in
+    the response if that differs from the request's name, else None. `response_id` is the provider's id of the response,
+    or None.
     """
 
     provider: NonEmpty
     dialect: NonEmpty
     endpoint: Text = ""
     model: Text = ""
-    """The model's name in the request, or else in the response."""
+    """The model's name in the request; if the request named none, the name in the response."""
     reported_model: Text | None = None
-    """The model's name in the response if different from the request's, else None."""
+    """The model's name in the response if that differs from the request's name, else None."""
     response_id: Text | None = None
 
 
@@ -92,10 +96,10 @@ class OptionCallPayload(Stateful):
     """The contents of a message of the kind "option_call": the model (or another policy) calls an option.
 
     `invocation_id` identifies the call and `option_name` names the option. `arguments` is a JSON object, which is not
-    yet validated. `raw_arguments` is the text of the arguments exactly as a provider sent them, or None.
-    `invalid_arguments` is True if the text is not a JSON object or if the reply ended before the arguments were
-    complete; in the second case `cut_off` is True too. Answering a call with invalid arguments gives an error result
-    without running the option.
+    yet validated against the option's parameters. `raw_arguments` is the text of the arguments exactly as a provider
+    sent them, or None. `invalid_arguments` is True if this text is not a JSON object, or if the reply ended before the
+    arguments were certainly complete; in the second case `cut_off` is True too. Answering a call with invalid arguments
+    gives an error result without running the option.
     """
 
     kind: Literal["option_call"] = "option_call"
@@ -110,7 +114,7 @@ class OptionCallPayload(Stateful):
 
     @property
     def unreadable_arguments(self) -> str:
-        """The text of the arguments if the text is not a JSON object, else ""."""
+        """The text of the arguments if `invalid_arguments` is True and the text is not a JSON object, else ""."""
         text = self.raw_arguments or ""
         if not self.invalid_arguments or not text.strip():
             return ""
@@ -120,7 +124,7 @@ class OptionCallPayload(Stateful):
         return text
 
     def __brief_args__(self) -> Arguments:
-        """The option, its arguments or their unreadable text, and whether they were cut off."""
+        """Yield the arguments of the short `repr`: the option, its arguments or their invalid text, and `cut_off`."""
         values = dict(super().__brief_args__())
         arguments = "raw_arguments" if self.unreadable_arguments else "arguments"
         names = ("option_name", arguments, "cut_off", "invocation_id")
@@ -130,9 +134,10 @@ class OptionCallPayload(Stateful):
 class OptionResultPayload(StoredModel):
     """The contents of a message of the kind "option_result": what an option returned, or the error of the call.
 
-    `invocation_id` and `option_name` are the call's. A success has `result`, a JSON value, or `parts` (text and
-    media) and then no `result`. An error has `is_error` True, `error_type` (a short name), `error_message` and perhaps
-    `retryable`; `result` is None then.
+    `invocation_id` and `option_name` are the call's. A success has either `result`, a JSON value, or `parts` (text and
+    media). An error has `is_error` True, `error_type` (a short name) and `error_message`, and no `result`. `retryable`
+    says whether the same call may succeed later; None means unknown. Other combinations raise pydantic's
+    ValidationError.
     """
 
     kind: Literal["option_result"] = "option_result"
@@ -145,7 +150,7 @@ class OptionResultPayload(StoredModel):
     error_message: Text | None = None
     retryable: bool | None = None
 
-    result: ClassVar = JSONView("result_json", "The returned JSON value, immutable; None for an error and for parts.")
+    result: ClassVar = JSONView("result_json", "The returned JSON value, immutable. None for an error and for parts.")
 
     def plain_result(self) -> JSONValue:
         """Return the result as new plain dicts, lists and values, which the caller may change."""
@@ -154,8 +159,8 @@ class OptionResultPayload(StoredModel):
 
     @property
     def error_text(self) -> str:
-        """The error as JSON text, `{"error": {"type": …, "message": …, "retryable": …}}`, without the fields that are
-        None.
+        """The error as JSON text, `{"error": {"type": …, "message": …, "retryable": …}}`. Fields that are None are left
+        out. Of use only if `is_error` is True.
         """
         error = {"type": self.error_type, "message": self.error_message, "retryable": self.retryable}
         return encode_json({"error": {name: value for name, value in error.items() if value is not None}})
@@ -179,9 +184,10 @@ KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
 
 
 class UnknownPayload(Kept):
-    """The contents of a stored message whose kind only a newer version of sabir knows. Created only by loading.
+    """The contents of a stored message whose kind only a newer version of sabir knows.
 
-    The contents are written back unchanged by `save` and `dumps`. Renderings leave the message out and report a loss.
+    Created by loading, never by a program. `save` and `dumps` write the contents back unchanged. Renderings leave the
+    message out and report a loss.
     """
 
     known_kinds = KNOWN_PAYLOADS
@@ -193,18 +199,20 @@ class UnknownPayload(Kept):
 
 
 class UnknownHint(str):
-    """A role hint that only a newer version of sabir knows. Created only by loading; renderings ignore the hint."""
+    """A role hint that only a newer version of sabir knows. Created by loading. Renderings ignore the hint, with a
+    loss.
+    """
 
     __slots__ = ()
 
 
 def _known_or_kept(hint: object) -> object:
-    """A known hint, or one that loading kept; validation makes no UnknownHint of a string."""
+    """Return a known hint, or an UnknownHint that loading created. Any other value raises a validation error."""
     if isinstance(hint, UnknownHint):
         return hint
     for known in get_args(RoleHint):
         if hint == known:
-            return known  # not an equal member of an enumeration
+            return known  # a plain str, even if `hint` is an equal member of an enumeration
     raise PydanticCustomError("role_hint", f"the hint must be one of {', '.join(get_args(RoleHint))}")
 
 
@@ -224,14 +232,15 @@ _PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayloa
 
 
 class Message(StoredModel):
-    """One message of a conversation, immutable. Make messages by `user`, `system` and `assistant`, or take them from a
-    reply.
+    """One message of a conversation, immutable. Make messages with `user`, `system` and `assistant`; replies contain
+    messages too.
 
     `policy` names who made the message: "user", "system", the model ("llm" unless an adapter has another `speaks_as`),
     or the option that returned a result. `role_hint_for_llm` overrides the role that an adapter derives from the
-    policy; None means no override. `step_num` numbers the step of the program, or is None. `origin` is the provider
-    that produced the message, or None. `payload` is a PartsPayload, an OptionCallPayload or an OptionResultPayload.
-    `schema` is the number of the message format. Two messages are equal if all fields are equal, `id` included.
+    policy; None means no override. `step_num` is the number of the program's step, or None. `origin` is the provider,
+    API and model that produced the message, or None. `payload` is a PartsPayload, an OptionCallPayload, an
+    OptionResultPayload, or an UnknownPayload after loading. `schema_number` (argument: `schema`) is the number of the
+    message format. Two messages are equal if all fields are equal, `id` included.
 
     >>> import sabir
     >>> message = sabir.user("Hello!")
@@ -252,7 +261,9 @@ class Message(StoredModel):
     @model_validator(mode="wrap")
     @classmethod
     def _keep_newer(cls, value: Any, handler: ModelWrapValidatorHandler["Message"], info: ValidationInfo) -> "Message":
-        """Validate strictly; if that fails, keep a newer writer's data when loading or if `schema` is newer."""
+        """Validate. If that fails while loading, or if `schema` is newer than SCHEMA, keep the data that only a newer
+        version of sabir knows.
+        """
         try:
             return handler(value)
         except ValidationError:
@@ -297,26 +308,28 @@ class Message(StoredModel):
 
     @property
     def text(self) -> str:
-        """The text parts of the message, joined without a separator. The value of an option result is no part."""
+        """The text parts of the message, joined without a separator. The JSON value of an option result is not
+        included.
+        """
         return "".join(part.text for part in self.parts if part.kind == "text")
 
     def __repr_args__(self) -> Arguments:
-        """What a program reads of it, in place of the payload: its text, its parts, its call or its result."""
-        said = dict(super().__repr_args__())
-        yield "policy", said.pop("policy", None)
-        if isinstance(payload := said.pop("payload", None), PartsPayload):
+        """Yield the arguments of `repr`, with the text, the parts, the call or the result in place of the payload."""
+        fields = dict(super().__repr_args__())
+        yield "policy", fields.pop("policy", None)
+        if isinstance(payload := fields.pop("payload", None), PartsPayload):
             is_text = payload.parts == (TextPart(text=self.text),)
             yield ("text", self.text) if is_text else ("parts", payload.parts)
         else:
             yield _PROPERTIES.get(type(payload), "payload"), payload
-        yield from said.items()
+        yield from fields.items()
 
     def __brief_args__(self) -> Arguments:
-        """All but its origin."""
+        """Yield the arguments of the short `repr`: all except the origin."""
         return ((name, value) for name, value in self.__repr_args__() if name != "origin")
 
     def same_content(self, other: "Message") -> bool:
-        """Return whether two messages are equal except for their ids and origins."""
+        """Return whether two messages are equal except for their ids, origins and schema numbers."""
         return self._content() == other._content()
 
     def _content(self) -> tuple[object, ...]:
@@ -330,7 +343,9 @@ def _is_newer(stored: dict[Any, Any]) -> bool:
 
 
 def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
-    """A stored message whose hint, payload and parts are kept verbatim where this version does not know them."""
+    """Return a stored message in which the hint, the payload and the parts that this version does not know are replaced
+    by UnknownHint, UnknownPayload and UnknownPart.
+    """
     kept = dict(stored)
     hint, payload = stored.get("role_hint_for_llm"), stored.get("payload")
     if isinstance(hint, str) and hint and hint not in get_args(RoleHint):
@@ -344,7 +359,9 @@ def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
 if TYPE_CHECKING:
 
     class OptionCall(Message):
-        """A message that is known to be an option call, for type checkers: its `call` is not None."""
+        """The type of a message that is an option call, for type checkers: `call` is never None. At run time, this is
+        Message.
+        """
 
         @property
         def call(self) -> OptionCallPayload:
@@ -357,7 +374,9 @@ else:
 
 
 def _with_tuples(stored: Any, fields: tuple[str, ...] = ("payload", "parts", "citations")) -> Any:
-    """A message read from JSON, with its arrays as tuples, because strict validation of values takes no lists."""
+    """Return a message read from JSON with the arrays in `fields` as tuples, because strict validation
+    refuses lists.
+    """
     if isinstance(stored, list):
         return tuple(_with_tuples(each, fields) for each in stored)
     if not fields or not isinstance(stored, dict) or fields[0] not in stored:
@@ -366,22 +385,24 @@ def _with_tuples(stored: Any, fields: tuple[str, ...] = ("payload", "parts", "ci
 
 
 Stack: TypeAlias = tuple[int, "Stack"] | tuple[()]
-"""The position of the call that the next result of an id answers, and the stack of the calls after it."""
+"""The calls with one id: the position of the call that the next result answers, and the stack of the others."""
 
 
 class Unanswered:
-    """The calls without a result so far; payloads are taken one by one. `stacks` holds the calls left from before."""
+    """Tracks the calls without a result. Pass all payloads to `take`, in order. `stacks` are the calls without a result
+    in earlier messages.
+    """
 
     __slots__ = ("run", "stacks")
 
     def __init__(self, stacks: Mapping[str, Stack] | None = None) -> None:
         self.stacks = dict(stacks) if stacks else {}
-        """Invocation id → its unanswered calls, without the calls of the present run."""
+        """Invocation id → the unanswered calls with this id, without the calls of the present run."""
         self.run: list[tuple[str, int]] = []
         """Invocation ids and positions of the calls of the present run."""
 
     def take(self, position: int, payload: Payload) -> None:
-        """Take the next payload."""
+        """Add the payload of the next message, which is at `position`."""
         if payload.kind == "option_call":
             self.run.append((payload.invocation_id, position))
         elif payload.kind == "option_result":
@@ -391,23 +412,23 @@ class Unanswered:
             self.end_run()
 
     def answer(self, identifier: str) -> None:
-        """Take a result, which answers the first of the unanswered calls of its id."""
-        if (found := self.stacks.pop(identifier, None)) and found[1]:
-            self.stacks[identifier] = found[1]
+        """Remove the call that a result with this invocation id answers."""
+        if (calls := self.stacks.pop(identifier, None)) and calls[1]:
+            self.stacks[identifier] = calls[1]
 
     def end_run(self) -> None:
-        """End the present run of calls."""
+        """End the present run: move its calls to `stacks`."""
         while self.run:
             identifier, position = self.run.pop()
             self.stacks[identifier] = position, self.stacks.get(identifier, ())
 
     def positions(self) -> list[int]:
-        """The positions of the unanswered calls, in order."""
+        """Return the positions of the unanswered calls, in order. Ends the present run."""
         self.end_run()
-        found = []
-        for held in self.stacks.values():
-            stack = held
+        positions = []
+        for calls in self.stacks.values():
+            stack = calls
             while stack:
                 position, stack = stack
-                found.append(position)
-        return sorted(found)
+                positions.append(position)
+        return sorted(positions)

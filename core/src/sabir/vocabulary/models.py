@@ -18,7 +18,9 @@ from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSO
 from sabir.vocabulary.media import Modality
 
 ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-"""How much a model reasons before it answers."""
+"""How much a model reasons before it answers, from the least to the most. A model may accept only some of
+the values.
+"""
 FeatureStatus: TypeAlias = Literal["accepted", "ignored", "refused", "unknown"]
 """Whether a model accepts a setting or a feature: "accepted", "ignored" (accepted without effect), "refused", or
 "unknown" if nothing documents it.
@@ -26,11 +28,13 @@ FeatureStatus: TypeAlias = Literal["accepted", "ignored", "refused", "unknown"]
 
 
 WHILE_REASONING = "+reasoning"
-"""The suffix of a name in `ModelInfo.rejects` or `.ignores` that applies only while the model reasons."""
+"""The suffix of a name in a list of ModelInfo that applies only to requests in which the model reasons."""
 
 
 class ModelFacts(TypedDict, total=False):
-    """The facts of a model that a program may override: the fields of ModelInfo that it sets in a mapping."""
+    """The keys of `model_facts=`: the fields of ModelInfo that a program may override. Keys that are left out keep the
+    known facts.
+    """
 
     family: str
     modalities: Sequence[Modality] | None
@@ -49,8 +53,8 @@ class ModelInfo(Frozen):
     """What is known of all models whose names begin with `prefix`: limits, supported media and settings, with sources.
 
     Read the facts with `sabir.models(provider)`; override them with `sabir.adapter(…, model_facts={…})`.
-    `context_tokens` and `output_tokens` are the model's limits. `reasoning` says whether the model can reason. None
-    means unknown.
+    `context_tokens` and `output_tokens` are the most tokens of the context and of a reply. `reasoning` says whether the
+    model can reason. None means unknown.
 
     `modalities` lists the kinds of media that the model reads; with None, every kind is sent. `efforts` lists the
     accepted values of `reasoning_effort`; with None, any value is sent. `rejects` names settings that the model refuses
@@ -62,8 +66,9 @@ class ModelInfo(Frozen):
     media ("image.url", "results.image"), a vendor setting ("vendor.user") or a field of streamed requests. The suffix
     "+reasoning" limits a name to requests in which the model reasons. `quirks` names deviations from the dialect.
 
-    `family` is the model's product line. `sources` documents the facts, each as a date, a space and a URL. `follows` is
-    "" for a known model; for an unknown model, it is the prefix of the known model whose facts are assumed.
+    `family` is the model's product line. `sources` lists the pages that document the facts, each as a date, a space and
+    a URL. `follows` is "" for a known model; for an unknown model, `follows` is the prefix of the known model whose
+    facts are assumed.
     """
 
     prefix: str
@@ -83,14 +88,14 @@ class ModelInfo(Frozen):
 
     @property
     def facts(self) -> FrozenDict:
-        """Further facts in the row's own words, as JSON values that core does not use."""
+        """Further facts, by names that the provider's plugin chose, as JSON values. Core does not use them."""
         return object_view(self.facts_json)
 
     def status_of(self, *names: str) -> FeatureStatus:
-        """Return whether the models accept a setting or a feature; with several names, the first name that a list
-        contains counts.
+        """Return whether the models accept a setting or a feature.
 
-        If no list contains a name, returns "accepted" if `accepts` is None, else "unknown".
+        With several names, the first name that is in `rejects`, `ignores` or `accepts` decides. If no list contains any
+        of the names, return "accepted" if `accepts` is None, else "unknown".
         """
         lists: tuple[tuple[FeatureStatus, tuple[str, ...]], ...] = (
             ("refused", self.rejects), ("ignored", self.ignores), ("accepted", self.accepts or ()),
@@ -99,9 +104,10 @@ class ModelInfo(Frozen):
         return next(listed, "accepted" if self.accepts is None else "unknown")
 
     def overridden(self, facts: "ModelInfo | ModelFacts | None") -> "ModelInfo":
-        """Return these facts with each fact in `facts` replaced. `prefix` stays.
+        """Return a copy in which each fact in `facts` replaces the fact of the same name. `prefix` does not change.
 
-        Raises SettingsInvalid for an unknown fact or an invalid value.
+        Of a ModelInfo, only the fields that were set are used. Raises SettingsInvalid for an unknown fact or an invalid
+        value.
         """
         if not facts:
             return self
@@ -126,10 +132,11 @@ def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
 
 
 def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> ModelInfo:
-    """Return the row with the longest prefix that begins the name, or else the family; UNKNOWN_MODEL for neither.
+    """Return the row with the longest prefix that the name begins with; if there is none, the same for `family`.
 
-    A cloud's own name of a model (`eu.maker.large-v1:0`) begins with no row's prefix; its family is the maker's name.
-    A later version of a known model line gets the facts of its newest version, and `follows` names that row.
+    `family` is for clouds that rename models: `eu.maker.large-v1:0` begins with no prefix, its family `large-v1` may. A
+    later version of a known model line gets the facts of the newest known version, with that row's prefix as `follows`.
+    Returns UNKNOWN_MODEL if nothing is known.
     """
     rows, names = longest_first(infos), [each for each in (name, family) if each]
     for each in names:

@@ -2,15 +2,16 @@
 
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
-A part's `state` is signed or server-bound data that its maker wants back with the part; it is sent only to the
-message's origin (`Message.origin`). It must not repeat the part's text: encoding puts the two together.
+A part's `state` is data that the provider of the part signed, or that refers to data on the provider's server. The
+state is sent back only to the message's origin (`Message.origin`). The state must not repeat the part's text, because
+encoding puts the state and the text together.
 
     vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
 
-A section of hints is for the provider of its name. The section "*" is for every provider: a provider takes the fields
-of it that its model has, and its own section is laid over them. Only a provider's own section can be invalid: a field
-of "*" that does not fit is not taken. A field that a model has but excludes belongs to another wire of the provider:
-it is valid there, and a loss here.
+A section of hints is for the provider that the section is named after. The section "*" is for every provider: the
+fields that a provider's pydantic model of hints has are used, and the provider's own section overrides them. An invalid
+field of a provider's own section raises SettingsInvalid; an invalid field of "*" is ignored, with a loss. A field that
+the model has but excludes from dumps is for another API of the same provider: the field is valid, and a loss here.
 """
 
 import json
@@ -63,13 +64,15 @@ Sections: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
 SHARED = "*"
 """The name of the section of hints that is for every provider."""
 LONGEST_URL = 120
-"""The number of characters of a data URL that `repr` shows of a MediaPart."""
+"""The largest number of characters of a data URL that the `repr` of a MediaPart shows."""
 
 
 def check_sections(
     sections: Mapping[str, JSONValue], field: str = "vendor", content: str = "that provider's own settings"
 ) -> None:
-    """Raise ValueError unless each section of the field is a mapping; `content` names what it must map."""
+    """Raise ValueError if a section is not a mapping. `field` is the field's name in the message, and `content` says
+    what the mapping must contain.
+    """
     for name, section in sections.items():
         if not isinstance(section, dict):
             raise ValueError(f"{field}[{name!r}] must be a mapping of {content}")
@@ -82,27 +85,28 @@ def _checked(text: JSONText) -> JSONText | None:
 
 _SECTIONS = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
 Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _SECTIONS] | None
-"""A field of vendor hints, held as JSONText; None if there are none."""
+"""The type of a pydantic field for vendor hints. The hints are stored as JSONText, or None if there are no hints."""
 
 
 class Taker(NamedTuple):
-    """The target that may take the hints of one medium or option, and the function that reports losses."""
+    """The target to which the hints of one media part or option are sent, and the function that reports losses."""
 
     provider: str
     place: str
-    """The place of the hints, for errors: `parts[0] of message …`."""
+    """The place of the hints, for error messages: `parts[0] of message …`."""
     wire: str
-    """The wire that takes them, for errors and losses: `acme.wire on the user side`."""
+    """The API format to which the hints are sent, for errors and losses: `acme.chat in user messages`."""
     kind: str
-    """A modality, or "option"."""
+    """The modality of the media part, or "option"."""
     lose: Callable[[str, str], None]
-    """Called with the path within the place, and the reason of the loss."""
+    """Function that adds a loss. Arguments: the path inside `place`, such as ".vendor.acme", and the reason."""
 
 
 def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> JSONText | None:
-    """The one section that a target takes, under its provider's name; None if it takes nothing.
+    """Return the hints to send to a target, as one section under the provider's name. None if no hint is sent.
 
-    Raises SettingsInvalid if the model refuses the provider's own section.
+    `model` is the pydantic model of the accepted hints; None means that no hints are accepted. Hints that are not sent
+    are reported as losses. Raises SettingsInvalid if the provider's own section does not fit the model.
     """
     sections, provider, lose = object_view(text), taker.provider, taker.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
@@ -112,23 +116,25 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     found = {} if model is None else _validated(model, own or {}, shared, taker)
     meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
-        lose(f".vendor.{provider}", f"{taker.wire} accepts no hints ({taker.kind})")
+        lose(f".vendor.{provider}", f"{taker.wire} accepts no vendor hints ({taker.kind})")
         fields = {}
     for name in fields:
         if name not in found:
-            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this {name!r} ({taker.kind})")
+            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this vendor hint {name!r} ({taker.kind})")
     return encode_json({provider: found}) if found else None
 
 
 def with_hints(made: Made, taken: JSONText | None) -> Made:
-    """A medium or an option with these hints instead of its own."""
+    """Return a copy of a media part or an option with the hints `taken` instead of its own."""
     return type(made).construct_unchecked({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
 
 
 def _validated(
     model: type[BaseModel], own: Mapping[str, JSONValue], shared: Mapping[str, JSONValue], taker: Taker
 ) -> dict[str, Any]:
-    """The fields of both sections, without those of `shared` that the model does not have or refuses."""
+    """Return the valid fields of both sections as JSON values. Fields of `shared` that are unknown or invalid are left
+    out; an unknown or invalid field of `own` raises SettingsInvalid.
+    """
     fitting = {name: value for name, value in shared.items() if name in model.model_fields and name not in own}
     while fitting:
         try:
@@ -143,18 +149,22 @@ def _validated(
 def read_section(
     model: type[BaseModel], section: Mapping[str, JSONValue], where: str, otherwise: str = ""
 ) -> dict[str, Any]:
-    """The fields that are set, as wire fields; raises SettingsInvalid, which names refused and known fields."""
+    """Validate a section and return the fields that are set, as JSON values.
+
+    Raises SettingsInvalid, which names the invalid fields and all known fields. `where` begins the message, and
+    `otherwise` ends it.
+    """
     try:
         return set_fields(model.model_validate(dict(section)))
     except ValidationError as error:
         known = ", ".join(sorted(model.model_fields))
         raise SettingsInvalid(
-            one_line(f"{where}: {describe_validation_error(error)}; it has {known}{otherwise}", 900)
+            one_line(f"{where}: {describe_validation_error(error)}; its fields are {known}{otherwise}", 900)
         ) from None
 
 
 def set_fields(made: BaseModel) -> dict[str, Any]:
-    """The fields that were set, as JSON values."""
+    """Return the fields of a pydantic model that were set, as JSON values."""
     return made.model_dump(mode="json", exclude_unset=True)
 
 
@@ -166,14 +176,14 @@ State: TypeAlias = JSONDocumentField | None
 
 
 class Stateful(StoredModel):
-    """A value that may carry signed or server-bound state of its maker."""
+    """Base class of parts and calls that may have a `state`: data that the provider signed or stores on its server."""
 
     state_json: State = Field(default=None, alias="state")
 
-    state: ClassVar = JSONView("state_json", "Signed data of the provider, or None; sent back only to the origin.")
+    state: ClassVar = JSONView("state_json", "Signed data of the provider, or None. Sent back only to the origin.")
 
     def __brief_args__(self) -> Arguments:
-        """All but the maker's state."""
+        """Yield the arguments of the short `repr`: all except the state."""
         return ((name, value) for name, value in super().__brief_args__() if name != "state")
 
 
@@ -181,12 +191,12 @@ class Citation(StoredModel):
     """A source that supports a passage of a text part, as the provider reported the source.
 
     `url`, `title`, `cited_text` (the quoted text of the source) and `file_id` describe the source. `start` and `end`
-    are character offsets of the passage in the part's text; `end` is exclusive. Each field is None if the provider did
-    not report it.
+    are character offsets of the passage in the part's text; `end` is exclusive. Each of these fields is None if the
+    provider did not report it.
     """
 
     kind: NonEmpty
-    """The provider's name for this kind of citation, for example "url_citation"."""
+    """The provider's name for this kind of citation, for example "url_citation". Required."""
     url: Text | None = None
     title: Text | None = None
     cited_text: Text | None = None
@@ -216,9 +226,9 @@ class MediaPart(Stateful):
 
     `modality` is "image", "audio", "video" or "document". `url` is an `http(s)` URL, a `data:` URL that contains the
     bytes, or `provider-file:<provider>/<id>` for a file that was uploaded to a provider. `mime` is the MIME type if
-    known. `prompt_hint` is a label that names the medium. `id` and `name` are an id of your own and the file name.
-    `vendor` maps a provider's name to hints for that provider, and "*" to hints for every provider that knows them.
-    Raises pydantic's ValidationError for a URL that is not allowed.
+    known. `prompt_hint` is a label that names the medium. `id` is an id of your own, and `name` is the file name. Each
+    of these four is None if unknown. `vendor` maps a provider's name to hints for that provider, and "*" to hints for
+    every provider that knows the fields. The constructor raises pydantic's ValidationError for an invalid URL or field.
     """
 
     kind: Literal["media"] = "media"
@@ -234,9 +244,9 @@ class MediaPart(Stateful):
 
     @classmethod
     def from_wire(cls, modality: Modality, url: str, name: JSONValue = None, **further: Any) -> "MediaPart | None":
-        """Return a media part for a medium that a provider sent, or None if the URL is not allowed.
+        """Return a media part for a medium that a provider sent, or None if the URL or another field is invalid.
 
-        `further` are other fields of the part. A `name` that is not a non-empty string is ignored.
+        `further` are other fields of the part, such as `mime`. A `name` that is empty or not a string is ignored.
         """
         try:
             return cls(modality=modality, url=url, name=name if name and isinstance(name, str) else None, **further)
@@ -261,34 +271,40 @@ class MediaPart(Stateful):
 
     @property
     def mime_type(self) -> str | None:
-        """The MIME type from `mime` in lower case and without parameters; None if `mime` has no complete MIME type."""
+        """The MIME type from `mime` in lower case and without parameters; None if `mime` is None or not a MIME type."""
         return mime_type(self.mime)
 
     @property
     def mime_parameters(self) -> str:
-        """The parameters of `mime`, such as ";rate=24000", or "". Parameters without effect (`charset=utf-8`) are left
-        out.
+        """The parameters of `mime`, such as ";rate=24000", or "". `base64` and `charset=utf-8` are left out, because
+        they have no effect.
         """
         return type_parameters((self.mime or "").partition(";")[2])
 
     @property
     def likely_mime(self) -> str:
-        """The MIME type from `mime`, else the most common MIME type of the modality, such as "image/png"."""
+        """The MIME type from `mime`; if there is none, the most common MIME type of the modality, such as
+        "image/png".
+        """
         return self.mime_type or DEFAULT_MIMES[self.modality]
 
     def __repr_args__(self) -> Arguments:
-        """All but the bytes that a data URL carries."""
+        """Yield the arguments of `repr`. A long data URL is cut to its first characters."""
         is_long = len(self.url) > LONGEST_URL and self.form == "data"
         short = {"url": Plain(f"{self.url[:LONGEST_URL]!r}… ({len(self.url)} characters)")} if is_long else {}
         return ((name, short.get(name, value)) for name, value in super().__repr_args__())
 
     def __brief_args__(self) -> Arguments:
-        """As Stateful's; of the URL as much as there is room for."""
+        """Yield the arguments of the short `repr`: all except the state, with the complete URL, which
+        `brief` shortens.
+        """
         return ((name, self.url if name == "url" else value) for name, value in super().__brief_args__())
 
     @property
     def placeholder(self) -> str:
-        """The text that is sent instead of the medium to a model that does not accept the medium."""
+        """The text that is sent instead of the medium to a model that does not accept it, unless `unsupported_media` is
+        "drop". For example "[image not shown: a street map]".
+        """
         described = self.prompt_hint or self.name or (self.mime or "").strip()
         where = "" if self.form == "data" else f" {shorten(self.url)[1:-1]}"
         return f"[{self.modality} not shown{': ' + described if described else ''}{where}]"
@@ -317,8 +333,9 @@ class OpaquePart(StoredModel):
 
     `block` is the provider's JSON, unchanged. The part is sent back only to the origin of the message, in the API
     format that `dialect` names. `pair_id` links two parts, for example a provider's call and its output: `pair` is
-    "opens" for the first and "closes" for the second. A part of an incomplete pair is not sent. `pair_id` and `pair`
-    are both None for a single part.
+    "opens" for the first and "closes" for the second. If one of the two is missing, the other is not sent either,
+    except at the end of a request to a provider that may pause within a turn. `pair_id` and `pair` are both None for a
+    part without a counterpart.
     """
 
     kind: Literal["opaque"] = "opaque"
@@ -337,7 +354,9 @@ class OpaquePart(StoredModel):
 
 
 class Kept(Frozen):
-    """Data that only a newer version of sabir knows. Created only by loading, and written back unchanged."""
+    """Base class for stored data that only a newer version of sabir knows. Created by loading, written back
+    unchanged.
+    """
 
     known_kinds: ClassVar[tuple[str, ...]] = ()
     kind: Literal["unknown"] = "unknown"
@@ -361,16 +380,17 @@ class Kept(Frozen):
 
 
 KnownPart: TypeAlias = TextPart | MediaPart | ReasoningPart | RefusalPart | OpaquePart
-"""A part of a known kind: text, media, reasoning, refusal or opaque. UnknownPart is left out, because dialects never
-get one.
+"""A part of a known kind: text, media, reasoning, refusal or opaque. UnknownPart is not included, because dialects
+never receive an UnknownPart.
 """
 KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
 
 
 class UnknownPart(Kept):
-    """A stored part whose kind, modality or URL scheme only a newer version of sabir knows. Created only by loading.
+    """A stored part whose kind, modality or URL scheme only a newer version of sabir knows.
 
-    `save` and `dumps` write the part back unchanged. Renderings leave the part out and report a loss.
+    Created by loading, never by a program. `save` and `dumps` write the part back unchanged. Renderings leave the part
+    out and report a loss.
     """
 
     known_kinds = KNOWN_KINDS
@@ -394,7 +414,7 @@ Part = Annotated[
 
 
 def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
-    """A stored payload whose media of unknown modalities or URL schemes are made UnknownParts."""
+    """Return a stored payload in which media with an unknown modality or URL scheme are replaced by UnknownParts."""
     if not isinstance(parts := payload.get("parts"), list):
         return payload
     kept = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
@@ -402,7 +422,7 @@ def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _is_newer(part: Any) -> bool:
-    """Whether a stored part is a medium whose modality or scheme is a name that this version does not know."""
+    """Return whether a stored part is a medium with a modality or a URL scheme that this version does not know."""
     if not isinstance(part, dict) or part.get("kind") != "media":
         return False
     modality, url = part.get("modality"), part.get("url")

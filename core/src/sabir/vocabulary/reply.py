@@ -2,12 +2,14 @@
 
     reply.messages ──▶ append to the conversation, all of them, before any result
 
-A streamed reply comes in events, one block for each part or option call, told apart by `index`:
+A streamed reply comes in events. Each part or option call is one block, and events of the same block have the same
+`index`:
 
     reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
 
-The end of a block carries the whole part or call, so that folding the ends gives the reply (law 8); the deltas are for
-programs that show it meanwhile. Errors that carry a reply, whole or partial, are defined here too.
+The end of a block contains the complete part or call, so that the reply can be built from the ends alone (law 8). The
+deltas are for programs that show the reply while it arrives. Errors with a complete or partial reply are defined here
+too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,26 +32,27 @@ FinishReason: TypeAlias = Literal[
 ]
 """Why a reply ended.
 
-stop: complete · option_calls: the model calls options · native_calls: the model calls a provider's own tool that the
-program must answer · length: at a token limit · content_filter: refused or filtered · paused: send the messages again
-to continue · error: the provider failed · other: see the raw reason
+stop: complete · option_calls: the model calls options · native_calls: the model calls a provider's own tool whose
+result the program must send · length: a token limit was reached · content_filter: refused or filtered · paused: send
+the conversation with this reply again to continue · error: the provider failed · other: see `raw_finish_reason`
 """
 FinishedCalls: TypeAlias = Literal["unknown", "followed", "all"]
-"""Which option calls of a cut-off reply have complete arguments, as far as the API shows.
+"""Which option calls of a cut-off reply the API guarantees to be complete.
 
-unknown: no call · followed: every call that another block follows · all: every call
+unknown: the API guarantees nothing · followed: every call that another block follows · all: every call
 """
 Output = TypeVar("Output")
 
 MOST_VALUES = Bounds().most_values
-"""The largest number of JSON values in a text that `Reply.parse` reads."""
+"""The largest number of JSON values that the text may have in `Reply.parse`: 524,288."""
 
 
 class Usage(StoredModel):
-    """The tokens of one call, as the provider reported them. None means that the provider did not report the number.
+    """The numbers of tokens of one call, as the provider reported them. None means that the provider did not report the
+    number.
 
-    `input_tokens` includes `cache_read_tokens` and `cache_write_tokens`, which were read from or written to a cache.
-    `output_tokens` includes `reasoning_tokens`.
+    `input_tokens` includes `cache_read_tokens` (read from a cache) and `cache_write_tokens` (written to a cache).
+    `output_tokens` includes `reasoning_tokens`. `details` is the provider's own usage object.
     """
 
     input_tokens: int | None = None
@@ -69,7 +72,7 @@ class Usage(StoredModel):
     details: ClassVar = JSONView("details_json", "The provider's usage object, unchanged, or None.")
 
     def __brief_args__(self) -> Arguments:
-        """All but the provider's own figures."""
+        """Yield the arguments of the short `repr`: all except the provider's own usage object."""
         return ((name, value) for name, value in super().__brief_args__() if name != "details")
 
     @classmethod
@@ -83,7 +86,10 @@ class Usage(StoredModel):
         cache_write_tokens: int | None = None,
         reasoning_tokens: int | None = None,
     ) -> "Usage":
-        """Return a Usage from numbers that are already validated and the provider's usage object. For dialects."""
+        """Return a Usage from numbers and the provider's usage object `details`, without validation. For dialects.
+
+        Raises NotJSON if `details` is not JSON.
+        """
         values = {
             "input_tokens": input_tokens,
             "output_tokens": output_tokens,
@@ -95,9 +101,9 @@ class Usage(StoredModel):
         return cls.construct_unchecked(values, set(values))
 
     def __str__(self) -> str:
-        """Return the input and output tokens as one line, "?" for an unknown number."""
-        told = ("?" if tokens is None else tokens for tokens in (self.input_tokens, self.output_tokens))
-        return "{} in, {} out".format(*told)
+        """Return the input and output tokens as one line, such as "12 in, ? out"; "?" is an unknown number."""
+        numbers = ("?" if tokens is None else tokens for tokens in (self.input_tokens, self.output_tokens))
+        return "{} in, {} out".format(*numbers)
 
 
 class Alternative(Frozen):
@@ -112,10 +118,11 @@ class Alternative(Frozen):
 
 
 class FailedMember(Frozen):
-    """A member of a fallback that was tried and failed, before another member answered or all had failed.
+    """A member of a fallback that was tried and failed. Listed in `Reply.failed_members` and
+    `AllFailed.failed_members`.
 
     `target` is the member's target, `error` the class name of the error and `message` the error's text. `losses` are
-    the losses of the request that this member sent.
+    the losses of this member's request: those that caused the refusal, if the error is RenderingRefused.
     """
 
     target: Target
@@ -125,7 +132,7 @@ class FailedMember(Frozen):
 
 
 _CONTENT = ("messages", "origin", "details")
-"""The fields of a reply that its repr shows by its properties, or not at all."""
+"""The fields of a reply that `repr` does not show; properties such as `text` are shown instead of `messages`."""
 
 
 class Reply(Frozen):
@@ -137,7 +144,7 @@ class Reply(Frozen):
     the number of tokens. `origin` is the provider and model that answered. `losses` lists what the request or the
     reading of the response lost. `alternatives` are further answers if the provider returned several. `attempts` is the
     number of requests sent to the provider that answered, retries included. `failed_members` are the members of a
-    fallback that failed before.
+    fallback that failed before another member answered.
 
     >>> import sabir
     >>> llm, chat = sabir.adapter("echo:m"), [sabir.user("Hello!")]
@@ -172,13 +179,13 @@ class Reply(Frozen):
 
     @cached_property
     def refusal(self) -> str | None:
-        """The text in which the model refused to answer, or None if the model did not refuse."""
+        """The text of all refusal parts, joined without separator; None if the reply has no refusal text."""
         texts = (part.text for message in self.messages for part in message.parts if part.kind == "refusal")
         return "".join(texts) or None
 
     @cached_property
     def media(self) -> tuple[MediaPart, ...]:
-        """The media parts of the reply, such as generated images."""
+        """The media parts of the reply, such as generated images, in order. Empty if there are none."""
         return tuple(part for message in self.messages for part in message.parts if part.kind == "media")
 
     @cached_property
@@ -187,7 +194,9 @@ class Reply(Frozen):
         return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
 
     def __brief_args__(self) -> Arguments:
-        """What a program reads first; of several calls the names, of several losses the kinds."""
+        """Yield the arguments of the short `repr`, the text first. Of several calls only the names are shown, of
+        several losses only the kinds.
+        """
         called = ", ".join(call.call.option_name for call in self.option_calls)
         kinds = ", ".join(dict.fromkeys(loss.kind for loss in self.losses))
         counted = {
@@ -196,9 +205,9 @@ class Reply(Frozen):
             "alternatives": Plain(f"<{len(self.alternatives)}>"),
             "failed_members": Plain(f"<{len(self.failed_members)}>"),
         }
-        said = {name: getattr(self, name) for name in ("text", "refusal", "option_calls", "media")}
-        said |= {name: value for name, value in super().__brief_args__() if name not in _CONTENT}
-        for name, value in said.items():
+        values = {name: getattr(self, name) for name in ("text", "refusal", "option_calls", "media")}
+        values |= {name: value for name, value in super().__brief_args__() if name not in _CONTENT}
+        for name, value in values.items():
             if value:
                 yield name, counted[name] if name in counted and len(value) > 1 else value
 
@@ -206,8 +215,9 @@ class Reply(Frozen):
         """Return the reply's text, which must be JSON, as an instance of `output`: a pydantic model or any type that
         pydantic validates.
 
-        Raises OutputRefused if the model refused or the reply was filtered, OutputTruncated if the reply ended at a
-        length limit, and OutputInvalid if the text does not fit or is too large. Each error has the reply as `reply`.
+        Raises OutputRefused if the model refused or the reply was filtered. If the text does not fit `output`, raises
+        OutputTruncated if the reply ended at a length limit, else OutputInvalid. Also raises OutputInvalid for more
+        than 524,288 JSON values. Each error has the reply as `reply`.
 
         >>> import sabir
         >>> llm = sabir.adapter("echo:m")
@@ -217,7 +227,7 @@ class Reply(Frozen):
         if self.refusal is not None or self.finish_reason == "content_filter":
             raise OutputRefused(f"the model refused: {one_line(self.refusal or self.text or 'no text', 200)}", self)
         if has_more_values(self.text, MOST_VALUES):
-            raise OutputInvalid(f"the reply has more than {MOST_VALUES:,} JSON values; read `text` yourself", self)
+            raise OutputInvalid(f"the reply has more than {MOST_VALUES:,} JSON values; parse `text` yourself", self)
         try:
             return TypeAdapter(output).validate_json(self.text)
         except ValidationError as error:
@@ -231,7 +241,7 @@ class Reply(Frozen):
 
 
 class OutputError(SabirError):
-    """The base class of the errors of `Reply.parse`. `reply` is the reply whose text is not of the requested type."""
+    """The base class of the errors of `Reply.parse`. `reply` is the reply whose text could not be converted."""
 
     def __init__(self, message: str, reply: Reply) -> None:
         super().__init__(message)
@@ -239,7 +249,11 @@ class OutputError(SabirError):
 
 
 class OutputInvalid(OutputError):
-    """Raised by `Reply.parse` if the reply's text is not valid JSON for the requested type. `reply` is the reply."""
+    """Raised by `Reply.parse` if the reply's text is not valid JSON for the requested type, or has too many JSON
+    values.
+
+    `reply` is the reply.
+    """
 
 
 class OutputRefused(OutputError):
@@ -249,17 +263,18 @@ class OutputRefused(OutputError):
 
 
 class OutputTruncated(OutputError):
-    """Raised by `Reply.parse` if the reply ended at a length limit, so the JSON is incomplete. `reply` is the reply.
+    """Raised by `Reply.parse` if the text does not fit the requested type and the reply ended at a length limit.
 
-    Increase `Settings.max_output_tokens`.
+    `reply` is the reply. Increase `Settings.max_output_tokens`.
     """
 
 
 class StreamBroken(ResponseInvalid):
-    """Raised when a stream fails after its first event, or ends without the event that marks the end.
+    """Raised when a stream fails after its first event, ends without the event that marks the end, or is read after it
+    was closed early.
 
-    `partial` is the reply as far as it arrived. The other attributes come from the CallError that broke the stream, if
-    there was such an error.
+    `partial` is the reply as far as it arrived. `status`, `code`, `request_id` and `retry_after` come from the
+    CallError that broke the stream, if there was one; it is the `__cause__`. Not retryable.
     """
 
     def __init__(self, message: str, *, partial: Reply, cause: CallError | None = None, provider: str = "") -> None:
@@ -274,8 +289,9 @@ class StreamBroken(ResponseInvalid):
 class AllFailed(CallError):
     """Raised by a FallbackAdapter when every member failed, and not all of them with RenderingRefused.
 
-    `failed_members` describes each member and its error; `errors` holds the error objects. AllFailed is retryable if
-    one of the errors is; `retry_after` is the shortest of their times, or None.
+    `failed_members` describes each member and its error; `errors` contains the error objects. `retryable` is True if
+    one of the errors is retryable. `retry_after` is the shortest `retry_after` of the retryable errors; None if one of
+    them has none.
     """
 
     def __init__(self, message: str, *, failed_members: Sequence[FailedMember], errors: Sequence[SabirError]) -> None:
@@ -292,7 +308,7 @@ BlockKind: TypeAlias = Literal["text", "reasoning", "refusal", "media", "opaque"
 
 
 class ReplyStart(Frozen):
-    """The first event of a stream: the provider began to answer. `origin` is the provider and model."""
+    """The first event of a stream: the provider began to answer. `origin` is the provider, API and model."""
 
     type: Literal["reply-start"] = "reply-start"
     origin: Origin
@@ -312,7 +328,7 @@ class BlockStart(Frozen):
 
     @classmethod
     def unchecked(cls, index: int, block: Part | OptionCallPayload) -> "BlockStart":
-        """Return the start event of a part or an option call."""
+        """Return the start event for a part or an option call, with its kind and ids. For dialects."""
         call = block if isinstance(block, OptionCallPayload) else None
         ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
         return cls.model_validate({"index": index, "kind": block.kind, **ids})
@@ -339,8 +355,8 @@ class BlockDelta(Frozen):
 
     @classmethod
     def unchecked(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
-        """Return a delta event from values that are already validated. For dialects: creating one this way is
-        faster.
+        """Return a delta event from valid values, without validation. For dialects, because this is faster than the
+        constructor.
         """
         return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
@@ -355,7 +371,9 @@ class BlockEnd(Frozen):
     index: int
     block: Part | OptionCallPayload
     is_finished: bool | None = None
-    """Whether the API marked the arguments of an option call as complete; None if the API has no such mark."""
+    """Whether the API marked the arguments of an option call as complete. None if the API does not say, and
+    for parts.
+    """
 
     @property
     def kind(self) -> str:
@@ -371,8 +389,9 @@ class BlockEnd(Frozen):
 class ReplyEnd(Frozen):
     """The last event of a stream: why the reply ended, and its token usage.
 
-    The other fields mean what they mean in a Reply. `finished_calls` says which option calls are complete if the reply
-    was cut off: "unknown" (no call), "followed" (every call that another block follows) or "all".
+    The fields mean what they mean in a Reply. `origin` None means the origin of ReplyStart. `finished_calls` says which
+    option calls the API guarantees to be complete if the reply was cut off: "unknown" (no guarantee), "followed" (every
+    call that another block follows) or "all".
     """
 
     type: Literal["reply-end"] = "reply-end"

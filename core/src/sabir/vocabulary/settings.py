@@ -2,8 +2,8 @@
 
     adapter's settings ──laid_over by the call's──▶ Settings ──SettingsReader──▶ a dialect's request
 
-A field that the call sets wins over the adapter's. A vendor's own settings stand under the provider's name. The reader
-knows which settings a dialect read: a setting that is set and was not read is a loss, never silent.
+A setting of the call overrides the same setting of the adapter. A vendor's own settings are stored in `vendor`, under
+the provider's name. The reader records which settings a dialect read: a setting that is set and was not read is a loss.
 """
 
 import difflib
@@ -37,11 +37,11 @@ option results, and a conversation that ends with a message of the assistant.
 
 
 class Hinted(Protocol):
-    """A medium or an option."""
+    """A media part or an option: an object with vendor hints."""
 
     @property
     def vendor_json(self) -> JSONText | None:
-        """The hints for providers as JSON text, or None."""
+        """The hints, by provider name, as JSON text; None if there are none."""
 
 
 class Target(Frozen):
@@ -56,17 +56,19 @@ class Target(Frozen):
     endpoint: Text = ""
 
     def __str__(self) -> str:
-        """Return `provider:model`, or the dialect if there is no model."""
+        """Return `provider:model`, or the dialect's full name if the model's name is empty."""
         return f"{self.provider}:{self.model}" if self.model else self.dialect
 
     @property
     def full_name(self) -> str:
-        """The name `provider.dialect:model`, with the dialect's short name; without `:model` if there is no model."""
+        """The name `provider.dialect:model`, with the dialect's short name; without `:model` if `model` is empty."""
         spoken = f"{self.provider}.{self.dialect.rpartition('.')[2]}"
         return f"{spoken}:{self.model}" if self.model else spoken
 
     def is_named(self, name: str) -> bool:
-        """Return whether `provider[.dialect][:model]` or "*" means this target."""
+        """Return whether `name` means this target. `name` is `provider[.dialect][:model]`, where a missing dialect or
+        model means any, or "*" for every target.
+        """
         place, _, model = name.partition(":")
         provider, _, dialect = place.partition(".")
         spoken = self.dialect.rpartition(".")[2]
@@ -74,9 +76,9 @@ class Target(Frozen):
         return is_here or name == "*"
 
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
-        """Return the hints for this target's provider that a rendering kept in a medium or an option; empty if none."""
-        found = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
-        return found if isinstance(found, dict) else {}
+        """Return the vendor hints of a media part or an option for this target's provider; empty if there are none."""
+        section = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
+        return section if isinstance(section, dict) else {}
 
 
 UnsupportedMedia: TypeAlias = Literal["placeholder", "drop"]
@@ -86,11 +88,11 @@ WIRE_SETTINGS = (
     "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
     "parallel_options", "response_format",
 )  # fmt: skip
-"""The names of the settings that a dialect encodes into the request. Core itself applies the other settings."""
+"""The names of the settings that a dialect encodes into the request. Core applies all other settings itself."""
 LONGEST_SILENCE = 600.0
 """The default of `Settings.idle` in seconds if `timeout` is not set either."""
 NEVER_READ = "does not read this setting"
-"""The reason of the loss of a setting that a dialect did not read; it follows the dialect's name."""
+"""The end of the loss reason for a setting that a dialect did not read; the reason begins with the dialect's name."""
 
 
 class RetryPolicy(Frozen):
@@ -99,8 +101,9 @@ class RetryPolicy(Frozen):
 
     `attempts` is the greatest number of requests, the first included (3). Delays are in seconds. If the provider says
     when to retry (`error.retry_after`), the pause is that long; a time over `longest_retry_after` (120) ends the
-    retries. Else the first pause is `first_delay` (0.5), and each later pause is twice as long, up to `longest_delay`
-    (8). Only errors with `retryable` True are retried.
+    retries. Otherwise the first pause is `first_delay` (0.5), and each later pause is twice as long, up to
+    `longest_delay` (8); a call multiplies these pauses by a random factor from 0.5 to 1. Only errors with `retryable`
+    True are retried. A pause that would exceed `timeout` or `total` ends the retries.
 
     >>> import sabir
     >>> policy = sabir.RetryPolicy(attempts=5, first_delay=1.0)
@@ -118,8 +121,9 @@ class RetryPolicy(Frozen):
         """Return the seconds to wait after attempt number `attempt` (from 1) failed with `error`, or None to stop
         retrying.
 
-        `jitter` is a factor for the policy's own delay, for example a random number from 0.5 to 1.0. A time that the
-        provider gave in `error.retry_after` is not multiplied. The method only computes; the caller waits.
+        The result is None if `attempt` is the last attempt, the error is not retryable, or `error.retry_after` is over
+        `longest_retry_after`. `jitter` is a factor for the policy's own delay, for example a random number from 0.5 to
+        1.0. A time that the provider gave in `error.retry_after` is not multiplied. The method does not wait itself.
         """
         if attempt >= self.attempts or not error.retryable:
             return None
@@ -132,9 +136,13 @@ class RetryPolicy(Frozen):
 MEGABYTE = 2**20
 """The number of bytes in a megabyte."""
 BYTES_PER_VALUE = 128
-"""A parsed JSON value takes up to 250 bytes of memory, however few its characters."""
+"""Bytes of `Bounds.body_bytes` for each allowed JSON value. A parsed value can need 250 bytes of memory, even if its
+text is short.
+"""
 BYTES_PER_BLOCK = 4096
-"""An option call and its message take up to 2,500 bytes of memory."""
+"""Bytes of `Bounds.body_bytes` for each allowed block. An option call and its message can need 2,500 bytes
+of memory.
+"""
 LEAST_VALUES = 10_000
 LEAST_BLOCKS = 256
 
@@ -147,9 +155,9 @@ class Bounds(Frozen):
     Python stores such text in four bytes per character. `error_bytes` (1 MB) limits how much of an error response is
     read; a longer one still raises the error of its status.
 
-    `values` limits the number of JSON values in a response, in one event, and in all that a stream adds up to; the
-    default is one per 128 bytes of `body_bytes`. `blocks` limits the number of parts, option calls, alternatives and
-    citations of a reply; the default is one per 4,096 bytes of `body_bytes`.
+    `values` limits the number of JSON values in a response, in one event, and in all events of a stream whose data is
+    stored. None means one per 128 bytes of `body_bytes`, at least 10,000. `blocks` limits the number of parts, option
+    calls, alternatives and citations of a reply. None means one per 4,096 bytes of `body_bytes`, at least 256.
 
     With the defaults of `values` and `blocks`, and `event_bytes` at most half of `body_bytes`, a call allocates at most
     four times `body_bytes` of memory.
@@ -175,10 +183,11 @@ class Bounds(Frozen):
 
 
 class ResponseFormat(Frozen):
-    """A JSON schema that the text of the reply must satisfy. `Settings(response_format=…)` makes one from a pydantic
-    model class or a schema.
+    """A JSON schema that the text of the reply must satisfy. `Settings(response_format=…)` creates a ResponseFormat
+    from a pydantic model class or a schema.
 
-    `name` is the schema's name for the model, `description` explains the schema to the model, or is None.
+    `name` is the schema's name, which the model sees. `schema` is the JSON schema; read it from `schema_view`.
+    `description` explains the schema to the model; None means no description.
     """
 
     name: NonEmpty
@@ -192,7 +201,7 @@ class ResponseFormat(Frozen):
 
 
 _forms: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
-"""Model class → its ResponseFormat, made once, because programs ask for the same classes again and again."""
+"""Model class → its ResponseFormat. Cached, because programs use the same classes again and again."""
 
 
 def _as_response_format(value: object) -> object:
@@ -215,7 +224,7 @@ def _as_retry_policy(value: object) -> object:
 
 
 class SettingsGiven(TypedDict, total=False):
-    """The arguments of Settings: the fields, some of which accept more types."""
+    """The arguments of the constructor of Settings. Some accept more types than the field of the same name has."""
 
     max_output_tokens: int | None
     temperature: float | None
@@ -246,7 +255,8 @@ class Settings(Frozen):
     The settings of a single call take precedence. Every setting is optional. None means the provider's default, unless
     the list says otherwise. A setting that a model does not support is not sent, and is reported as a loss.
 
-    - `max_output_tokens`, `temperature`, `top_p`, `seed`: limits and sampling, as the providers document them.
+    - `max_output_tokens`: the most tokens of the reply, above 0; `temperature` (0 or more), `top_p` (0 to 1) and
+      `seed`: how tokens are sampled, as the providers document them.
     - `stop`: one string or several that end the reply; an empty list counts as None.
     - `reasoning_effort`: "none", "minimal", "low", "medium", "high", "xhigh" or "max".
     - `option_choice`: "auto", "none", "required", or the name of the option that the model must call.
@@ -254,7 +264,7 @@ class Settings(Frozen):
     - `response_format`: a pydantic model class or a JSON schema that the reply's text must satisfy; see
       `Reply.parse`.
     - `timeout`: seconds for a complete call with all retries and pauses, or until a stream's response begins.
-    - `idle`: seconds to wait for each event of a stream; None means `timeout`, else 600.
+    - `idle`: seconds to wait for each event of a stream; None means the value of `timeout`, or 600 without `timeout`.
     - `total`: seconds for any call from beginning to end, a stream's reader included; None means no limit.
     - `bounds`: the largest response to accept; None means `Bounds()`.
     - `retries`: a RetryPolicy, or the number of retries; None means two retries.
@@ -262,10 +272,10 @@ class Settings(Frozen):
     - `unsupported_media`: "placeholder" (the default) sends a text instead of a medium that the model cannot
       read, "drop" sends nothing.
     - `vendor`: provider name → settings of that provider, which the provider's plugin validates.
-    - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked, to the
-      first of several targets.
+    - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked; a fallback
+      sends them only to its first member.
     - `extra_body_for`, `extra_headers_for`: the same for a target named `provider[.dialect][:model]`; "*" means
-      every target. Entries for other targets are losses, unless this target has an entry too.
+      every target. Entries for other targets only are losses, unless this target has an entry too.
 
     A call that exceeds `timeout`, `idle` or `total` raises CallTimedOut. Without `timeout` and `total`, only the SDK's
     own timeout limits each read of a complete call. Raises SettingsInvalid for an unknown setting or an invalid value.
@@ -327,10 +337,11 @@ class Settings(Frozen):
     extra_headers_for: ClassVar = ObjectView("extra_headers_for_json", "Target's name → headers that are added for it.")
 
     def laid_over(self, defaults: "Settings") -> "Settings":
-        """Merge with default settings: return the defaults, overridden by each setting that was set here.
+        """Merge with default settings: return the defaults, overridden by each setting that was set here, None
+        included.
 
-        `extra_body_for` and `extra_headers_for` are merged target by target; the entry of a target is replaced as a
-        unit.
+        `vendor`, `extra_body` and `extra_headers` are replaced as a unit. `extra_body_for` and `extra_headers_for` are
+        merged target by target; the entry of one target is replaced as a unit.
         """
         if not self.__pydantic_fields_set__ or not defaults.__pydantic_fields_set__:
             return self if self.__pydantic_fields_set__ else defaults
@@ -341,9 +352,10 @@ class Settings(Frozen):
         return defaults.model_copy(update=values)
 
     def owned_by(self, name: str) -> "Settings":
-        """Return these settings with `extra_body` and `extra_headers` moved to the target of that name only.
+        """Return a copy in which `extra_body` and `extra_headers` apply only to the target `name`.
 
-        `name` is `provider[.dialect][:model]`. The fields become an entry of `extra_body_for` and `extra_headers_for`.
+        `name` is `provider[.dialect][:model]`. The fields move to the entry `name` of `extra_body_for` and
+        `extra_headers_for`, where they override fields of the same name.
         """
         values = {each: getattr(self, each) for each in self.model_fields_set}
         for extra in ("extra_body", "extra_headers"):
@@ -357,7 +369,8 @@ class Settings(Frozen):
     def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
         """Raise WrongWord for the first name in `misnamed` that is not in `known`; the message gives sabir's name.
 
-        `function` is the function's name in the message. Libraries call this to explain arguments of other libraries.
+        Does nothing if all names are known. `function` is the function's name for the message. Functions call this to
+        explain arguments that belong to other libraries.
         """
         for name in misnamed:
             if name not in known:
@@ -373,16 +386,16 @@ def _refusal(error: ValidationError) -> str:
 
 
 class SettingsReader:
-    """Settings as a dialect reads them: the reader remembers which were read."""
+    """Gives a dialect the settings of a call and records which settings the dialect read."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._looked_at: set[str] = set()
 
     def take(self, name: str) -> Any:
-        """The value of a wire setting, of the type of its field in Settings; None if it is not set.
+        """Return the value of one of WIRE_SETTINGS; None if the setting is not set. The setting counts as read.
 
-        Raises SettingsInvalid for a name that is no wire setting.
+        Raises SettingsInvalid for another name.
         """
         if name not in WIRE_SETTINGS:
             raise SettingsInvalid(
@@ -392,17 +405,17 @@ class SettingsReader:
         return getattr(self._settings, name)
 
     def untouched(self) -> tuple[str, ...]:
-        """Wire settings that are set and were not read: a fault of the dialect."""
+        """Return the WIRE_SETTINGS that are set and were not read: the dialect forgot them."""
         return tuple(name for name in self.unread() if getattr(self._settings, name) is not None)
 
     def unread(self) -> tuple[str, ...]:
-        """All wire settings that were not read, set or not; a dialect's tests demand that there are none."""
+        """Return the WIRE_SETTINGS that were not read, set or not. A correct dialect reads all of them."""
         return tuple(name for name in WIRE_SETTINGS if name not in self._looked_at)
 
 
 _SETTING = "pass settings=sabir.Settings"
 _MISNAMED = {
-    "pass options=[…]: what a model may choose is an option here": "tools functions function_declarations",
+    "pass options=[…], because sabir calls a tool an option": "tools functions function_declarations",
     f"{_SETTING}(option_choice=…)": "tool_choice function_call functions_call tool_config",
     f"{_SETTING}(parallel_options=…)": "parallel_tool_calls",
     f"{_SETTING}(response_format=…) and read reply.parse(…)": "response_model output_type output_config text_format",
@@ -428,7 +441,7 @@ REMEDIES: Mapping[str, str] = {name: remedy for remedy, names in _MISNAMED.items
 _SETTING_NAMES = tuple(field.alias or name for name, field in Settings.model_fields.items())
 
 
-def _remedy(name: str, known: tuple[str, ...], list_opening: str = "it takes") -> str:
+def _remedy(name: str, known: tuple[str, ...], list_opening: str = "its arguments are") -> str:
     """Return what to write instead of a name that is not among the known ones."""
     if name in _SETTING_NAMES:
         return f"pass settings=sabir.Settings({name}=…)"

@@ -176,7 +176,7 @@ def test_a_fork_is_refused_where_it_cannot_be(store: Store, at: int) -> None:
         store.fork("a", "b", at)
     with pytest.raises(JournalExists, match="already has a journal 'a'"):
         store.fork("a", "a")
-    with pytest.raises(JournalMissing, match=r"has no journal 'x'; it has 'a'"):
+    with pytest.raises(JournalMissing, match=r"has no journal 'x'; its journals are: 'a'"):
         store.fork("x", "b")
     with pytest.raises(JournalMissing):
         store.delete("x")

@@ -212,7 +212,9 @@ def test_a_record_for_which_there_is_no_room_is_told_and_not_written(tmp_path: P
         journal.append("k", "first")
         ((pages,),) = store._rows("PRAGMA page_count")
         store._rows(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(RecordingFailed, match=r"did not take position 1 of 'a': .* full; make room on its disk"):
+        with pytest.raises(
+            RecordingFailed, match=r"could not store record 1 of the journal 'a': .* full; make room on its disk"
+        ):
             journal.append("k", "x" * 100_000)
         assert list(store.journal("a").read()) == [("k", "first")]
         store._rows("PRAGMA max_page_count = 1000")

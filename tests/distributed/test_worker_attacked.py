@@ -42,7 +42,7 @@ async def test_a_request_runs_only_the_policy_of_its_subject(
         await caller.client.publish(sent_to, body, reply=f"{caller.inbox}.r1.1")
         failed = await caller.first(Failed)
 
-    told = f"request is for 'wait' of {place.name!r}, but came to {sent_to!r}; send it to the policy's own subject"
+    told = f"the request is for 'wait' of {place.name!r}, but came to the subject {sent_to!r}; send it to the policy's own subject"
     assert (failed.error.type, failed.error.message) == ("EnvelopeInvalid", told)
     assert gate.began == []
 
@@ -71,7 +71,9 @@ async def test_an_answer_is_for_who_asked(
         await until(lambda: len(stranger.of(Failed)) == 3)
 
     remedy = "give each request its own id"
-    told = [f"request {id!r} was sent before, for another policy or inbox; {remedy}" for id in ("r1", "r2", "r1")]
+    told = [
+        f"the request id {id!r} was used before, for another policy or caller; {remedy}" for id in ("r1", "r2", "r1")
+    ]
     assert [(each.error.type, each.error.message) for each in stranger.of(Failed)] == [
         ("EnvelopeInvalid", each) for each in told
     ]
@@ -212,7 +214,7 @@ async def test_a_request_that_unpacks_to_too_much_is_answered(place: Place, call
     async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
         told = await refusal(caller, place.name, zlib.compress(b" " * 1_000_001))
 
-    assert "unpacks to more than 1,000,000; send less, or raise `largest` in the receiver's settings" in told
+    assert "unpacks to more than 1,000,000 bytes; send less, or raise `largest` in the receiver's settings" in told
 
 
 async def test_requests_of_many_bytes_are_not_held_together(place: Place, caller: Caller, gate: Gate) -> None:

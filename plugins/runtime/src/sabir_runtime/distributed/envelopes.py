@@ -222,7 +222,7 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def decode_request(data: bytes, known: KnownMessages) -> Request:
-    """Parse a caller's request, with message objects from the cache `known`. Raises EnvelopeInvalid if it is invalid."""
+    """Parse a caller's request, with message objects from the cache `known`. Raises EnvelopeInvalid if it is wrong."""
     _check_values("request", data)
     head, opened, rest = data.partition(_OPENED)
     if opened and rest.endswith(_CLOSED) and rest.count(BETWEEN) < MOST_OBSERVATIONS:

@@ -42,7 +42,8 @@ async def test_a_request_runs_only_the_policy_of_its_subject(
         await caller.client.publish(sent_to, body, reply=f"{caller.inbox}.r1.1")
         failed = await caller.first(Failed)
 
-    told = f"the request is for 'wait' of {place.name!r}, but came to the subject {sent_to!r}; send it to the policy's own subject"
+    reason = f"the request is for 'wait' of {place.name!r}, but came to the subject {sent_to!r}"
+    told = f"{reason}; send it to the policy's own subject"
     assert (failed.error.type, failed.error.message) == ("EnvelopeInvalid", told)
     assert gate.began == []
 

@@ -237,7 +237,7 @@ def test_a_record_that_is_gone_is_an_error(store: Store) -> None:
     journal = store.journal("a")
     store._execute("DELETE FROM sabir_session_records WHERE body = ?", ("1",))
 
-    with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is missing; put back a copy of the store"):
+    with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is missing; restore the store"):
         list(journal.read())
 
 

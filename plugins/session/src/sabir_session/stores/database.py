@@ -132,7 +132,7 @@ class Database(ABC):
         parent, length, name = rows[0]
         journal_text = f"the journal number {journal}"
         if parent is not None:
-            parent = self._number(parent, f"{journal_text} as its parent", least=1, limit=journal)
+            parent = self._number(parent, f"the parent of {journal_text}", least=1, limit=journal)
         length = self._number(length, journal_text)
         if parent is None and length:
             raise self._damaged(f"{journal_text} shares {length} records with another journal, which it does not name")

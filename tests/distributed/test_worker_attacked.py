@@ -155,7 +155,7 @@ async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, l
             caller, place.name, body_of(place.name).replace(b'"seconds_left": 5', f'"seconds_left": {left}'.encode())
         )
 
-    assert told.startswith("worker: EnvelopeInvalid: request is not ")
+    assert told.startswith("worker: EnvelopeInvalid: the request is not ")
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,9 @@ def _read(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
 
 
 contents_of_environment = partial(_read, CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
-"""Return the choice of the variable CONTENTS_VARIABLE. "none" if it is not set, or, with a warning, unknown."""
+"""Return the choice of CONTENTS_VARIABLE: "none" if it is not set, and with a warning for an unknown value."""
 events_of_environment = partial(_read, EVENTS_VARIABLE, EVENTS_VALUES, "on")
-"""Return the choice of the variable EVENTS_VARIABLE. "on" if it is not set, or, with a warning, unknown."""
+"""Return the choice of EVENTS_VARIABLE: "on" if it is not set, and with a warning for an unknown value."""
 
 
 def input_messages(messages: Iterable[Message]) -> list[Shape]:

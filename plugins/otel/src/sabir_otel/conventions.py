@@ -132,7 +132,10 @@ def provider_name(provider: str, host: str) -> str:
 
 
 def error_type(error: BaseException) -> str:
-    """Return the name of an error's class, with its module unless the class is sabir's or built in."""
+    """Return the qualified name of an error's class.
+
+    The module precedes the name, unless the class is built in or belongs to the package `sabir` itself.
+    """
     kind = type(error)
     known = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "sabir"
     return kind.__qualname__ if known else f"{kind.__module__}.{kind.__qualname__}"

@@ -151,7 +151,7 @@ class Failure(StoredModel):
     members: "tuple[Failure, ...]" = ()
     """The members of an exception group."""
     args: tuple[Plain, ...] | None = None
-    """The `args` of an exception with a built-in base class; None if one of them is not of the type `Plain`."""
+    """The `args` of an exception with a built-in base class, if all are of the type `Plain`; else None."""
     attributes: tuple[tuple[str, Plain], ...] = ()
     """The attributes in `_KEPT` of an exception with a built-in base class that are of the type `Plain`."""
 

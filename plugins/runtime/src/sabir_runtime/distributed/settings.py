@@ -89,7 +89,10 @@ class WorkerSettings(Frozen):
     If the limit is reached, callers send their requests again later.
     """
     longest: Seconds = Field(default=86_400.0, gt=0, allow_inf_nan=False)
-    """The maximum time of one request, even if the caller's timeout is longer. Then the call raises RequestTimedOut."""
+    """The maximum time of one request, even if the caller's timeout is longer.
+
+    A request that takes longer is stopped, and its call raises RequestTimedOut.
+    """
     inbox: Inbox = INBOXES
     """The prefix of callers' inboxes. The worker answers only to subjects with this prefix or with `_INBOX`."""
     access: Access = Access()

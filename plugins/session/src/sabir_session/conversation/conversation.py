@@ -230,7 +230,7 @@ class Conversation(Asking[Output]):
 
     @property
     def sent_messages(self) -> tuple[Message, ...]:
-        """The messages that the next request sends before the question, with the current instructions only, first."""
+        """The messages that the next request sends before its question: first the current instructions, if any."""
         return tuple(self._sent_with(()))
 
     @property

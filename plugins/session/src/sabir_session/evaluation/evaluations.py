@@ -352,7 +352,9 @@ def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
 def restore(
     session: Session | None, prompt: Prompt[Output], speaks_as: str, evaluation_id: str | None = None
 ) -> Evaluation:
-    """Return the latest evaluation of a session, or the evaluation `evaluation_id`, to continue it.
+    """Return an evaluation of a session, to continue it: the evaluation `evaluation_id`.
+
+    None means the last unfinished evaluation, or else the last evaluation of all.
 
     A prompt with a namespace or key is compared by namespace and key, and a changed text is only logged. Other prompts
     must have the recorded messages, or none. Messages of the prompt that were not recorded are added. Raises

@@ -76,7 +76,7 @@ class Performer(ABC):
         return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
 
     async def record(self, record: InnerMessage) -> None:
-        """Append a record to the session."""
+        """Append a record to the session. Without a session, do nothing."""
         if self.session is not None:
             self.session.mutate(InnerMessage).append(record)
 
@@ -115,7 +115,7 @@ class Performer(ABC):
         return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
 
     def take_prepared(self) -> Rendering | None:
-        """Return the rendering of the first request, once."""
+        """Return the rendering of the first request, and None in later calls."""
         prepared, self.prepared = self.prepared, None
         return prepared
 

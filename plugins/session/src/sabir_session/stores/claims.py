@@ -156,7 +156,7 @@ class _LockFile:
         return self._identity is not None and identity_of(self._path) == self._identity
 
     def release(self) -> None:
-        """Remove the file and unlock it."""
+        """Remove the file, unless it was replaced by another file, and unlock it."""
         if self.is_in_place:
             with suppress(OSError):  # Windows removes no open file: FileLock does it there
                 self._path.unlink()

@@ -108,7 +108,7 @@ class SQLiteStore(Store):
         return self if self._path is None else self._path
 
     def claim(self, name: str) -> Claim:
-        """Claim a journal for this process by a lock file next to the database.
+        """Claim a journal for this process by a lock file next to the database. A store in memory needs no file.
 
         Raises ConversationBusy if another process has claimed the journal.
         """

@@ -59,8 +59,7 @@ def runs(
     run
         The run's name. Not needed for list, recover and delete --older-than.
     more
-        For decide: the call's path, and a text; without a text, messages as JSON are read from standard input. For
-        delete: the names of more runs.
+        For decide: the call's path and a text, or messages as JSON on standard input. For delete: names of more runs.
     store
         The database of the runs: sqlite:///file.db or postgresql://user@host/database.
     state
@@ -74,8 +73,7 @@ def runs(
     for_version
         For fork: the version of the workers that perform the new run. By default the original run's version.
     older_than
-        For delete, instead of names: delete all runs that ended at least this long ago, for example 30d, 12h, 15m or
-        90s.
+        For delete, instead of names: delete all runs that ended at least this long ago, as 30d, 12h, 15m or 90s.
     json
         Print the result as JSON instead of text.
     """

@@ -117,7 +117,7 @@ def test_an_unknown_schema_is_refused_by_its_number(decode: Any, envelope: Envel
     document = {**json.loads(encode(envelope)), **changes, "schema": SCHEMA + 1}
 
     with pytest.raises(
-        EnvelopeInvalid, match=rf"has schema {SCHEMA + 1}, but this version reads {SCHEMA}; install versions"
+        EnvelopeInvalid, match=rf"has schema {SCHEMA + 1}, but this version reads schema {SCHEMA}; install versions"
     ):
         decode(json.dumps(document).encode())
 

@@ -52,7 +52,9 @@ def test_a_megabyte_cannot_unpack_to_gigabytes() -> None:
     assert len(bomb) < 1 << 20
     tracemalloc.start()
     try:
-        with pytest.raises(EnvelopeInvalid, match=r"unpacks to more than 33,554,432; send less, or raise `largest`"):
+        with pytest.raises(
+            EnvelopeInvalid, match=r"unpacks to more than 33,554,432 bytes; send less, or raise `largest`"
+        ):
             unpack(bomb)
         _, most = tracemalloc.get_traced_memory()
     finally:

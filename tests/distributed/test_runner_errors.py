@@ -27,7 +27,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Clie
     await client.subscribe(f"sabir.{place.name}.echo", cb=answer)
     await flushed(client)
     async with place.runner() as runner:
-        with pytest.raises(EnvelopeInvalid, match="has schema 2, but this version reads 1"):
+        with pytest.raises(EnvelopeInvalid, match="has schema 2, but this version reads schema 1"):
             await soon(Desk(runner).echo("hi"))
 
 

@@ -42,7 +42,8 @@ async def test_a_request_runs_only_the_policy_of_its_subject(
         await caller.client.publish(sent_to, body, reply=f"{caller.inbox}.r1.1")
         failed = await caller.first(Failed)
 
-    told = f"request is for 'wait' of {place.name!r}, but came to {sent_to!r}; send it to the policy's own subject"
+    reason = f"the request is for 'wait' of {place.name!r}, but came to the subject {sent_to!r}"
+    told = f"{reason}; send it to the policy's own subject"
     assert (failed.error.type, failed.error.message) == ("EnvelopeInvalid", told)
     assert gate.began == []
 
@@ -71,7 +72,9 @@ async def test_an_answer_is_for_who_asked(
         await until(lambda: len(stranger.of(Failed)) == 3)
 
     remedy = "give each request its own id"
-    told = [f"request {id!r} was sent before, for another policy or inbox; {remedy}" for id in ("r1", "r2", "r1")]
+    told = [
+        f"the request id {id!r} was used before, for another policy or caller; {remedy}" for id in ("r1", "r2", "r1")
+    ]
     assert [(each.error.type, each.error.message) for each in stranger.of(Failed)] == [
         ("EnvelopeInvalid", each) for each in told
     ]
@@ -152,7 +155,7 @@ async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, l
             caller, place.name, body_of(place.name).replace(b'"seconds_left": 5', f'"seconds_left": {left}'.encode())
         )
 
-    assert told.startswith("worker: EnvelopeInvalid: request is not ")
+    assert told.startswith("worker: EnvelopeInvalid: the request is not ")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +195,7 @@ async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, 
         (b"", "request is not JSON"),
         (b"nonsense", "request is not JSON"),
         (b"x\x9c damaged", "cannot be decompressed"),
-        (body_of("x").replace(b'"schema": 1', b'"schema": 7'), "has schema 7, but this version reads 1"),
+        (body_of("x").replace(b'"schema": 1', b'"schema": 7'), "has schema 7, but this version reads schema 1"),
         (body_of("Other"), "request is for 'echo' of 'Other', but came to"),
     ],
     ids=range(21),
@@ -212,7 +215,7 @@ async def test_a_request_that_unpacks_to_too_much_is_answered(place: Place, call
     async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
         told = await refusal(caller, place.name, zlib.compress(b" " * 1_000_001))
 
-    assert "unpacks to more than 1,000,000; send less, or raise `largest` in the receiver's settings" in told
+    assert "unpacks to more than 1,000,000 bytes; send less, or raise `largest` in the receiver's settings" in told
 
 
 async def test_requests_of_many_bytes_are_not_held_together(place: Place, caller: Caller, gate: Gate) -> None:

@@ -149,8 +149,13 @@ def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
         ("cancel", "order-7", "x"): "`sabir runs cancel` accepts one run, not also 'x'; call it once for each run",
         (
             "delete",
-        ): "`sabir runs delete` needs the names of runs; give them, or use `sabir runs delete --older-than 30d`",
-        ("delete", "greeting", "--older-than", "1d"): "needs the names of runs; give them, or use `sabir runs delete",
+        ): "`sabir runs delete` needs the names of runs; give the names, or use `sabir runs delete --older-than 30d`",
+        (
+            "delete",
+            "greeting",
+            "--older-than",
+            "1d",
+        ): "needs the names of runs; give the names, or use `sabir runs delete",
         (
             "delete",
             "--older-than",

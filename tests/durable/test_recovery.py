@@ -147,7 +147,7 @@ async def test_a_run_that_ends_its_workers_is_paused_at_last(store: str, monkeyp
     monkeypatch.undo()
 
     with Runs(store) as runs:
-        assert "20 workers died while they performed it" in (runs.summary("r").fault or "")
+        assert "20 workers died while they performed the run" in (runs.summary("r").fault or "")
         runs.decide("r", "0:main", "yes")
     assert found(store, "r") == ("queued", 0)
     async with working(store, main=human_policy(decision)) as (runner, _):

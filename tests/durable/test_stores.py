@@ -70,7 +70,7 @@ async def test_a_store_that_cannot_be_opened_is_refused_at_once(tmp_path: Path, 
 )
 async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callable[[bytes], bytes], told: str) -> None:
     """It says what SQLite found, and what to do; nothing of it is read as a shorter ledger."""
-    path, told = tmp_path / "runs.db", rf"runs\.db cannot be (opened|used): .*{told}; put back a copy of the store"
+    path, told = tmp_path / "runs.db", rf"runs\.db cannot be (opened|used): .*{told}; restore the store from a backup"
     async with working(f"sqlite:///{path}", main=saying("hello")) as (runner, program):
         await runner.run(program.main, "Hi.", run_id="r")
     path.write_bytes(damage(path.read_bytes()))
@@ -85,16 +85,16 @@ async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callab
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("DELETE FROM sabir_durable_schema", r"is damaged: its layout is \[\]; put back a copy"),
-        ("INSERT INTO sabir_durable_schema VALUES (3)", r"is damaged: its layout is \[2, 3\]; put back a copy"),
-        ("UPDATE sabir_durable_schema SET version = 0", r"is damaged: its layout is \[0\]; put back a copy"),
-        ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; put back a copy"),
+        ("DELETE FROM sabir_durable_schema", r"is damaged: its layout is \[\]; restore the store"),
+        ("INSERT INTO sabir_durable_schema VALUES (3)", r"is damaged: its layout is \[2, 3\]; restore the store"),
+        ("UPDATE sabir_durable_schema SET version = 0", r"is damaged: its layout is \[0\]; restore the store"),
+        ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; restore the store"),
         (
             "UPDATE sabir_durable_schema SET version = 9",
             "layout 9, newer than this version's 2; upgrade sabir-runtime",
         ),
-        ("DROP TABLE sabir_calls", "no such table: sabir_calls; put back a copy"),
-        ("ALTER TABLE workflow_status RENAME COLUMN status TO state", "no such column: .*status; put back a copy"),
+        ("DROP TABLE sabir_calls", "no such table: sabir_calls; restore the store"),
+        ("ALTER TABLE workflow_status RENAME COLUMN status TO state", "no such column: .*status; restore the store"),
     ],
 )
 async def test_tables_that_are_not_as_they_were_made_are_an_error_of_ours(
@@ -118,7 +118,7 @@ async def test_tables_that_are_not_as_they_were_made_are_an_error_of_ours(
     ("limit", "fault", "told"),
     [
         ("max_page_count = 1", RunPaused, "StoreInvalid: .* full; free space on its disk, and try again; `sabir runs"),
-        ("query_only = 1", StoreInvalid, "cannot be used: .*readonly database; see whether it may be written"),
+        ("query_only = 1", StoreInvalid, "cannot be used: .*readonly database; check that you may write to it"),
     ],
     ids=["a full disk", "no write at all"],
 )

@@ -163,10 +163,10 @@ async def test_a_policy_has_lists_of_its_own(runner: str, request: pytest.Fixtur
 
 
 CHANGED: dict[str, tuple[str, dict[str, Any], str]] = {
-    "tuple": ("tell", {"any": {"deep": [(1, 2)]}}, r"\['deep'\]\[0\] has the type tuple, and would become a list"),
-    "date": ("tell", {"any": date(2026, 11, 21)}, "has the type date, and would become a str"),
-    "key": ("tell", {"any": {1: 2}}, r"\[1\] has the type int, and would become a str"),
-    "enum": ("tell", {"any": [Unit.CELSIUS]}, r"\[0\] has the type Unit, and would become a str"),
+    "tuple": ("tell", {"any": {"deep": [(1, 2)]}}, r"\['deep'\]\[0\] has the type tuple, but would be read back"),
+    "date": ("tell", {"any": date(2026, 11, 21)}, "has the type date, but would be read back as str"),
+    "key": ("tell", {"any": {1: 2}}, r"\[1\] has the type int, but would be read back as str"),
+    "enum": ("tell", {"any": [Unit.CELSIUS]}, r"\[0\] has the type Unit, but would be read back as str"),
     "NaN": ("tell", {"rate": float("nan")}, "argument 'rate'"),
     "subclass": ("tell", {"town": Capital(name="Rome", country="Italy")}, "has the type Capital"),
     "open tuple": ("tell_all", {"deep": [(1, 2)]}, r"\[0\] has the type tuple"),

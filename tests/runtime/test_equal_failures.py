@@ -52,8 +52,8 @@ RAISED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "derived": (raises(Missing("x")), KeyError, "Missing: 'x'"),
     "sabir's": (raises(RateLimited("slow down", provider="acme")), PolicyFailed, "RateLimited: slow down"),
     "own words": (raises(OptionFailed("quota", "try tomorrow")), PolicyFailed, "quota: try tomorrow"),
-    "no batch": (lambda: 3, PolicyInvalid, "policy 'fail' returned a int, not a batch; return a list of "
-        "messages; a reply's are reply.messages"),
+    "no batch": (lambda: 3, PolicyInvalid, "policy 'fail' returned a int, not a list of messages; return a list of "
+        "messages, for example list(reply.messages)"),
     "cancelled": (wait_for_what_is_cancelled, PolicyFailed, "CancelledError: the policy awaited a task that was "
         "cancelled"),
     "exit": (raises(SystemExit(3)), PolicyFailed, "SystemExit: the policy raised SystemExit(3)"),

@@ -45,7 +45,7 @@ async def test_a_runner_of_ones_own_defines_perform_alone() -> None:
     await Context(call("search", query="rain"), runner=Counting()).chooser(HISTORY, ["search"])
 
     assert seen == ["chooser", "search"]
-    with pytest.raises(NotImplementedError, match=r"Runner defines no perform\(call\)"):
+    with pytest.raises(NotImplementedError, match=r"Runner does not define the method perform\(call\)"):
         Context(runner=Runner()).chooser(HISTORY)
 
 

@@ -51,21 +51,22 @@ def test_what_is_encoded_is_read_again_as_it_was(value: Any) -> None:
 
 def test_equal_values_of_other_types_differ() -> None:
     """`1 == True == 1.0`, and the members of a set are not told apart by equality."""
-    assert difference([1], [True]) == "[0] has the type int, and would become a bool"
-    assert difference({1, 2}, {1.0, 2}) == "{…} has the type int, and would become a float"
+    assert difference([1], [True]) == "[0] has the type int, but would be read back as bool"
+    assert difference({1, 2}, {1.0, 2}) == "{…} has the type int, but would be read back as float"
     assert difference(float("nan"), float("nan")) == ""
 
 
 def test_what_equal_values_lose_is_a_difference() -> None:
     """A time zone with summer time, of which JSON has an offset; how long a deque may be; an iterator is read once."""
     there = datetime(2026, 3, 28, 12, tzinfo=ZoneInfo("Europe/Berlin"))
-    zone = "is in the time zone Europe/Berlin, and would have a fixed offset or no zone"
+    zone = "is in the time zone Europe/Berlin, but would be read back with a fixed offset or without a time zone"
 
     assert difference(there, there.astimezone(timezone(timedelta(hours=1)))) == f"the value {zone}"
     assert difference([there.timetz()], [there.time()]) == f"[0] {zone}"
     assert difference(there.astimezone(UTC), there.astimezone(UTC)) == ""
-    assert difference(deque([1], 3), deque([1])) == "the value has the maxlen 3, and would have None"
-    assert difference(iter([1]), iter([1])) == "the value is an iterator, which can be read once"
+    shorter = "is a deque with maxlen=3, but would be read back as a deque with maxlen=None"
+    assert difference(deque([1], 3), deque([1])) == f"the value {shorter}"
+    assert difference(iter([1]), iter([1])) == "the value is an iterator, which can be read only once"
 
 
 async def meet(
@@ -93,7 +94,7 @@ NO_OBJECT = "the arguments are not a JSON object"
         ('{"x": ' + "[" * 100_000 + "]" * 100_000 + "}", NO_OBJECT),
         ('{"x": "\\ud800"}', "argument 'x': .* is not a JSON value: lone surrogate"),
         ('{"x": ' + "[" * 101 + "]" * 101 + "}", "it is nested deeper than 100 levels"),
-        *((f'{{"{name}": 1}}', f"argument '{name}': the library fills in this parameter; rename yours")
+        *((f'{{"{name}": 1}}', f"argument '{name}': the library fills in this parameter; rename your argument")
           for name in ("self", "ctx", "observations", "options", "context")),
     ],
 )  # fmt: skip

@@ -188,7 +188,7 @@ def test_journals_that_are_their_own_parents_are_damaged(
     assert write(address, {**template.rows, "sabir_journals": rows})
     with open_store() as store:
         for use in (lambda: list(store.journal("east").read()), lambda: store.fork("east", "x", 1)):
-            with pytest.raises(JournalInvalid, match="put back a copy of the store"):
+            with pytest.raises(JournalInvalid, match="restore the store from a backup"):
                 use()
 
 

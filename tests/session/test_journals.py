@@ -176,7 +176,7 @@ def test_a_fork_is_refused_where_it_cannot_be(store: Store, at: int) -> None:
         store.fork("a", "b", at)
     with pytest.raises(JournalExists, match="already has a journal 'a'"):
         store.fork("a", "a")
-    with pytest.raises(JournalMissing, match=r"has no journal 'x'; it has 'a'"):
+    with pytest.raises(JournalMissing, match=r"has no journal 'x'; its journals are: 'a'"):
         store.fork("x", "b")
     with pytest.raises(JournalMissing):
         store.delete("x")
@@ -237,7 +237,7 @@ def test_a_record_that_is_gone_is_an_error(store: Store) -> None:
     journal = store.journal("a")
     store._execute("DELETE FROM sabir_session_records WHERE body = ?", ("1",))
 
-    with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is missing; put back a copy of the store"):
+    with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is missing; restore the store"):
         list(journal.read())
 
 

@@ -106,7 +106,7 @@ def test_a_connection_that_broke_fails_one_append_and_is_made_again(database: st
         journal.append("k", "0")
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
         execute(database, f"{others} AND datname = current_database()")
-        with pytest.raises(RecordingFailed, match="did not take position 1 of 'a'"):
+        with pytest.raises(RecordingFailed, match="could not store record 1 of the journal 'a'"):
             journal.append("k", "1")
         journal.append("k", "1")
 

@@ -91,7 +91,7 @@ def test_an_observer_that_nothing_would_await_is_refused() -> None:
 
     session = recording()
     for wrong in (observe, partial(observe, None), Observer()):
-        with pytest.raises(ObserverInvalid, match="is a coroutine function, which nothing would await; pass a plain"):
+        with pytest.raises(ObserverInvalid, match="is a coroutine function, which nothing would await; pass a sync"):
             session.observe(InnerMessage, wrong)
         with pytest.raises(ObserverInvalid):
             session.bus.subscribe(InnerMessage, wrong)

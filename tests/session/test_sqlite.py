@@ -149,7 +149,7 @@ def test_what_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     """UP-30: at opening, not at the first record."""
     (tmp_path / "notes.txt").write_text("These are my notes, and they are longer than a header. " * 20, "utf-8")
 
-    with pytest.raises(StoreError, match=r"notes\.txt' could not be opened: file is not a database; put back a copy"):
+    with pytest.raises(StoreError, match=r"notes\.txt' could not be opened: file is not a database; restore the store"):
         SQLiteStore(tmp_path / "notes.txt")
 
 
@@ -179,7 +179,7 @@ def test_a_damaged_file_is_an_error_and_not_a_shorter_journal(
             journal.append("k", f"{number}" * 100)
     path.write_bytes(damage(path.read_bytes()))
 
-    with pytest.raises(StoreError, match=f"a\\.db' could not .*{told}; put back a copy of the store"):
+    with pytest.raises(StoreError, match=f"a\\.db' could not .*{told}; restore the store from a backup"):
         with SQLiteStore(path) as store:
             list(store.journal("a").read())
 
@@ -187,12 +187,12 @@ def test_a_damaged_file_is_an_error_and_not_a_shorter_journal(
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("DELETE FROM sabir_session_schema", r"is damaged: its layout is \[\]; put back a copy"),
-        ("INSERT INTO sabir_session_schema VALUES (2)", r"is damaged: its layout is \[2, 2\]; put back a copy"),
-        ("UPDATE sabir_session_schema SET version = 'x'", r"is damaged: its layout is \['x'\]; put back a copy"),
-        ("UPDATE sabir_session_schema SET version = 0", r"is damaged: its layout is \[0\]; put back a copy"),
-        ("ALTER TABLE sabir_session_schema RENAME COLUMN version TO v", "no such column: version; put back a copy"),
-        ("DROP TABLE sabir_session_records", "no such table: .*sabir_session_records; put back a copy"),
+        ("DELETE FROM sabir_session_schema", r"is damaged: its layout is \[\]; restore the store"),
+        ("INSERT INTO sabir_session_schema VALUES (2)", r"is damaged: its layout is \[2, 2\]; restore the store"),
+        ("UPDATE sabir_session_schema SET version = 'x'", r"is damaged: its layout is \['x'\]; restore the store"),
+        ("UPDATE sabir_session_schema SET version = 0", r"is damaged: its layout is \[0\]; restore the store"),
+        ("ALTER TABLE sabir_session_schema RENAME COLUMN version TO v", "no such column: version; restore the store"),
+        ("DROP TABLE sabir_session_records", "no such table: .*sabir_session_records; restore the store"),
     ],
 )
 def test_tables_that_are_not_as_they_were_made_are_an_error(tmp_path: Path, statement: str, told: str) -> None:
@@ -212,7 +212,9 @@ def test_a_record_for_which_there_is_no_room_is_told_and_not_written(tmp_path: P
         journal.append("k", "first")
         ((pages,),) = store._rows("PRAGMA page_count")
         store._rows(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(RecordingFailed, match=r"did not take position 1 of 'a': .* full; make room on its disk"):
+        with pytest.raises(
+            RecordingFailed, match=r"could not store record 1 of the journal 'a': .* full; free space on its disk"
+        ):
             journal.append("k", "x" * 100_000)
         assert list(store.journal("a").read()) == [("k", "first")]
         store._rows("PRAGMA max_page_count = 1000")

@@ -1,1 +1,1 @@
-"""The smallest provider for sabir: it returns the text of the last message. Useful in tests and as an example."""
+"""The smallest provider for sabir: its model repeats the text of the last message. For tests and as an example."""

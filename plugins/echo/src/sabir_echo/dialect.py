@@ -3,7 +3,8 @@
     request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "text": …}, …]}
     answer   [piece, …], or a stream of them
 
-A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}}; the last is {"finish": …, "usage": {…}}.
+A piece is {"text": word} or {"call": {"id": …, "name": …, "arguments": …}}. The last piece is {"finish": …, "usage":
+{…}}.
 """
 
 import json
@@ -35,12 +36,12 @@ KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """Return one item for each message of a turn."""
+    """Return one item of the request's `messages` for each message of a turn."""
     return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
 
 
 def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
-    """Return the request's model, options and settings; raises SettingsInvalid for vendor settings."""
+    """Return the request's model, options and settings. Raises SettingsInvalid for vendor settings."""
     if scope.vendor:
         raise SettingsInvalid(f"echo has no settings of its own; remove {', '.join(scope.vendor)}")
     options = [
@@ -54,28 +55,31 @@ def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
 def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
     """Return the reply of a complete answer, read like a stream that arrived at once."""
     fold, decoder = Fold(scope), PlainDecoder(scope)
-    found = json.loads(body)
-    for piece in found if isinstance(found, list) else [found]:
+    answer = json.loads(body)
+    for piece in answer if isinstance(answer, list) else [answer]:
         for event in decoder.feed(ServerEvent(json.dumps(piece))):
             fold.feed(event)
     return fold.reply()
 
 
 def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
-    """Return the messages, options and settings of a stored request. Core raises if the body is not a request."""
-    found = json.loads(body)
+    """Return the messages, options and settings of a stored request.
+
+    Raises HistoryInvalid for a result without its call. Core raises HistoryInvalid if the body is not a request.
+    """
+    request = json.loads(body)
     policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
     messages = []
-    for item in found["messages"]:
+    for item in request["messages"]:
         payload = _decode_item(item, calls, scope)
         policy = payload.option_name if isinstance(payload, sabir.OptionResultPayload) else policies[item["from"]]
-        origin = scope.origin(found["model"]) if item["from"] == "assistant" else None
+        origin = scope.origin(request["model"]) if item["from"] == "assistant" else None
         messages.append(sabir.Message(policy=policy, origin=origin, payload=payload))
     return sabir.DecodedHistory(
         messages=tuple(messages),
-        options=tuple(sabir.Option.from_schema(**each) for each in found["options"]),
-        settings=sabir.Settings(**found["settings"], extra_body=unknown_fields(found, KNOWN_FIELDS)),
-        model=found["model"],
+        options=tuple(sabir.Option.from_schema(**each) for each in request["options"]),
+        settings=sabir.Settings(**request["settings"], extra_body=unknown_fields(request, KNOWN_FIELDS)),
+        model=request["model"],
     )
 
 
@@ -84,14 +88,20 @@ ERRORS = ErrorTable()
 
 
 class PlainDecoder:
-    """Reads a stream: words form a block of text, which ends before any other piece. Core reports misplaced pieces."""
+    """Reads the pieces of a stream. Words form a block of text, which ends before a call or the end of the reply.
+
+    Core raises for pieces in a wrong order.
+    """
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope, self._index = scope, -1
         self._words: list[str] = []
 
     def feed(self, event: ServerEvent) -> Iterator[sabir.StreamEvent]:
-        """Yield the events of one piece: a word, a call, or the end."""
+        """Yield the events of one piece: a word, a call, or the end. Unknown pieces are ignored.
+
+        Raises the error that a piece reports.
+        """
         piece = json.loads(event.data)
         if error := piece.get("error"):
             raise ERRORS.report(error, self._scope)

@@ -1,7 +1,8 @@
 """The provider `echo` and its service, which is a function in this process, so that nothing is sent over a network.
 
-A line `call <option> <arguments>` calls an offered option, the text `fail <status>` returns that HTTP status, and any
-other text is returned unchanged.
+If the last text contains lines `call <option> <arguments>` with offered options only, the reply calls these options.
+The text `fail <status>` returns that HTTP status, from 400 to 599. Any other text is returned unchanged, at most
+`max_output_tokens` words.
 """
 
 import json
@@ -22,11 +23,11 @@ from sabir.authoring import (
 from sabir_echo.dialect import PLAIN
 
 CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
-"""A line that calls an option."""
+"""Matches a line that calls an option."""
 
 
 class Echo:
-    """The provider `echo`. The entry point names the instance `echo` below."""
+    """The provider `echo`. Its only instance, `echo` in this module, is the package's entry point."""
 
     name = "echo"
     api_version = 1
@@ -35,50 +36,53 @@ class Echo:
     request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
-        """Return the provider's only dialect."""
+        """Return the provider's only dialect, `echo.plain`."""
         return PLAIN
 
     def endpoint(self, access: Access) -> str:
-        """Return the endpoint's name; a real provider returns its URL."""
+        """Return the endpoint's name "echo:". A real provider returns its URL."""
         return "echo:"
 
     def connect(self, access: Access) -> InProcessConnection:
-        """Return a connection to this process; a real provider creates its SDK client at the first request."""
+        """Return a connection to `serve` in this process. A real provider returns a connection of its SDK's client."""
         return InProcessConnection(serve)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return no quirks."""
+        """Return an empty set: endpoints of this provider have no deviations from the API."""
         return frozenset()
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """Return one row for all model names; no model of this provider reads media."""
+        """Return one row for all model names. No model of this provider reads media."""
         return (ModelInfo(prefix="", family="echo", modalities=()),)
 
 
 def serve(request: WireRequest) -> InProcessResponse:
-    """Return the response to a request: the text of its last message, a call, or a failure."""
-    asked = json.loads(request.body)
-    said = next(item["text"] for item in reversed(asked["messages"]) if "text" in item)
-    if failure := re.fullmatch(r"fail ([45]\d\d)", said):
+    """Return the response to a request: the last text of its messages, option calls, or a failure."""
+    body = json.loads(request.body)
+    text = next(item["text"] for item in reversed(body["messages"]) if "text" in item)
+    if failure := re.fullmatch(r"fail ([45]\d\d)", text):
         return InProcessResponse(int(failure[1]), [json.dumps({"error": f"you asked for {failure[1]}"}).encode()])
-    pieces = answer(asked, said)
+    pieces = answer(body, text)
     events = [f"data: {json.dumps(piece)}\n\n".encode() for piece in pieces]
     return InProcessResponse(200, events if request.streaming else [json.dumps(pieces).encode()])
 
 
-def answer(asked: JSONValue, said: str) -> list[JSONValue]:
-    """Return the pieces of an answer: a call if the text calls an offered option, else at most the allowed words."""
-    words = re.split(r"(?<=\s)(?=\S)", said)
-    pieces: list[JSONValue] = [{"text": word} for word in words[: asked["settings"].get("max_output_tokens")]]
+def answer(body: JSONValue, text: str) -> list[JSONValue]:
+    """Return the pieces of an answer to a request's body: calls if all calls in `text` name offered options.
+
+    Otherwise return the words of `text`, at most `max_output_tokens` words. A word counts as a token.
+    """
+    words = re.split(r"(?<=\s)(?=\S)", text)
+    pieces: list[JSONValue] = [{"text": word} for word in words[: body["settings"].get("max_output_tokens")]]
     finish = "done" if len(pieces) == len(words) else "limit"
-    offered = {option["name"] for option in asked["options"]}
-    calls = [call.groupdict() for call in CALL.finditer(said)]
+    offered = {option["name"] for option in body["options"]}
+    calls = [call.groupdict() for call in CALL.finditer(text)]
     if calls and {call["name"] for call in calls} <= offered:
-        first = len(asked["messages"])
+        first = len(body["messages"])
         pieces = [{"call": {"id": f"call-{first + at}", **call}} for at, call in enumerate(calls)]
         finish = "call"
-    heard = sum(len(item.get("text", "").split()) for item in asked["messages"])
-    return [*pieces, {"finish": finish, "usage": {"input_tokens": heard, "output_tokens": len(pieces)}}]
+    input_words = sum(len(item.get("text", "").split()) for item in body["messages"])
+    return [*pieces, {"finish": finish, "usage": {"input_tokens": input_words, "output_tokens": len(pieces)}}]
 
 
 echo: Provider = Echo()

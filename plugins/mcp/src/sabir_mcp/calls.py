@@ -2,10 +2,10 @@
 
 The SDK's `call_tool` validates structured values against the tool's output schema, in the event loop, by Python's `re`:
 a server whose schema has the pattern `^(a+)+$` stops the whole process, signals included. So the request is sent by
-`send_request`, which checks the protocol's types alone.
+`send_request`, which only checks the types of the protocol.
 
     tools/call ──▶ result
-              └──▶ input required ──▶ the client's own callbacks ──▶ tools/call again, with what they returned
+              └──▶ input required ──▶ the client's own callbacks ──▶ tools/call again, with their return values
 """
 
 import asyncio
@@ -25,13 +25,17 @@ from mcp_types import (
 from pydantic import TypeAdapter
 
 MOST_ROUNDS = 10
-"""Times that a server may require input for one call, as in the SDK."""
+"""How often one call is sent, because the server requires input or a repetition. The SDK has the same number."""
 PAUSE = 0.1
-"""Seconds before a call that the server wants repeated without input."""
+"""How many seconds to wait before a call is repeated for which the server required no input."""
 
 
 async def call_tool(session: ClientSession, name: str, arguments: dict[str, Any]) -> CallToolResult:
-    """Call a tool and return its result. Raises MCPError if the server, or a callback of the client, refuses."""
+    """Call a tool and return its result.
+
+    Raises MCPError if the server, or a callback of the client, refuses the call. Raises RuntimeError if the server
+    requires input too often.
+    """
     responses: dict[str, InputResponse] | None = None
     state: str | None = None
     for _ in range(MOST_ROUNDS):

@@ -3,9 +3,9 @@
     open  ─▶ keeper, a task: enters the client ─▶ waits until the block is left ─▶ leaves the client
     call  ─▶ a task: sends the request ─▶ result, or an MCPFault
 
-The SDK's clients live in task groups, which one task must enter and leave, and which cancel that task when a transport
-breaks. So a separate task enters the client: a failure there reaches a call as an error, and does not cancel the
-caller's block. A client that its owner has entered is used as it is, and stays open.
+The SDK's clients use task groups, which one task must enter and leave, and which cancel that task when a transport
+breaks. So a separate task, the keeper, enters the client: a failure there reaches a call as an error, and does not
+cancel the caller's block. A client that its owner has entered is not entered again, and stays open.
 
 A request runs in a task too, because the SDK may take seconds to cancel a request whose server does not read. The
 caller gets its error at once, and the task ends on its own.
@@ -36,13 +36,14 @@ Answer = TypeVar("Answer")
 logger = logging.getLogger("sabir")
 
 LOST = ("Connection closed", "SSE stream", "Session terminated")
-"""The beginnings of the SDK's messages for an ended connection; servers also use its error codes for other faults."""
+"""The beginnings of the SDK's messages for an ended connection. The error codes do not show it, because servers use
+the same codes for other faults."""
 MOST_SHOWN = 1_000
-"""Characters of a server's error message that an error repeats."""
+"""The maximum number of characters of a server's error message that an error repeats."""
 CLOSING = 5.0
-"""Seconds for leaving the client; then it is cancelled."""
+"""How many seconds leaving the client may take before the keeper is cancelled."""
 CLOSING_IN_A_HURRY = 0.5
-"""The same after a failure, and when the block is cancelled."""
+"""How many seconds it may take after a failure, and when the block is cancelled."""
 
 
 class Offer(NamedTuple):
@@ -54,7 +55,11 @@ class Offer(NamedTuple):
 
 
 class Connection:
-    """One connection to a server, with a time limit for each call and one for the list of options."""
+    """One connection to a server. `name` is the server's name in errors.
+
+    `timeout` is the time limit for each call in seconds, None for no limit. `connect_timeout` is the time limit for the
+    list of options.
+    """
 
     def __init__(self, server: "ServerLike", timeout: float | None, connect_timeout: float, limits: Limits) -> None:
         self.name = label_of(server)
@@ -68,7 +73,7 @@ class Connection:
         self._closing = CLOSING
 
     async def open(self) -> None:
-        """Enter the client, unless its owner did. Raises AnswerTooLarge, and whatever the SDK raises."""
+        """Enter the client, unless its owner has entered it. Raises AnswerTooLarge, and the errors of the SDK."""
         if not is_entered(self._client):
             self._keeper = asyncio.create_task(self._keep())
             entered = asyncio.create_task(self._entered.wait())
@@ -90,12 +95,15 @@ class Connection:
             raise
 
     def hurry(self) -> None:
-        """Give the server little time to end when the connection closes."""
+        """Give the client and the server little time to end when the connection closes."""
         self._closing = CLOSING_IN_A_HURRY
         self._hurry_server()
 
     async def close(self) -> None:
-        """Leave the client if it was entered here. A server that died before is logged, and is not an error."""
+        """Leave the client if it was entered here, and cancel all requests.
+
+        If the connection failed before, or does not close in time, only a warning is logged.
+        """
         self._leave.set()
         for request in self._requests:
             request.cancel()
@@ -127,7 +135,7 @@ class Connection:
 
     @property
     def instructions(self) -> str:
-        """The server's instructions for models; may be empty."""
+        """The server's instructions for models; "" without instructions."""
         return self._client.instructions or ""
 
     @property
@@ -137,11 +145,14 @@ class Connection:
         return self._client if isinstance(self._client, ClientSession) else self._client.session
 
     async def list_options(self) -> list[Offer]:
-        """Return all tools of the server. Raises MCPFault if it does not answer in time, or fails."""
+        """Return all tools of the server, from all pages of its list.
+
+        Raises MCPFault if the server does not answer in time, exceeds a limit, or answers with an error.
+        """
         return await self._ask("a request for its options", self._pages(), "connect_timeout")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> "CallToolResult":
-        """Return the server's answer to one call. Raises MCPFault if there is none."""
+        """Call a tool of the server, and return the result. Raises MCPFault if there is no valid answer in time."""
         return await self._ask(f"a call of {name!r}", self._call(name, dict(arguments)), "timeout")
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> "CallToolResult":
@@ -155,7 +166,7 @@ class Connection:
         except MCPError as error:
             if error.code != HEADER_MISMATCH:
                 raise
-            await self._pages()  # from the list the SDK learns which headers a call needs
+            await self._pages()  # reading the list tells the SDK which headers a call needs
             result = await call_tool(self._session, name, arguments)
         if len(result.content) > self._limits.parts:
             self._refuse("content blocks in one result", "parts", self._limits.parts)
@@ -187,7 +198,10 @@ class Connection:
         raise AnswerInvalid(self._say(f"its list of options repeats itself: the cursor {cursor!r:.100} came twice"))
 
     async def _ask(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
-        """Return the answer to a request. Raises MCPFault if there is none within the seconds of `setting`."""
+        """Return the answer to a request, described by `what`. Raises MCPFault if there is no valid answer in time.
+
+        `setting` is the name of the time limit: "timeout" or "connect_timeout".
+        """
         from mcp import MCPError
 
         if self._leave.is_set():
@@ -205,7 +219,7 @@ class Connection:
         try:
             await asyncio.wait({request}, timeout=seconds)
         finally:
-            request.cancel()  # does nothing if it is done
+            request.cancel()  # no effect if the request is done
         if not request.done():
             raise ServerTimedOut(
                 self._say(f"no answer to {what} within {seconds:g} s; allow more time with {setting}=")
@@ -220,11 +234,11 @@ class Connection:
             raise self._fault(what, error) from error
         except ValidationError as error:
             raise AnswerInvalid(self._say(f"its answer to {what} {_misfit(error)}")) from error
-        except RuntimeError as error:  # it requires input without end
+        except RuntimeError as error:  # the server asks for input without end
             raise AnswerInvalid(self._say(f"{what}: {one_line(str(error), MOST_SHOWN)}")) from error
 
     def _forget(self, request: "asyncio.Task[Any]") -> None:
-        """Remove a finished request. Its error is read, so that asyncio does not log one that nobody waits for."""
+        """Remove a finished request. Its error is read, because asyncio logs errors of tasks that nothing reads."""
         self._requests.discard(request)
         if not request.cancelled():
             request.exception()
@@ -253,14 +267,14 @@ def _offer(tool: "Tool") -> Offer:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first error within groups of errors, in one line."""
+    """Return the class and the message of an error in one line; for a group, of the first error in the group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 
 def _misfit(error: ValidationError) -> str:
-    """Describe why an answer does not fit the protocol."""
+    """Return a text, beginning with a verb, that says why an answer does not fit the protocol."""
     faults = error.errors(include_url=False, include_context=False)
     types = [str(each["input"]) for each in faults if "content" in each["loc"] and each["loc"][-1] == "type"]
     kinds = [kind for kind in types if kind not in KINDS]

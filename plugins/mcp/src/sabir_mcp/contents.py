@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 ResultPart: TypeAlias = TextPart | MediaPart
-"""What an option may return besides JSON."""
+"""A part of an option's result that is not JSON: a text or a medium."""
 
 MODALITIES: Mapping[str, Modality] = {"image": "image", "audio": "audio", "video": "video"}
-"""First half of a MIME type → modality; any other type is a document."""
+"""The part of a MIME type before the slash → modality. Any other type is a document."""
 _WHITESPACE = " \t\r\n\f\v"
 UNKNOWN_BYTES = "application/octet-stream"
 OPTION_FAILED = "option_failed"
@@ -37,7 +37,7 @@ NO_REASON = "the option reported a failure without a reason"
 
 
 def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
-    """Return the value that an option returns for a server's answer: JSON, or parts.
+    """Return the value that an option returns for a server's answer: a JSON value, a list of parts, or None if empty.
 
     Raises OptionFailed if the answer reports a failure.
     """
@@ -58,7 +58,7 @@ def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
 
 
 def _parts(block: Any) -> Iterator[ResultPart]:
-    """Convert one block; Any, because a later SDK may have kinds that this one does not."""
+    """Yield the parts for one content block. Its type is Any, because a later SDK may have further kinds of blocks."""
     reader = READERS.get(getattr(block, "type", ""))
     if reader is None:
         yield TextPart(text=f"[unknown kind of content: {_json(_document(block))}]")
@@ -90,13 +90,13 @@ READERS: Mapping[str, Callable[[Any], Iterable[ResultPart]]] = {
     "resource": _resource,
     "resource_link": _link,
 }
-"""The `type` of a block → its parts."""
+"""The `type` of a content block → the function that returns the block's parts."""
 KINDS = frozenset(READERS)
 
 
 def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None) -> ResultPart:
-    """Convert a medium to a media part, or to text if its base64 is broken or messages cannot hold its type."""
-    is_wrapped = any(space in data for space in _WHITESPACE)  # some servers wrap its lines
+    """Return a media part, or a text if the base64 is invalid or a media part cannot have this type."""
+    is_wrapped = any(space in data for space in _WHITESPACE)  # some servers break base64 into lines
     payload = data.translate(dict.fromkeys(map(ord, _WHITESPACE))) if is_wrapped else data
     try:
         beginning = base64.b64decode(payload, validate=True)[:64]
@@ -129,12 +129,12 @@ def _count_repeating(texts: list[str], value: JSONValue) -> int:
 
 
 class _Dumped(NamedTuple):
-    """A JSON value that is looked for in texts: it is written once, however many texts there are."""
+    """A JSON value that is compared with texts. `text` is its JSON, which is computed once for all texts."""
 
     value: JSONValue
     text: str
     values: int
-    """How many JSON values are in it."""
+    """How many JSON values the value contains."""
 
     @classmethod
     def of(cls, value: JSONValue) -> Self:
@@ -142,10 +142,10 @@ class _Dumped(NamedTuple):
         return cls(value, text, count_values(text, len(text)))
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text is the value, or JSON of it.
+        """Return whether a text is the value, or is JSON text of the value.
 
-        The text is parsed only if it has as many values as the value has: some megabytes of `[{},{},…` in a text, which
-        no limit on the values of messages counts, would need gigabytes as objects.
+        The text is parsed only if it has no more JSON values than the value. Otherwise, megabytes of `[{},{},…` in a
+        text, whose values the limit on messages does not count, would need gigabytes as objects.
         """
         if text == self.value:
             return True
@@ -158,7 +158,7 @@ class _Dumped(NamedTuple):
 
 
 def _described(parts: list[ResultPart]) -> str:
-    """Describe parts as text, because an error result contains only text."""
+    """Return the text of parts, with a description of each medium, because an error result contains only text."""
     return "\n".join(part.text if isinstance(part, TextPart) else _in_words(part) for part in parts).strip()
 
 

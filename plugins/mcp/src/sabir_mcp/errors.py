@@ -1,11 +1,11 @@
 """The errors of MCP servers. Every error except ServerUnreachable becomes the error result of its call:
 
     MCPFault
-    ├── ServerUnreachable   no connection or no list of options: raised where the block is entered
+    ├── ServerUnreachable   no connection or no list of options: raised where the `async with` block begins
     ├── ServerLost          the connection ended, or the block was left
     ├── ServerTimedOut      no answer in time
     ├── ServerRefused       the server answered with a protocol error
-    ├── AnswerTooLarge      the server sent more than `Limits` allow
+    ├── AnswerTooLarge      the server sent more than `Limits` allows
     └── AnswerInvalid       the answer does not fit the protocol
 
 The class's name is the result's `error_type`, and its message is the `error_message` that a model reads. A failure that
@@ -16,19 +16,32 @@ from sabir.errors import SabirError
 
 
 class MCPFault(SabirError):
-    """The base class of the errors of MCP servers."""
+    """The base class of the errors of MCP servers.
+
+    Errors of a call reach the model as the call's error result, with the class's name as `error_type`. `refresh` and
+    `options_from_mcp` raise errors to the program.
+    """
 
 
 class ServerUnreachable(MCPFault, ConnectionError):
-    """Raised by `options_from_mcp` if the server cannot be started or reached, or does not list its options."""
+    """Raised by `options_from_mcp` if the server cannot be started or reached, or does not list its options in time.
+
+    The message contains the cause.
+    """
 
 
 class ServerLost(MCPFault, ConnectionError):
-    """Raised by a call if the connection ended first. It is not reopened: enter a new `options_from_mcp` block."""
+    """Raised by a call if the connection ended before the answer, or the `async with` block has ended.
+
+    The connection is not reopened. Enter a new `options_from_mcp` block.
+    """
 
 
 class ServerTimedOut(MCPFault, TimeoutError):
-    """Raised by a call that the server did not answer within `timeout`. The call is cancelled at the server."""
+    """Raised by a call that the server did not answer within `timeout`, and for a list of options not in time.
+
+    The request is cancelled at the server.
+    """
 
 
 class ServerRefused(MCPFault):
@@ -40,4 +53,4 @@ class AnswerTooLarge(MCPFault, ValueError):
 
 
 class AnswerInvalid(MCPFault, ValueError):
-    """Raised if the server's answer does not follow the protocol."""
+    """Raised if the server's answer does not follow the protocol, or if the server asks for input without end."""

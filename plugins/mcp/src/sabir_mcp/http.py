@@ -3,8 +3,8 @@
     response ──chunks──▶ buffer (at most message_bytes) ──message──▶ limits ─┬─▶ small: the SDK
                                                                              └─▶ large: parsed here, a ticket to the SDK
 
-A hook of the HTTP client replaces each response's stream. A body in JSON is one message; in a stream of server-sent
-events each event is one. Responses must not be compressed: some kilobytes could become gigabytes.
+A hook of the HTTP client replaces each response's stream. A body in JSON is one message. In a stream of server-sent
+events, each event is one message. Responses must not be compressed, because kilobytes could become gigabytes.
 """
 
 import re
@@ -22,16 +22,19 @@ from sabir_mcp.limits import Limits, excess_of, excess_text
 from sabir_mcp.streams import StoredResults
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
-"""Seconds, as in the SDK's own client. A server may be silent for long in a response that it streams."""
+"""Seconds to connect, and seconds between two pieces of a response, as in the SDK's own client."""
 SMALL = 2**16
-"""Bytes of a message that the SDK parses itself."""
+"""The maximum number of bytes of a message that the SDK parses itself."""
 MOST_SHOWN = 10_000
-"""Characters of a large error message that the SDK receives."""
+"""The maximum number of characters of a server's error message in a large message."""
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
 
 class _TooLarge(httpx2.SSEError, httpx2.StreamError):
-    """The SDK turns it into the failure of one request: as StreamError in a body of JSON, as SSEError in events."""
+    """Raised while a response is read if a message exceeds the limits. The SDK then fails one request only.
+
+    For this, the error must be a StreamError in a body of JSON, and an SSEError in server-sent events.
+    """
 
 
 @asynccontextmanager
@@ -40,8 +43,8 @@ async def http_transport(
 ) -> AsyncIterator[Any]:
     """Return a transport for the SDK's client that checks the responses of a server over HTTP.
 
-    `note` is called with the text of each error that a limit causes. Large results are stored in `results`. Raises
-    ConnectionFailed if a variable of the environment, as ALL_PROXY, keeps the HTTP client from being made.
+    `note` is called with the text of each exceeded limit. Large results are stored in `results`. Raises
+    ConnectionFailed if the HTTP client cannot be created because of an environment variable, for example ALL_PROXY.
     """
 
     async def check(response: httpx2.Response) -> None:
@@ -59,7 +62,7 @@ async def http_transport(
 
 
 class _CheckedBody(httpx2.AsyncByteStream):
-    """The body of a response. Reading it raises _TooLarge where a message exceeds the limits."""
+    """The body of a response. Reading raises _TooLarge if a message exceeds the limits or the body is compressed."""
 
     def __init__(
         self, response: httpx2.Response, limits: Limits, note: Callable[[str], None], results: StoredResults
@@ -73,10 +76,12 @@ class _CheckedBody(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Return the body: a piece for each message, all within the limits."""
+        """Yield the body in pieces, one for each message, all within the limits."""
         encoding = self._headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
-            raise self._error(f"it compressed its response ({encoding[:40]}), although the request forbids that")
+            raise self._error(
+                f"the server compressed its response ({encoding[:40]}), although the request forbids compression"
+            )
         has_events = self._headers.get("content-type", "").strip().lower().startswith("text/event-stream")
         buffer = bytearray()
         async for chunk in self._stream:
@@ -92,7 +97,7 @@ class _CheckedBody(httpx2.AsyncByteStream):
             yield self._event(buffer) if has_events else self._message(buffer)
 
     def _event(self, event: bytearray) -> bytes:
-        """Return a server-sent event for the SDK. Its data are replaced if they are large."""
+        """Return a server-sent event for the SDK. If its data are large, a message with a ticket replaces the data."""
         lines = event.count(b"\n") + event.count(b"\r")
         if lines > self._limits.message_values:
             raise self._error(excess_text("lines in one event", "message_values", self._limits.message_values))
@@ -113,7 +118,10 @@ class _CheckedBody(httpx2.AsyncByteStream):
         return b"%bdata: %b\n\n" % (before, message)
 
     def _message(self, message: bytearray) -> bytes:
-        """Return the message for the SDK: itself if it is small, else with a ticket in place of its result."""
+        """Return the message for the SDK: unchanged if it is small, else with a ticket instead of its result.
+
+        A large error is shortened, and a large notification or request is replaced by an unknown notification.
+        """
         if excess := excess_of(message, self._limits):
             raise self._error(excess)
         if len(message) <= SMALL:
@@ -121,15 +129,15 @@ class _CheckedBody(httpx2.AsyncByteStream):
         try:
             document = from_json(message)
         except ValueError:
-            return bytes(message[:SMALL])  # no JSON either, so the SDK reports it
-        message.clear()  # the memory is needed for what becomes of the document
+            return bytes(message[:SMALL])  # this is not JSON either, so the SDK reports it
+        message.clear()  # frees memory before the document is processed
         if not isinstance(document, dict):
             return b"null"
         if isinstance(document.get("result"), dict):
             document["result"] = self._results.store(document["result"])
         elif isinstance(error := document.get("error"), dict):
             document["error"] = {"code": error.get("code"), "message": str(error.get("message"))[:MOST_SHOWN]}
-        else:  # a notification or a request, whose contents no option uses
+        else:  # no option uses the contents of notifications and requests
             document = {"jsonrpc": "2.0", "method": "notifications/large"}
         return to_json(document)
 
@@ -139,7 +147,7 @@ class _CheckedBody(httpx2.AsyncByteStream):
 
 
 def _cut(buffer: bytearray, end: int) -> bytearray:
-    """Remove the beginning of the buffer and return it."""
+    """Remove the first `end` bytes of the buffer, and return them."""
     beginning = buffer[:end]
     del buffer[:end]
     return beginning

@@ -2,8 +2,8 @@
 
     bytes ──message_bytes──▶ message ──message_values──▶ JSON ──tools, parts──▶ the SDK's objects ──▶ options, results
 
-Each step costs more memory than the one before: 1 byte of JSON may become 24 bytes of dicts, and a part of 30 bytes
-becomes 2,400 bytes of validated models. So each step checks its limit before the next one runs.
+Each step needs more memory than the step before: 1 byte of JSON may become 24 bytes of dicts, and a part of 30 bytes
+becomes 2,400 bytes of validated models. So each step checks its limit before the next step runs.
 """
 
 import re
@@ -16,33 +16,32 @@ Count = Annotated[int, Field(gt=0, strict=True)]
 
 
 class Limits(Frozen):
-    """The maximum amounts that a server may send. Anything larger raises AnswerTooLarge, which names the limit.
+    """The maximum amounts that a server may send. A larger amount raises AnswerTooLarge, which names the limit.
 
-    To raise a limit, pass
-    `options_from_mcp(…, limits=Limits(message_bytes=64 * 2**20))`.
+    To raise a limit, pass `options_from_mcp(…, limits=Limits(message_bytes=64 * 2**20))`.
     """
 
     message_bytes: Count = 16 * 2**20
-    """Bytes of one message, and of all schemas and descriptions of the server's options together.
+    """The maximum number of bytes of one message, and of all schemas and descriptions of the options together.
 
     A message that contains characters beyond U+00FF (emoji, for instance) counts as the bytes that Python needs to
     store it: 2 or 4 for each character.
     """
     message_values: Count = 250_000
-    """JSON values of one message: objects, arrays, and the items of both."""
+    """The maximum number of JSON values in one message: objects, arrays, and the items of both."""
     tools: Count = 1_000
-    """Options that the server offers, on all pages of its list together."""
+    """The maximum number of options that the server offers, on all pages of its list together."""
     parts: Count = 10_000
-    """Content blocks of one result."""
+    """The maximum number of content blocks in one result."""
 
 
 class Excesses:
     """The limits that a server exceeded during one connection, as texts for errors."""
 
     def __init__(self) -> None:
-        self._texts: set[str] = set()  # as many as there are limits, because each has one text
+        self._texts: set[str] = set()  # few, because each limit has one text
         self.fatal = ""
-        """Why the connection had to end; "" if it did not."""
+        """The text of the exceeded limit that ended the connection; "" if no limit did."""
 
     def note(self, text: str) -> None:
         """Record an exceeded limit that fails one request."""
@@ -53,12 +52,12 @@ class Excesses:
         self.fatal = text
 
     def text_in(self, message: str) -> str:
-        """Return the recorded text that an error message of the SDK contains, or ""."""
+        """Return the recorded text that is contained in an error message of the SDK, or "" if there is none."""
         return next((text for text in self._texts if text in message), "")
 
 
 def excess_of(message: bytearray, limits: Limits) -> str:
-    """Return why a message exceeds the limits on one message, or "" if it does not."""
+    """Return a text that names the limit on messages that a message exceeds, or "" if it exceeds none."""
     if len(message) > limits.message_bytes or _size(message) > limits.message_bytes:
         return excess_text("bytes in one message", "message_bytes", limits.message_bytes)
     if has_more_values(bytes(message), limits.message_values):
@@ -67,8 +66,8 @@ def excess_of(message: bytearray, limits: Limits) -> str:
 
 
 def excess_text(what: str, name: str, limit: int) -> str:
-    """Describe an exceeded limit and how to raise it."""
-    return f"it sent more than {limit:,} {what}; to allow more, pass limits=Limits({name}=…)"
+    """Return a text that describes an exceeded limit, and how to raise the limit."""
+    return f"the server sent more than {limit:,} {what}; to allow more, pass limits=Limits({name}=…)"
 
 
 _WIDE = re.compile(rb"[\xf0-\xf4]|\\u[dD][89abAB]")
@@ -77,7 +76,7 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 def _size(message: bytearray) -> int:
-    """Return the bytes that Python needs for the message as text: all characters are as wide as the widest."""
+    """Return how many bytes Python needs for the message as text. All characters are as wide as the widest."""
     if message.isascii() and b"\\u" not in message:
         return len(message)
     width = 4 if _WIDE.search(message) else 2 if _MEDIUM.search(message) else 1

@@ -27,7 +27,8 @@ Returned: TypeAlias = JSONValue | list[ResultPart]
 class MCPOptions(Sequence[Option]):
     """The options of an MCP server, as a sequence for `options=` and `sabir.answer`. Created by `options_from_mcp`.
 
-    The options work until the `async with` block ends; later calls raise ServerLost.
+    Vendors and MCP call an option a tool. The options work until the `async with` block ends. Later calls of an option
+    raise ServerLost.
     """
 
     def __init__(
@@ -39,19 +40,23 @@ class MCPOptions(Sequence[Option]):
 
     @property
     def server(self) -> str:
-        """The server's own name, shortened to 100 characters."""
+        """The server's own name, shortened to 100 characters; without one, its host or command."""
         return self._connection.name
 
     @property
     def instructions(self) -> str:
-        """The server's instructions for models, or "". Use them in a system message only if you trust the server."""
+        """The server's instructions for models, or "".
+
+        They are not sent by themselves. Put them into a system message only if you trust the server.
+        """
         return self._connection.instructions
 
     async def refresh(self) -> None:
         """List the server's options again, and replace this sequence's contents.
 
-        The server's notices that its list changed do not refresh the options. Raises MCPFault, and OptionInvalid for a
-        name in `only` or `exclude` that is no longer offered; the options then stay as they were.
+        The options are not refreshed by themselves if the server reports a changed list. Raises MCPFault if the server
+        does not answer within `connect_timeout` or answers wrongly, and OptionInvalid for a name in `only` or `exclude`
+        that is no longer offered. The options are then unchanged.
         """
         offers: dict[str, Offer] = {}
         for offer in await self._connection.list_options():
@@ -83,7 +88,7 @@ class MCPOptions(Sequence[Option]):
         return len(self._options)
 
     def __repr__(self) -> str:
-        """Show the server's name and the options' names."""
+        """Return `<options of MCP server 'name': …>` with the names of the options."""
         return f"<options of MCP server {self.server!r}: {', '.join(each.name for each in self) or 'none'}>"
 
 
@@ -98,7 +103,7 @@ async def options_from_mcp(
     connect_timeout: float = 30.0,
     limits: Limits | None = None,
 ) -> AsyncIterator[MCPOptions]:
-    """Connect to an MCP server and return its options, which work within the block.
+    """Connect to an MCP server and return its options, which work inside the `async with` block.
 
         async with options_from_mcp("python -m my_server") as options:
             reply = await llm.complete(chat, options=options)
@@ -108,12 +113,14 @@ async def options_from_mcp(
     or an object of the SDK: StdioServerParameters, a transport, a server in this process, a Client, a ClientSession. A
     client or session that its owner has entered stays open.
 
-    `only` and `exclude` choose options by the server's own names. `prefix` is added before each name, so that two
-    servers may offer the same. `timeout` is the seconds for each call, or None for no limit. `connect_timeout` is the
-    seconds for starting the server, connecting, and listing all its options. `limits` bounds what the server may send.
+    `only` and `exclude` choose options by the server's own names; `only=None` means all options. `prefix` is added
+    before each name, so that two servers may offer the same name. `timeout` is the seconds for each call, or None for
+    no limit. `connect_timeout` is the seconds for starting the server, connecting, and listing all its options.
+    `limits` are the largest amounts that the server may send; None means the defaults of `Limits`.
 
-    Raises ServerUnreachable, SettingsInvalid for an invalid server, and OptionInvalid for a name that is not offered.
-    Later faults are raised by the options, and so become error results.
+    Raises ServerUnreachable if the server cannot be reached or does not list its options in time, SettingsInvalid for
+    an invalid server, and OptionInvalid for a name in `only` or `exclude` that is not offered. Later faults are raised
+    by the options, so `sabir.answer` returns them as error results.
     """
     chosen = _names("only", only), _names("exclude", exclude) or frozenset()
     connection = Connection(server, timeout, connect_timeout, limits or Limits())

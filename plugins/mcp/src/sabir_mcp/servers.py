@@ -2,11 +2,11 @@
 
     "python -m my_server" · ["cmd", "arg"] · StdioServerParameters  ──▶ a process; its bytes are checked
     "https://host/mcp"                                              ──▶ streamable HTTP; its bytes are checked
-    transport                                                       ──▶ as it is; its messages are checked
-    server · Client · ClientSession                                 ──▶ as they are
+    transport                                                       ──▶ used unchanged; its messages are checked
+    server · Client · ClientSession                                 ──▶ used unchanged; only the SDK checks messages
 
-A server is named in errors by its command or its host alone: arguments and paths may contain keys, and errors go to
-models.
+Errors name a server by its command or its host only, because arguments and paths may contain keys, and models read the
+errors.
 """
 
 import os
@@ -38,10 +38,10 @@ EXPECTED = "a command, an http(s) URL, or an object of the SDK: parameters, tran
 def client_of(
     server: "ServerLike", limits: Limits, excesses: Excesses
 ) -> "tuple[Client | ClientSession, Callable[[], None]]":
-    """Return the client for a server, and a function that gives the server little time to exit.
+    """Return the SDK's client for a server, and a function that makes the server exit faster when the client closes.
 
-    Exceeded limits are recorded in `excesses`. A client or a session is returned as it is; any other client is not
-    entered yet. Raises SettingsInvalid for an object that names no server.
+    Exceeded limits are recorded in `excesses`. If `server` is a Client or ClientSession, it is returned unchanged.
+    Otherwise the client is new, and not entered yet. Raises SettingsInvalid for an object that does not name a server.
     """
     from mcp import Client, ClientSession, StdioServerParameters
     from mcp.server import Server
@@ -67,11 +67,11 @@ def client_of(
 
 
 def _do_nothing() -> None:
-    """Leave a server alone that is not ours to end."""
+    """Do nothing: the hurry function for servers that this package has not started."""
 
 
 def is_entered(client: "Client | ClientSession") -> bool:
-    """Return whether the client's owner has entered it, and so will leave it; always true for a session."""
+    """Return whether a client is entered already, so that its owner will leave it. Always True for a session."""
     from mcp import ClientSession
 
     if isinstance(client, ClientSession):
@@ -83,7 +83,7 @@ def is_entered(client: "Client | ClientSession") -> bool:
 
 
 def label_of(server: "ServerLike") -> str:
-    """Return a name for the server, for errors before its own name is known."""
+    """Return a name of the server for errors before the server has sent its own name: its host or its command."""
     if isinstance(server, str) and _is_url(server):
         return urlsplit(server).hostname or "server"
     words = _words(server) if isinstance(server, str | Sequence) else []
@@ -92,7 +92,10 @@ def label_of(server: "ServerLike") -> str:
 
 
 def _target(server: Any) -> Any:
-    """Return the URL, parameters, transport or server object; Any, as their types have nothing in common."""
+    """Return the URL, parameters, transport or server object that `server` means.
+
+    Raises SettingsInvalid for anything else. The type is Any, because these types have no common base.
+    """
     from mcp import StdioServerParameters
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer

@@ -3,8 +3,9 @@
     stdout ──chunks──▶ buffer (at most message_bytes) ──line──▶ limits ──▶ JSON ──▶ reading
     stdin  ◀──────────────────────────────── lines ◀─────────────────────────────── writing
 
-The SDK's own transport collects a line of any length. Here a line that exceeds the limits ends the process, and the
-connection: an endless line has no next message. A line that is no message is ignored, as some servers print to stdout.
+The SDK's own transport collects a line of any length. Here a line that exceeds the limits ends the process and the
+connection, because an endless line has no next message. A line that is not a message is ignored, because some servers
+print to stdout.
 """
 
 import asyncio
@@ -34,19 +35,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sabir")
 
 CHUNK = 2**16
-"""Bytes of stdout that are read at once."""
+"""The maximum number of bytes of stdout that are read at once."""
 MOST_QUEUED = 64
-"""Messages that wait for a server to read its stdin."""
+"""The maximum number of messages that wait until a server reads its stdin."""
 GRACE = 2.0
-"""Seconds that a server has to exit after its stdin closes, and again after SIGTERM."""
+"""How many seconds a server has to exit after its stdin closes, and again after SIGTERM."""
 SHORT_GRACE = 0.2
-"""The same after a failure, and when the block is cancelled."""
+"""How many seconds it has after a failure, and when the block is cancelled."""
 
 
 class ProcessTransport:
-    """A transport that runs a command.
+    """A transport for the SDK's client that runs a command, and sends messages through its stdin and stdout.
 
-    `note` is called with the text of the error when the server exceeds a limit; the connection then ends.
+    `note` is called with the text of the limit when the server exceeds a limit. The connection then ends. Raises
+    SettingsInvalid for an encoding in which a line break is not one byte.
     """
 
     def __init__(self, parameters: "StdioServerParameters", limits: Limits, note: Callable[[str], None]) -> None:
@@ -60,11 +62,11 @@ class ProcessTransport:
         self._tasks: list[asyncio.Task[None]] = []
 
     def hurry(self) -> None:
-        """Give the server little time to exit."""
+        """Give the server only `SHORT_GRACE` seconds to exit."""
         self._grace = SHORT_GRACE
 
     async def __aenter__(self) -> tuple[Any, Any]:  # the SDK's names for streams are not public
-        """Start the process and return the streams for reading and writing messages."""
+        """Start the process, and return the streams for reading and writing messages. Raises OSError if it fails."""
         loop = asyncio.get_running_loop()
         parameters = self._parameters
         command = (shutil.which(parameters.command) if sys.platform == "win32" else None) or parameters.command
@@ -90,7 +92,7 @@ class ProcessTransport:
             await self._end()
         finally:
             self._kill(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
-            with suppress(PermissionError):  # a setuid process, which cannot be killed
+            with suppress(PermissionError):  # a process of another user, which cannot be killed
                 self._process.close()
             for task in self._tasks:
                 task.cancel()
@@ -107,7 +109,10 @@ class ProcessTransport:
         await self._exits()
 
     async def _exits(self) -> bool:
-        """Return whether the process exits in time. It is polled: to wait for it is to wait for its children too."""
+        """Return whether the process exits in time.
+
+        The process is polled, because asyncio's wait would also wait for its children.
+        """
         deadline = asyncio.get_running_loop().time() + self._grace
         while self._process.get_returncode() is None:
             if asyncio.get_running_loop().time() > deadline:
@@ -143,7 +148,7 @@ class ProcessTransport:
                             await received.send(SessionMessage(message))
                         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                             return await self._drain(stdout)
-                        del message  # it may be large, and the next one may be long in coming
+                        del message  # frees memory: the message may be large, and the next message may arrive late
                 if len(buffer) > self._limits.message_bytes:
                     return self._refuse(
                         excess_text("bytes in one message", "message_bytes", self._limits.message_bytes)
@@ -151,7 +156,10 @@ class ProcessTransport:
         return None
 
     def _take_line(self, buffer: bytearray, end: int) -> tuple[JSONRPCMessage | None, str]:
-        """Remove a line from the buffer; return its message, or None, and the text of an exceeded limit, or ""."""
+        """Remove the line before `end` from the buffer. Return its message, and the text of an exceeded limit.
+
+        The message is None for a line that is not a message, and the text is "" if no limit is exceeded.
+        """
         line = buffer[:end]
         del buffer[: end + 1]
         if not line or line.isspace():
@@ -161,7 +169,7 @@ class ProcessTransport:
         parameters = self._parameters
         text = line if parameters.encoding == "utf-8" else line.decode(parameters.encoding, "replace").encode()
         try:
-            # Not validate_json: its union of messages would hold a large result five times.
+            # Not validate_json, because its union of messages would have five copies of a large result in memory.
             return jsonrpc_message_adapter.validate_python(from_json(text), by_name=False), ""
         except ValueError:
             if not self._ignores_lines:
@@ -170,13 +178,13 @@ class ProcessTransport:
             return None, ""
 
     def _refuse(self, excess: str) -> None:
-        """End the connection at once because a limit was exceeded."""
+        """Record an exceeded limit, and kill the process, which ends the connection."""
         self._note(excess)
         self.hurry()
         self._kill(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
 
     async def _drain(self, stdout: asyncio.StreamReader) -> None:
-        """Discard what the server still writes, so that a full pipe does not keep it from exiting."""
+        """Read and discard the rest of stdout, so that a full pipe does not prevent the server from exiting."""
         while await stdout.read(CHUNK):
             pass
 

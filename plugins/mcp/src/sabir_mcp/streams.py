@@ -3,9 +3,9 @@
     transport ──▶ CheckedMessages ──▶ the SDK's session
                    ├── too many tools or parts      ──▶ an error response to the same request
                    ├── fields that are never used   ──▶ removed
-                   └── a request of the server      ──▶ answered here: ping, and a refusal of every other
+                   └── a request of the server      ──▶ answered here: ping, and a refusal of every other request
 
-Requests of the server are answered here, one after the other, because the SDK would start a task for each of them: a
+Requests of the server are answered here, one after the other, because the SDK would start a task for each request: a
 server that sends requests and never reads the answers would fill the memory with tasks.
 """
 
@@ -37,27 +37,27 @@ COUNTED: Mapping[str, tuple[str, str]] = {
 }
 """Field of a result → what it lists, and the name of its limit."""
 TICKET = "sabir.stored_result"
-"""The field of a result that is a ticket."""
+"""The only field of a ticket, a small result that replaces a large result."""
 EXPIRY = 10.0
-"""Seconds within which a stored result is taken: the SDK passes a message on as soon as it has parsed it."""
+"""How many seconds a stored result is kept. The SDK asks for it sooner, as soon as it has parsed the ticket."""
 NOTHING = JSONRPCNotification(jsonrpc="2.0", method="nothing")
 UNUSED = ("icons", "annotations", "_meta", "outputSchema")
 """Fields of tools, content blocks and servers that no option uses. The SDK would build objects from them."""
 
 
 class StoredResults:
-    """Large results that a transport parsed itself. The message for the SDK has a ticket in place of the result.
+    """Large results that a transport parsed itself. In the message for the SDK, a ticket replaces the result.
 
-    The SDK's parser tries each kind of message in turn, and would hold a large result five times.
+    The SDK's parser tries each kind of message in turn, and would have five copies of a large result in memory.
     """
 
     def __init__(self) -> None:
         self._results: dict[str, dict[str, Any]] = {}
 
     def store(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Store a result and return its ticket, which is a result too.
+        """Store a result, and return its ticket: a small result that contains only an id.
 
-        The ticket expires, because nobody takes the result of a request that was cancelled.
+        The result is removed after `EXPIRY` seconds, because nothing takes the result of a cancelled request.
         """
         ticket = uuid4().hex
         self._results[ticket] = result
@@ -71,10 +71,10 @@ class StoredResults:
 
 
 class CheckedMessages:
-    """The read stream of a transport: only messages within the limits.
+    """The read stream of a transport, with only messages within the limits.
 
-    `note` is called with the text of each error that a limit causes. `results` holds the results that the transport
-    parsed itself.
+    `note` is called with the text of each exceeded limit. `results` contains the results that the transport parsed
+    itself.
     """
 
     def __init__(
@@ -86,13 +86,16 @@ class CheckedMessages:
 
     @property
     def last_context(self) -> Any:
-        """The context variables of the last message's sender, for the SDK; None if the transport has none."""
+        """The context variables of the last message's sender, which the SDK reads. None without such variables."""
         return getattr(self._reading, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message that is for the session."""
+        """Return the next message for the SDK's session. Requests of the server are answered here.
+
+        The result of a message that exceeds a limit is replaced by an error.
+        """
         if self._previous is not None:
-            self._previous.message = NOTHING  # the SDK keeps the last message until the next one comes
+            self._previous.message = NOTHING  # frees memory: the SDK refers to the last message until the next message
         while True:
             item: SessionMessage | Exception = await self._reading.receive()
             if not isinstance(item, SessionMessage):
@@ -125,7 +128,7 @@ class CheckedMessages:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        """Return the next message that is for the session."""
+        """Return the next message for the session, as `receive` does."""
         try:
             return await self.receive()
         except anyio.EndOfStream:
@@ -147,7 +150,7 @@ class CheckedMessages:
 
 
 class CheckedTransport:
-    """A transport for the SDK's Client whose messages are checked."""
+    """A transport for the SDK's Client that delivers the messages of another transport, checked by CheckedMessages."""
 
     def __init__(
         self,

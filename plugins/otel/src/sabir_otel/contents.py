@@ -1,13 +1,13 @@
-"""Convert conversations to the conventions' JSON, and decide whether they are recorded.
+"""Convert conversations to the JSON of OpenTelemetry's GenAI conventions, and read where they are recorded.
 
     messages ──▶ [{"role": "user", "parts": [{"type": "text", "content": "…"}]}, …]
 
 The shape: https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-input-messages.json.
 The type of media is recorded, never their bytes, which could be larger than everything else in a trace.
 
-A hook gets a rendering, which has no messages: for a stored rendering they may never have been in this process. Every
-dialect can read its own requests, so the settings and messages are read from the sent bytes, which are exactly what the
-model received:
+A hook gets a rendering (a request), which has no messages, because a stored rendering may come from another process.
+Every dialect can read its own requests, so the settings and messages are read from the sent bytes, which are exactly
+what the model received:
 
     rendering ──decode_history──▶ settings, options, messages
 
@@ -42,10 +42,10 @@ from sabir_otel import conventions
 from sabir_otel.conventions import FINISH_REASONS
 
 Contents: TypeAlias = Literal["none", "span", "event", "span_and_event"]
-"""Where the contents of a conversation are recorded."""
+"""Where the contents of messages are recorded: nowhere, in attributes of the span, in the event, or in both."""
 Events: TypeAlias = Literal["on", "off"]
-"""Whether each call is also recorded as an event."""
-Shape: TypeAlias = dict[str, Any]  # JSON, as the conventions' schemas have it
+"""Whether an event (a log record) is emitted for each call, in addition to the span. "on" or "off"."""
+Shape: TypeAlias = dict[str, Any]  # JSON in the form of the conventions' schemas
 
 CONTENTS_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 EVENTS_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT"
@@ -58,44 +58,45 @@ CONTENTS_VALUES: Mapping[str, Contents] = {
     "FALSE": "none",
     "TRUE": "span_and_event",
 }
-"""The variable's values → choice. The last two values are those of older instrumentations."""
+"""Value of CONTENTS_VARIABLE → choice. TRUE and FALSE are the values of older instrumentations."""
 EVENTS_VALUES: Mapping[str, Events] = {"": "on", "TRUE": "on", "FALSE": "off"}
 PROVIDER_FILE = "provider-file:"
 ROLES_BY_KIND = {"option_call": "assistant", "option_result": "tool"}
 ROLES_BY_POLICY = {"system": "system", "llm": "assistant"}
-"""The policies of decoded requests → role."""
+"""Policy of a message in a decoded request → role. Messages of any other policy have the role "user"."""
 Word = TypeVar("Word", Contents, Events)
 
 logger = logging.getLogger("sabir")
 
 
 def checked(name: str, word: Word | None, words: object) -> Word | None:
-    """Return the choice unchanged; raises SettingsInvalid for a word that is not in `words`."""
+    """Return `word` unchanged. Raises SettingsInvalid unless it is None or one of the words of the type `words`."""
     if word is not None and word not in get_args(words):
         raise SettingsInvalid(f"{name} is {word!r}; expected {' or '.join(map(repr, get_args(words)))}")
     return word
 
 
 def _read(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
-    given = os.environ.get(variable, "").strip().upper()
-    if given not in values:
-        logger.warning("%s is %r; expected one of %s", variable, given, ", ".join(filter(None, values)))
-    return values.get(given, otherwise)
+    value = os.environ.get(variable, "").strip().upper()
+    if value not in values:
+        expected = ", ".join(filter(None, values))
+        logger.warning("the environment variable %s is %r; expected one of %s", variable, value, expected)
+    return values.get(value, otherwise)
 
 
 contents_of_environment = partial(_read, CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
-"""Return the choice of the environment variable; "none", with a warning, for an unknown value."""
+"""Return the choice of CONTENTS_VARIABLE: "none" if it is not set, and with a warning for an unknown value."""
 events_of_environment = partial(_read, EVENTS_VARIABLE, EVENTS_VALUES, "on")
-"""Return the choice of the environment variable; events are on by default."""
+"""Return the choice of EVENTS_VARIABLE: "on" if it is not set, and with a warning for an unknown value."""
 
 
 def input_messages(messages: Iterable[Message]) -> list[Shape]:
-    """Return one entry for each sent message."""
+    """Return one entry with role and parts for each message, in order."""
     return [{"role": _role(message), "parts": message_parts([message])} for message in messages]
 
 
 def output_messages(reply: Reply) -> list[Shape]:
-    """Return one entry for the reply and for each of its alternatives, however many messages they have."""
+    """Return one entry for the reply, and one for each of its alternatives. An entry contains all their messages."""
     answers = [(reply.messages, reply.finish_reason)]
     answers += [(other.messages, other.finish_reason) for other in reply.alternatives]
     return [
@@ -105,12 +106,12 @@ def output_messages(reply: Reply) -> list[Shape]:
 
 
 def finish_reason(reason: FinishReason) -> str:
-    """Return the conventions' name for a finish reason."""
+    """Return the conventions' name for a finish reason, or the reason itself if they have no other name."""
     return FINISH_REASONS.get(reason, reason)
 
 
 def message_parts(messages: Iterable[Message]) -> list[Shape]:
-    """Return the parts, calls and results of messages, in order."""
+    """Return the parts, option calls and results of messages in the conventions' JSON, in order."""
     return [shape for message in messages for shape in _shapes(message)]
 
 
@@ -154,11 +155,14 @@ PART_SHAPES: Mapping[type, Callable[[Any], Shape]] = {
 """Class of a part → its JSON. The conventions do not define a type for refusals, media and opaque parts."""
 
 
-Attributes = dict[str, Any]  # what OpenTelemetry takes as values; contents are JSON
+Attributes = dict[str, Any]  # the values that OpenTelemetry accepts; contents are JSON
 
 
 def asked_settings(rendering: Rendering) -> Attributes:
-    """Return the settings that have a name in the conventions; empty if the dialect cannot read its own request."""
+    """Return the settings in a sent request that have a name in the conventions, by these names.
+
+    Returns {} if the dialect cannot read the request.
+    """
     try:
         pure = dialect(rendering.target.dialect)
         body = json.loads(rendering.body_bytes)
@@ -169,7 +173,11 @@ def asked_settings(rendering: Rendering) -> Attributes:
 
 
 def asked_contents(rendering: Rendering) -> Attributes:
-    """Return the conversation and the offered options; instructions are separate if the API has a field for them."""
+    """Return the messages and the names of the options in a sent request, as attributes.
+
+    The instructions are separate if the API has a field of its own for them. Returns {} if the dialect cannot read the
+    request.
+    """
     try:
         pure = dialect(rendering.target.dialect)
         history = pure.decode_history(rendering.body_bytes)

@@ -3,7 +3,7 @@
 This follows version 1.41.1, the last release that includes GenAI:
 https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-spans.md (and gen-ai-metrics.md,
 gen-ai-events.md next to it). They have since moved to https://github.com/open-telemetry/semantic-conventions-genai,
-which has no release yet. Names that the conventions lack begin with `sabir.`.
+which has no release yet. Names that are not in the conventions begin with `sabir.`.
 """
 
 import re
@@ -27,7 +27,7 @@ SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 ERROR_TYPE = "error.type"
 OTHER = "_OTHER"
-"""The error type of errors without a class or code."""
+"""The value of `error.type` for errors without a code."""
 STATUS_CODE = "http.response.status_code"
 TOKEN_TYPE = "gen_ai.token.type"
 INPUT_MESSAGES = "gen_ai.input.messages"
@@ -47,7 +47,7 @@ LOST = "sabir.lost"
 DETAILS = "gen_ai.client.inference.operation.details"
 
 CHAT = "chat"
-"""The operation name of every call, whatever its vendor calls it."""
+"""The value of `gen_ai.operation.name` for every call of a model, for all vendors."""
 
 USAGE: Mapping[str, str] = {
     "input_tokens": "gen_ai.usage.input_tokens",
@@ -56,10 +56,10 @@ USAGE: Mapping[str, str] = {
     "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
     "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
 }
-"""Field of a reply's usage → attribute. Both include cached tokens in the input and reasoning in the output."""
+"""Field of a reply's usage → attribute of the span. Both count cached tokens as input, and reasoning as output."""
 
 TOKEN_TYPES: Mapping[str, str] = {"input_tokens": "input", "output_tokens": "output"}
-"""Field of a reply's usage → token type of the metric."""
+"""Field of a reply's usage → value of `gen_ai.token.type` in the metric of tokens."""
 
 SETTINGS: Mapping[str, str] = {
     "max_output_tokens": "gen_ai.request.max_tokens",
@@ -75,10 +75,10 @@ VENDOR_SETTINGS: Mapping[str, str] = {
     "frequency_penalty": "gen_ai.request.frequency_penalty",
     "presence_penalty": "gen_ai.request.presence_penalty",
 }
-"""Settings that only some vendors have, by their names in the vendor settings."""
+"""Name of a setting in the vendor settings → attribute. Only some vendors have these settings."""
 
 FINISH_REASONS: Mapping[FinishReason, str] = {"option_calls": "tool_call", "native_calls": "tool_call"}
-"""Finish reasons with another name in the conventions. Other reasons have the same name, or no well-known name."""
+"""Finish reason → its name in the conventions, if it has another name there. Other reasons are recorded unchanged."""
 
 PROVIDERS: Mapping[str, str] = {
     "azure": "azure.ai.openai",
@@ -88,14 +88,14 @@ PROVIDERS: Mapping[str, str] = {
     "vertex": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""Providers with another name in the conventions. Other providers have the same name."""
+"""Provider → its name in the conventions, if it has another name there. Other providers are recorded unchanged."""
 HOSTS: Mapping[str, str] = {
     r"(^|\.)(openai|cognitiveservices)\.azure\.com$": "azure.ai.openai",
     r"(^|\.)services\.ai\.azure\.com$": "azure.ai.inference",
     r"(^|[.-])aiplatform\.googleapis\.com$": "gcp.vertex_ai",
     r"^bedrock-runtime\..*\.amazonaws\.com$": "aws.bedrock",
 }
-"""Pattern of a host name → the platform at that host, whichever provider's client sends the call."""
+"""Pattern of a host name → the conventions' provider name for that host, whatever the provider in the model string."""
 PORTS: Mapping[str, int] = {"https": 443, "http": 80}
 
 DURATION = "gen_ai.client.operation.duration"
@@ -104,11 +104,14 @@ HISTOGRAMS = (
     (DURATION, "s", "GenAI operation duration.", tuple(2**power / 100 for power in range(14))),
     (TOKEN_USAGE, "{token}", "Number of input and output tokens used.", tuple(4**power for power in range(14))),
 )
-"""Name, unit, description and bucket boundaries: 0.01 … 81.92 and 1 … 67,108,864, as in the conventions."""
+"""Name, unit, description and bucket boundaries of each histogram. The boundaries are the conventions' own."""
 
 
 def target_attributes(target: Target) -> dict[str, str | int]:
-    """Return the attributes of a call's target, for spans and metrics: operation, provider, model, server."""
+    """Return the attributes of a call's target, for spans and metrics: operation, provider, model, server and port.
+
+    Attributes without a value are left out.
+    """
     split = urlsplit(target.endpoint)
     host = split.hostname or ""
     attributes: dict[str, str | int] = {OPERATION: CHAT, PROVIDER: provider_name(target.provider, host)}
@@ -123,13 +126,16 @@ def target_attributes(target: Target) -> dict[str, str | int]:
 
 
 def provider_name(provider: str, host: str) -> str:
-    """Return the conventions' name of a provider at a host, or the provider's own name."""
+    """Return the conventions' name of a provider at a host, or the provider's own name if there is no other."""
     platforms = (name for pattern, name in HOSTS.items() if re.search(pattern, host))
     return next(platforms, PROVIDERS.get(provider, provider))
 
 
 def error_type(error: BaseException) -> str:
-    """Return the name of an error's class, with its module unless the class is sabir's or built in."""
+    """Return the qualified name of an error's class.
+
+    The module precedes the name, unless the class is built in or belongs to the package `sabir` itself.
+    """
     kind = type(error)
     known = kind.__module__ == "builtins" or kind.__module__.partition(".")[0] == "sabir"
     return kind.__qualname__ if known else f"{kind.__module__}.{kind.__qualname__}"

@@ -3,7 +3,7 @@
 from sabir_otel.telemetry import Telemetry
 
 installed = Telemetry()
-"""Observes every call; `sabir_otel.configure` configures it."""
+"""The Telemetry that observes every call in this process. `sabir_otel.configure` is its method `configure`."""
 
 sabir_call_started = installed.sabir_call_started
 sabir_call_failed = installed.sabir_call_failed

@@ -9,7 +9,7 @@ Names and attributes are those of the conventions, version 1.41.1:
 https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/gen-ai/gen-ai-agent-spans.md. A policy has no
 provider, so that `gen_ai.provider.name` is left to the calls below it.
 
-And a span for each message that an actor handles, current in the same way:
+The second kind is a span for each message that an actor handles, current in the same way:
 
     START_THREAD threads
       └─ PROCESS_PHASE …/action
@@ -57,9 +57,9 @@ def policy_span(
     """Return a context manager for the span of one policy call, named `invoke_agent {name}`.
 
     If the policy answers an option call, pass the call's `invocation_id`; the span is then named `execute_tool {name}`.
-    `description` describes the policy, and `attributes` are further attributes. `tracer_provider` defaults to the
-    provider passed to `sabir_otel.configure`, or the process's own. The span is current in this task or thread within
-    the `with` block.
+    `description` describes the policy, and `attributes` are further attributes. `tracer_provider` None means the
+    provider passed to `sabir_otel.configure`, or else the process's own. The span is current in this task or thread
+    within the `with` block.
 
     An exception of the block is raised unchanged. The span then ends as an error with the exception's class, and with
     its message and stack trace if contents are recorded on spans. A cancelled policy sets `sabir.left`, not an error.
@@ -83,7 +83,7 @@ def block_span(
         name,
         kind=kind,
         attributes=attributes,
-        record_exception=False,  # its message may quote contents
+        record_exception=False,  # the exception's message may quote contents
         set_status_on_exception=False,
     ) as span:
         try:
@@ -125,7 +125,7 @@ OPERATION_TYPE = "process"
 
 
 class ActorMessage(Protocol):
-    """The attributes that `message_span` reads from a message or response. The classes of `sabir_actors` have them."""
+    """Protocol of the messages and responses for `message_span`. The messages of `sabir_actors` have these fields."""
 
     @property
     def type(self) -> str:
@@ -141,11 +141,11 @@ class ActorMessage(Protocol):
 
     @property
     def correlation_id(self) -> str | None:
-        """The id shared by related messages; for a thread, the thread's id."""
+        """The id that related messages share, for a thread the thread's id; None without one."""
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The message's data; only `error_code` of an ERROR is read."""
+        """The message's data. Only `error_code` of an ERROR response is read, and nothing else is recorded."""
 
 
 @contextmanager
@@ -155,11 +155,11 @@ def message_span(
     """Return a context manager for the span of one handled message, named after the message's type.
 
     Use it as `ActorSystem(spans=sabir_otel.message_span)`. The `with` block gets a function to report the response; an
-    ERROR response ends the span as an error with its code. `tracer_provider` defaults to the provider passed to
-    `sabir_otel.configure`, or the process's own. The span is current in this task within the block. Exceptions are
-    raised unchanged, and a cancelled block sets `sabir.left`, not an error.
+    ERROR response ends the span as an error with its code. `tracer_provider` None means the provider passed to
+    `sabir_otel.configure`, or else the process's own. The span is current in this task within the block. Exceptions are
+    raised unchanged, after they have ended the span as an error. A cancelled block sets `sabir.left`, not an error.
     """
-    given = {
+    attributes = {
         "messaging.system": SYSTEM,
         "messaging.operation.name": message.type,
         "messaging.operation.type": OPERATION_TYPE,
@@ -167,7 +167,7 @@ def message_span(
         "messaging.message.id": message.id,
         "messaging.message.conversation_id": message.correlation_id,
     }
-    known = {name: value for name, value in given.items() if value is not None}
+    known = {name: value for name, value in attributes.items() if value is not None}
     # The name does not include the receiver, because a thread has many short-lived actors.
     with block_span(tracer_provider, message.type, SpanKind.CONSUMER, known) as span:
         yield lambda response: _tell(span, response)

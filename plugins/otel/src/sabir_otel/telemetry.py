@@ -1,9 +1,9 @@
 """The hooks that record a span, metrics and an event for each call.
 
     sabir_call_started   attempt 1: the span begins, a child of the current span
-    sabir_call_failed    an event of the span
-    sabir_call_ended     ┐ the span ends; duration and tokens are recorded; the event is emitted,
-    sabir_call_given_up  ┘ with an error, or with `sabir.left` if the caller stopped waiting
+    sabir_call_failed    an event of the span for the failed attempt
+    sabir_call_ended     ┐ duration and tokens are recorded, the span ends, and the event is emitted;
+    sabir_call_given_up  ┘ given up: with an error, or with `sabir.left` if the caller stopped waiting
 
 A call's number connects its hooks, so that concurrent calls never mix. During a call that returns a complete reply the
 span is current, so that spans of the vendor's HTTP client become its children. During a stream it is not, because the
@@ -54,7 +54,8 @@ NAME = "sabir_otel"
 VERSION = version("sabir-otel")
 
 _outside: dict[int, Context] = {}
-"""Number of a call whose span is current → the context before that span, so that two Telemetries do not nest."""
+"""Number of a call whose span is current → the context before that span. With it, the spans of two Telemetry objects
+have the same parent, instead of one being the child of the other."""
 
 
 class Choices(TypedDict, total=False):
@@ -75,7 +76,7 @@ class Choices(TypedDict, total=False):
 
 
 class Instruments:
-    """The instruments: a tracer, a logger of events, two histograms."""
+    """The OpenTelemetry objects of a Telemetry: a tracer, a logger of events, and two histograms."""
 
     def __init__(self, **chosen: Unpack[Choices]) -> None:
         self.contents: Contents | None = checked("contents", chosen.get("contents"), Contents)
@@ -89,14 +90,17 @@ class Instruments:
         )
 
     def hears_events(self) -> bool:
-        """Return whether events have a consumer. OpenTelemetry before 1.45 cannot tell; then return True."""
+        """Return whether OpenTelemetry has a consumer for events. Always True for versions before 1.45."""
         enabled = getattr(self.logger, "enabled", None)
         return enabled is None or bool(enabled(event_name=conventions.DETAILS))
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a call: a reply or part of a reply, an error, or neither if the caller stopped waiting."""
+    """The end of a call: a complete reply, an error with or without a part of a reply, or neither.
+
+    Neither means that the caller stopped waiting.
+    """
 
     losses: tuple[Loss, ...]
     reply: Reply | None = None
@@ -125,12 +129,15 @@ class Watched:
             self._token = contexts.attach(self._context)
 
     def _is_new(self, outside: Context) -> bool:
-        """Return whether the span is a new one. A tracer that is not configured returns the outer span or none."""
-        found = self._span.get_span_context()
-        return found.is_valid and found != get_current_span(outside).get_span_context()
+        """Return whether the span is a new span. A tracer without a provider returns the outer or an invalid span."""
+        own = self._span.get_span_context()
+        return own.is_valid and own != get_current_span(outside).get_span_context()
 
     def fail_attempt(self, error: CallError, attempt: int) -> None:
-        """Record an attempt's failure. Its message may quote contents, so it is recorded only if contents are."""
+        """Add an event for a failed attempt to the span.
+
+        The error's message may quote contents, so the message is recorded only if contents are recorded on spans.
+        """
         attributes: Attributes = {conventions.ATTEMPT: attempt, conventions.ERROR_TYPE: conventions.error_type(error)}
         if error.status is not None:
             attributes[conventions.STATUS_CODE] = error.status
@@ -139,7 +146,7 @@ class Watched:
         self._span.add_event(conventions.ATTEMPT_FAILED, attributes)
 
     def end(self, end: End) -> None:
-        """Record metrics and the event, and end the span, even if that fails."""
+        """Record the metrics and emit the event, then end the span. The span ends even if a step before raises."""
         seconds = time.perf_counter() - self._started
         try:
             attributes = _attributes(self._rendering, self.attempts, end)
@@ -190,10 +197,10 @@ class Watched:
 
 @show_arguments
 class Telemetry:
-    """A hook plugin that reports every call to OpenTelemetry.
+    """A hook plugin that reports every call of a model to OpenTelemetry: a span, metrics and an event.
 
-    The installed package registers one; create another to report to other providers too. `configure` explains the
-    arguments.
+    The installed package already registers a Telemetry, which `sabir_otel.configure` configures. Create and register
+    another Telemetry to report to other OpenTelemetry providers, too. `configure` explains the arguments.
     """
 
     def __init__(self, **chosen: Unpack[Choices]) -> None:
@@ -201,11 +208,13 @@ class Telemetry:
         self.configure(**chosen)
 
     def configure(self, **chosen: Unpack[Choices]) -> None:
-        """Change the providers and choices for future calls. Omitted arguments get their defaults.
+        """Set all providers and choices for future calls. Omitted arguments are reset to their defaults.
 
-        `tracer_provider`, `meter_provider` and `logger_provider` default to the process's own. `contents` says where
-        the contents of messages are recorded: "none", "span", "event" or "span_and_event". `events` is "on" or "off".
-        Both default to the environment variables. Raises SettingsInvalid for any other word.
+        `tracer_provider`, `meter_provider` and `logger_provider` are OpenTelemetry providers; None means the process's
+        own. `contents` is where the contents of messages are recorded: "none", "span", "event" or "span_and_event".
+        None means the variable OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT, or else "none". `events` is "on" or
+        "off": whether an event is emitted for each call. None means the variable OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT,
+        or else "on". Raises SettingsInvalid for any other word.
         """
         self._instruments = Instruments(**chosen)
 
@@ -216,12 +225,12 @@ class Telemetry:
 
     @property
     def contents(self) -> Contents | None:
-        """Where contents of messages are recorded; None means the choice of the environment variable."""
+        """The value of `contents` that was configured. None means the choice of the environment variable."""
         return self._instruments.contents
 
     @hookimpl
     def sabir_call_started(self, rendering: Rendering, attempt: int, call: int) -> None:
-        """Begin a call's span at the first attempt; count further attempts."""
+        """Begin a call's span at the first attempt, and count further attempts."""
         if attempt == 1:
             self._open[call] = Watched(self._instruments, rendering, call)
         elif watched := self._open.get(call):
@@ -229,19 +238,22 @@ class Telemetry:
 
     @hookimpl
     def sabir_call_failed(self, error: CallError, attempt: int, call: int) -> None:
-        """Record an attempt's failure."""
+        """Add an event for a failed attempt to the call's span."""
         if watched := self._open.get(call):
             watched.fail_attempt(error, attempt)
 
     @hookimpl
     def sabir_call_ended(self, reply: Reply, call: int) -> None:
-        """End the span with the reply."""
+        """Record the reply and the metrics, and end the call's span."""
         if watched := self._open.pop(call, None):
             watched.end(End(reply.losses, reply))
 
     @hookimpl
     def sabir_call_given_up(self, rendering: Rendering, error: BaseException | None, call: int) -> None:
-        """End the span with the error, or with `sabir.left` if the caller stopped waiting."""
+        """End the call's span with the error, or with `sabir.left` if the caller stopped waiting.
+
+        The part of the reply that a broken stream delivered is recorded.
+        """
         if watched := self._open.pop(call, None):
             end = End(rendering.losses, error=error)
             if isinstance(error, StreamBroken):
@@ -250,13 +262,13 @@ class Telemetry:
 
 
 def _attributes(rendering: Rendering, attempts: int, end: End) -> Attributes:
-    """Return the attributes of a call and its reply; an incomplete reply has no finish reason."""
+    """Return the attributes of a call and its reply. Finish reasons are left out if the call ended with an error."""
     attributes: Attributes = {conventions.ATTEMPTS: attempts, conventions.LOSSES: len(end.losses)}
     if rendering.streaming:
         attributes[conventions.REQUEST_STREAM] = True
     if end.error is not None:
         attributes[conventions.ERROR_TYPE] = conventions.error_type(end.error)
-    if end.reply is None:  # without an error too: the caller stopped before the reply was complete
+    if end.reply is None:  # if there is no error either, the caller stopped waiting before the reply was complete
         return attributes if end.error is not None else {**attributes, conventions.LEFT: True}
     reply, origin = end.reply, end.reply.origin
     attributes[conventions.RESPONSE_MODEL] = origin.reported_model or origin.model

@@ -1,6 +1,6 @@
 """The cost of replies in US dollars, from a maintained table of prices. An unknown cost is None, never 0.
 
-If this package is installed, `answer.cost` of a conversation uses it.
+If this package is installed, `cost` of the conversations and answers of sabir-session uses it.
 """
 
 from decimal import Decimal
@@ -15,5 +15,5 @@ __all__ = ["Cost", "cost", "cost_of"]
 @hookimpl
 def sabir_reply_cost(reply: Reply) -> Decimal | None:
     """Return the cost of a reply in US dollars, or None if it is not known."""
-    found = cost(reply)
-    return None if found is None else found.total
+    reply_cost = cost(reply)
+    return None if reply_cost is None else reply_cost.total

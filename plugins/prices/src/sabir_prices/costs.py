@@ -1,16 +1,16 @@
-"""The cost of a reply, by seller, model and rate of a table of prices (genai-prices). An unknown cost is None, never 0.
+"""The cost of a reply, from the table of prices of the package genai-prices. An unknown cost is None, never 0.
 
     origin ──▶ seller: a provider at a host ──▶ a provider of the table
     usage ──▶ calls: the reply's own, and further calls that the provider made for it
               each ──▶ the table's own counts ──▶ rates × counts ──▶ Cost ──▶ the sum
 
-A provider that sells nothing, such as a local model, and a call to an endpoint that is not the vendor's, such as a
-proxy, have no known price.
+Calls of a provider that sells nothing, such as a local model, and calls to an endpoint that is not the vendor's, such
+as a proxy, have no known price.
 
-sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a
-provider's own figures have more detail (audio tokens, lifetime of cache entries, searches), the table's own reading of
-them is used, as long as its totals agree. An advisor's answer, and the summary of a long context, are separate calls:
-each is priced at the rates of its own model and length.
+sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a provider's
+own figures have more detail (audio tokens, lifetime of cache entries, searches), the counts that genai-prices reads
+from these figures are used, as long as the totals agree. An advisor's answer, and the summary of a long context, are
+separate calls: each is priced at the rates of its own model and length.
 
 The table is imported at the first use, and is never updated from the network: update the package genai-prices for newer
 prices.
@@ -37,13 +37,13 @@ ORDINARY: Mapping[str, frozenset[str]] = {
     "service_tier": frozenset({"auto", "default", "on_demand", "standard"}),
     "speed": frozenset({"standard"}),
 }
-"""Fields in which providers report the rate of a call → the values that mean the usual rate."""
+"""Field in which a provider reports the rate of a call → the values that mean the usual rate."""
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-"""Fields of a usage that have the same names in the table."""
+"""The fields of a Usage that have the same names in genai-prices."""
 BILLED_APART = frozenset({"advisor_message", "compaction"})
-"""Types of `iterations` in a usage whose tokens are not in the provider's other figures; `Usage` includes them."""
+"""Types of `iterations` in a provider's figures whose tokens are not in the other figures. `Usage` includes them."""
 REQUIRED: Mapping[str, str] = {"input_tokens": "input_mtok", "output_tokens": "output_mtok"}
-"""Field of a usage → the rate that is required to price it."""
+"""Field of a Usage → the rate in the table without which these tokens have no known price."""
 
 
 class Cost(Frozen):
@@ -51,8 +51,8 @@ class Cost(Frozen):
 
     `total` is the sum of `input` (without cached tokens), `output`, `cache_read`, `cache_write` and `other`.
     `cache_read` and `cache_write` are None if the table has no separate rate; `input` then includes these tokens.
-    `other` is not priced by the token, for example searches. `model` and `provider` are the names in the table, and
-    `table` is the table's name and version. Tokens of an advisor model are included at its own rates.
+    `other` is the cost of what is not priced by the token, for example searches. `model` and `provider` are the names
+    in the table, and `table` is the table's name and version. Tokens of an advisor model are included at its own rates.
     """
 
     total: Decimal
@@ -66,7 +66,7 @@ class Cost(Frozen):
     table: str
 
     def __str__(self) -> str:
-        """Return total, provider and model in one line."""
+        """Return the total in dollars, the provider and the model in one line."""
         return f"${self.total.normalize():f} for {self.provider}:{self.model}"
 
 
@@ -74,8 +74,8 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
     """Return the cost of a reply, from its usage and origin, or None if the cost is not known.
 
     The cost is not known if the provider reported no usage, if the table lacks the model or a rate, for a local model,
-    and for a call to an endpoint that is not the vendor's. `at` is the time of the call, for rates that change; the
-    default is now. Raises SettingsInvalid if `at` has no time zone.
+    and for a call to an endpoint that is not the vendor's. `at` is the time of the call, for rates that change; None
+    means now. Raises SettingsInvalid if `at` has no time zone.
     """
     origin = reply.origin
     seller = seller_at(origin.provider, origin.endpoint)
@@ -87,23 +87,27 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
 
 
 def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = None) -> Cost | None:
-    """Return the cost of a usage at the provider's own service, or None if the cost is not known (see `cost`).
+    """Return the cost of a usage at the provider's own service, or None if the cost is not known.
 
-    `provider` and `model` are the names used in `sabir.adapter("provider:model")`. `at` is the time of the call, by
-    default now. Raises SettingsInvalid if `at` has no time zone.
+    The cost is not known if `input_tokens` or `output_tokens` is None, if the table lacks the model or a rate, and for
+    a provider that sells nothing. `provider` and `model` are the names used in `sabir.adapter("provider:model")`. `at`
+    is the time of the call; None means now. Raises SettingsInvalid if `at` has no time zone.
     """
     seller = own_seller(provider)
     return None if seller is None else price(usage, seller.table_id, model, served=_served(usage, None), at=at)
 
 
 def _served(usage: Usage, details: object) -> dict[str, Any]:
-    """Return the provider's own fields about a call, from the reply's details and its usage."""
-    said = (found for found in (details, usage.details) if isinstance(found, Mapping))
-    return {name: value for found in said for name, value in found.items()}
+    """Return the provider's own fields about a call, from the reply's details and the usage's details."""
+    sources = (each for each in (details, usage.details) if isinstance(each, Mapping))
+    return {name: value for each in sources for name, value in each.items()}
 
 
 class Seller(NamedTuple):
-    """A provider at a host, and its id in the table. `names` is the model name to look up: reported, or requested."""
+    """A provider at a host, and its id in the table.
+
+    `names` is "reported" if the table has the model name that the response reports, or "asked" for the requested name.
+    """
 
     provider: str
     host: str
@@ -130,26 +134,27 @@ SELLERS = (
     Seller("vertex", r"aiplatform\.googleapis\.com", "google"),  # regional endpoints cost more than the table says
     Seller("xai", r"api\.x\.ai", "x-ai"),
 )
-"""The first row of each provider is its own service."""
+"""The known sellers. The first row of each provider is the provider's own service."""
 
 
 def seller_at(provider: str, endpoint: str) -> Seller | None:
-    """Return the seller of a provider's calls to an endpoint; None if it is not known."""
+    """Return the seller of a provider's calls to an endpoint (a URL), or None if the seller is not known."""
     host = urlsplit(endpoint).hostname or ""
     return next((row for row in SELLERS if row.provider == provider and re.fullmatch(row.host, host)), None)
 
 
 def own_seller(provider: str) -> Seller | None:
-    """Return the seller of calls to a provider's own service; None if the provider sells nothing."""
+    """Return the seller of calls to a provider's own service, or None for an unknown provider."""
     return next((row for row in SELLERS if row.provider == provider), None)
 
 
 def price(
     usage: Usage, table_id: str, model: str, *, served: Mapping[str, JSONValue], at: datetime | None
 ) -> Cost | None:
-    """Return the cost of a usage; None if the table lacks a model or a rate, or the usage a figure.
+    """Return the cost of a usage, or None if the table lacks a model or a rate, or the usage a number.
 
-    `served` holds the provider's fields about how it served the call, `at` is its time.
+    `served` are the provider's own fields about the call, for example its service tier. `at` is the time of the call;
+    None means now. Raises SettingsInvalid if `at` has no time zone.
     """
     if at is not None and at.tzinfo is None:
         raise SettingsInvalid(f"at={at} has no time zone, and rates change with the hour; add one, for example UTC")
@@ -160,14 +165,17 @@ def price(
 
 
 class Call(NamedTuple):
-    """A call that is priced separately; `model` is "" if the reply's model answered the call."""
+    """A call of a model that is priced separately. `model` is "" for the model of the reply."""
 
     usage: Usage
     model: str = ""
 
 
 def calls_of(usage: Usage) -> list[Call]:
-    """Return the calls that a usage sums up: the reply's own first, then those that its provider made for it."""
+    """Return the calls whose tokens a usage sums up.
+
+    The reply's own call is first. Further calls, such as an advisor's answer, are calls that the provider made for it.
+    """
     figures = usage.details if isinstance(usage.details, Mapping) else {}
     iterations = figures.get("iterations")
     entries = [entry for entry in iterations if isinstance(entry, Mapping)] if isinstance(iterations, list) else []
@@ -178,7 +186,7 @@ def calls_of(usage: Usage) -> list[Call]:
 
 
 def _read(figures: Mapping[str, JSONValue]) -> Usage:
-    """Read figures that count cached input separately, as in iterations."""
+    """Return the usage for a provider's figures in which `input_tokens` does not include cached tokens."""
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     fresh, read, written, output = (first_whole_number(figures.get(name)) or 0 for name in names)
     counts = {"cache_read_tokens": read, "cache_write_tokens": written, "output_tokens": output}
@@ -186,7 +194,7 @@ def _read(figures: Mapping[str, JSONValue]) -> Usage:
 
 
 def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JSONValue], at: datetime) -> Cost | None:
-    """Return the cost of one call; None if the table lacks the model or a rate, or the usage a figure."""
+    """Return the cost of one call, or None if the table lacks the model or a rate, or the usage a number."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     from genai_prices.data_snapshot import get_snapshot
@@ -208,9 +216,9 @@ def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JS
 
 
 def _context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
-    """Return the unusual conditions of a call; None if the table has no rates for them."""
-    said = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
-    unusual = {name: value for name, value in said.items() if value not in ORDINARY[name]}
+    """Return the fields of `served` that mean an unusual rate; None if the table does not have this rate."""
+    fields = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
+    unusual = {name: value for name, value in fields.items() if value not in ORDINARY[name]}
     variants = [
         each.when for each in model.price_variants or () if each.constraint is None or each.constraint.active(at)
     ]
@@ -218,7 +226,10 @@ def _context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) 
 
 
 def _counts(usage: Usage, provider: "Provider") -> "Counts":
-    """Return a usage in the table's counts: the table's own reading of the provider's figures if the totals agree."""
+    """Return a usage as counts of genai-prices.
+
+    The counts are read from the provider's own figures by genai-prices if the totals agree, else taken from the usage.
+    """
     from genai_prices.types import Usage as Counts
 
     neutral = {field: getattr(usage, field) or 0 for field in COUNTED}
@@ -237,7 +248,7 @@ def _counts(usage: Usage, provider: "Provider") -> "Counts":
 
 
 def _total(costs: Sequence[Cost]) -> Cost:
-    """Return the sum of costs under the names of the first; a part is None if it is None in all of them."""
+    """Return the sum of costs, with the names of the first cost. A part is None if it is None in all costs."""
     parts = ("total", "input", "output", "cache_read", "cache_write", "other")
     columns = {part: [value for each in costs if (value := getattr(each, part)) is not None] for part in parts}
     return costs[0].model_copy(update={part: sum(column) for part, column in columns.items() if column})
@@ -259,7 +270,10 @@ def _cost(priced: "PriceCalculation", counts: "Counts") -> Cost:
 
 
 def _cached(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal | None:
-    """Return the cost of reading or writing a cache: the total minus the total if that were free. None if no rate."""
+    """Return the cost of reading ("_read") or writing ("_write") a cache, or None without a rate for this.
+
+    The cost is the total minus the total that results if this rate is 0.
+    """
     from genai_prices.types import ModelPrice
 
     rates = _rates(priced.model_price)
@@ -268,5 +282,5 @@ def _cached(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal 
 
 
 def _rates(rates: "ModelPrice") -> dict[str, Any]:
-    """Return the known rates, by their names in the table."""
+    """Return the rates that are not None, by their names in the table."""
     return {name: rate for name, rate in vars(rates).items() if rate is not None}

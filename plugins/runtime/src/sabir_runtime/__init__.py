@@ -1,4 +1,4 @@
-"""Policies that choose messages, contexts that bind policies, and runners that perform the calls.
+"""Policies (functions that return messages), contexts that bind policies, and runners that perform their calls.
 
 ctx = Assistant(InMemoryRunner())
 messages = await ctx.llm(observations=history, options=["search"])

@@ -9,7 +9,7 @@
             self.llm = self._bind(llm_policy("provider:model"))
             self.search = self._bind(search_web)              # the option "search", whatever the function is called
 
-    await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch, its calls answered
+    await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch with the results of its calls
     option call ──arguments, validated──▶ bound(observations=[call], …) ──batch──▶ its text, or its messages as JSON
 
 A policy reaches only the policies that its context binds. A policy that was chosen as an option sees only the option
@@ -33,27 +33,28 @@ from sabir_runtime.policies import AnyPolicy, Batch, Named, answer_batch, check_
 from sabir_runtime.signatures import PolicySignature, read_policy
 
 _CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
-"""The option call for which a policy runs now; unset outside of option calls."""
+"""The option call that is being answered now; unset outside of option calls."""
 MOST_KEPT = 16
-"""The number of `Option` objects cached per bound policy, one for each list of offered names."""
+"""How many `Option` objects are cached for each bound policy. Each list of offered names has its own object."""
 
 
 class BaseRunner:
     """The base class of all runners. A runner decides where and how the calls of bound policies are performed.
 
-    Derive from `Runner`, unless a runner needs its own binding function.
+    For a runner of your own, derive from `Runner`, unless the runner binds policies in its own way.
     """
 
     def create_bind_function(self, ctx: "BaseContext") -> "Callable[..., BoundPolicy]":
         """Return the function with which the context `ctx` binds a policy. A subclass must define this method.
 
-        The function accepts the policy, and the keyword arguments `options` and `description` of `BoundPolicy`.
+        `self._bind(policy, …)` of the context calls the function. It accepts the policy, and the keyword arguments
+        `options` and `description` of `BoundPolicy`. Raises NotImplementedError in this base class.
         """
         raise NotImplementedError(f"{type(self).__name__} defines no create_bind_function; derive from Runner instead")
 
 
 class Runner(BaseRunner):
-    """The base class for runners of your own. A subclass defines only `perform`.
+    """The base class for runners of your own. A subclass needs to define only `perform`.
 
     >>> import asyncio, sabir
     >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy
@@ -74,16 +75,17 @@ class Runner(BaseRunner):
         return partial(BoundPolicy, context=ctx, runner=self)
 
     def perform(self, call: "BoundCall") -> Awaitable[Batch]:
-        """Perform a bound call: return the policy's batch with a result for each option call. A subclass defines this.
+        """Perform a bound call: return the policy's batch, followed by a result for each option call in the batch.
 
-        Calling `ctx.name(…)` calls this method at once, and the program then awaits the returned awaitable. Use
-        `call.decide()` for the policy's batch and `call.answer` for the result of each option call.
+        A subclass must define this method, usually as a coroutine function. `ctx.name(…)` calls the method at once, and
+        the caller awaits the returned awaitable. Use `call.decide()` for the policy's batch and `call.answer` for the
+        result of each option call.
         """
-        raise NotImplementedError(f"{type(self).__name__} defines no perform(call)")
+        raise NotImplementedError(f"{type(self).__name__} does not define the method perform(call), which it must")
 
 
 class _Wrapping(Runner):
-    """Performs the calls of one policy with the plain function that a runner's own bind function returned."""
+    """Performs the calls of one policy with the function that a runner's own bind function returned for it."""
 
     def __init__(self, function: AnyPolicy) -> None:
         self._function = function
@@ -94,7 +96,7 @@ class _Wrapping(Runner):
 
 
 class InMemoryRunner(Runner):
-    """Performs the calls of a context's policies in this process, and stores nothing. The runner to begin with.
+    """Performs the calls of a context's policies in this process, and stores nothing. Begin with this runner.
 
     With `trace=True`, the package sabir-otel records an OpenTelemetry span for each call. Raises RuntimeFault if
     `trace` is True and sabir-otel is not installed.
@@ -115,9 +117,10 @@ class InMemoryRunner(Runner):
         self._span: Callable[..., Any] | None = _policy_span() if trace else None
 
     async def perform(self, call: "BoundCall") -> Batch:
-        """Run a call's policy here, and return its batch with a result for each option call.
+        """Run a call's policy here, and return its batch, followed by a result for each option call.
 
-        Raises PolicyFailed if the policy raises, or returns something other than a list of messages.
+        The option calls of the batch are answered at the same time. Raises PolicyFailed if the policy raises, or
+        returns something other than a list of messages.
         """
         if self._span is None:
             return await answer_batch(await call.decide(), call.answer)
@@ -142,9 +145,9 @@ class BaseContext(AsyncClosing):
     In `__init__`, assign `self._bind(policy)` for each policy: the attribute's name becomes the option's name.
     `_bind` accepts the arguments `options` and `description` of `BoundPolicy`.
 
-    Durable runners store runs under the class attribute `stored_as`, by default the class's qualified name. After
-    renaming a class, set `stored_as` to the earlier name, or `stored_before` to a tuple of earlier names, so that
-    stored runs continue.
+    Durable runners store the runs of a context under the class attribute `stored_as`, by default the class's
+    `__qualname__`. After renaming a class, set `stored_as` to the earlier name, or `stored_before` to a tuple of
+    earlier names, so that stored runs continue.
 
     >>> import asyncio, sabir
     >>> from sabir_runtime import BaseContext, InMemoryRunner
@@ -170,7 +173,10 @@ class BaseContext(AsyncClosing):
         self._bind: Callable[..., BoundPolicy] = partial(_bound_by, runner.create_bind_function(self), self)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Assign an attribute. A bound policy gets the attribute's name as its own name."""
+        """Assign an attribute. A bound policy gets the attribute's name as its own name.
+
+        Raises PolicyInvalid if the bound policy already has another name.
+        """
         if isinstance(value, BoundPolicy):
             value.set_name(name)
         object.__setattr__(self, name, value)
@@ -184,9 +190,9 @@ class BaseContext(AsyncClosing):
         }
 
     def checked_options(self, names: Iterable[str]) -> list[str]:
-        """Return `names` as a list. Raises UnknownOption if this context does not bind one of them.
+        """Return `names` as a list. Raises UnknownOption if a name is not a bound policy, or begins with `_`.
 
-        Names that begin with `_` cannot be options. The error lists the names that can.
+        Also raises UnknownOption if `names` is a string. The error lists the names that can be options.
         """
         if isinstance(names, str):
             raise UnknownOption(f"options must be a list of names, not the string {names!r}; write options=[{names!r}]")
@@ -199,33 +205,39 @@ class BaseContext(AsyncClosing):
         return given
 
     def offer(self, names: Sequence[str] | None) -> list[Option]:
-        """Return the bound policies of these names as options, ready to be sent to a model.
+        """Return the bound policies of these names as options, which an adapter can send to a model.
 
-        With None, the list is empty. Raises UnknownOption for a name that this context does not bind.
+        For None, return an empty list. Raises UnknownOption for a name that this context does not bind.
         """
         offered = tuple(self.checked_options(names or ()))
         bound = self.bound_policies()
         return [bound[name].as_option(offered) for name in offered]
 
     async def aclose(self) -> None:
-        """Close the bound policies and the runner: await the method `aclose` of each that has one."""
-        held: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
-        for each in held:  # a policy is any callable
+        """Close the bound policies, and then the runner, by awaiting their methods `aclose`.
+
+        A policy or runner without this method is left unchanged. The runner is closed for other contexts, too.
+        """
+        closable: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
+        for each in closable:  # a policy is any callable
             if (close := getattr(each, "aclose", None)) is not None:
                 await close()
 
 
 def context_names(context_type: type[BaseContext]) -> StoredNames:
-    """Return the names under which runners store a context; its `__qualname__` if the class assigns no `stored_as`."""
+    """Return the names under which runners store the runs of a context class: `stored_as`, then `stored_before`.
+
+    A class that assigns no `stored_as` is stored as its `__qualname__`.
+    """
     return StoredNames.of(context_type, context_type.__qualname__)
 
 
 class BoundPolicy:
     """A policy that a context has bound to its runner. Created by `self._bind(policy)`, and called without `ctx`.
 
-    `options` are the names that the policy may choose when another policy chooses it as an option. By default these
-    are the names that were offered to the other policy. `description` is shown to a model instead of the policy's
-    docstring. Raises PolicyInvalid if `policy` cannot be a policy, for example if it is not async.
+    `options` are the names of the bound policies that this policy may call when this policy is called as an option.
+    None means the names that were offered to the calling policy. `description` is sent to a model instead of the
+    policy's docstring. Raises PolicyInvalid if `policy` cannot be a policy, for example if it is not async.
     """
 
     def __init__(
@@ -280,7 +292,7 @@ class BoundPolicy:
             self.policy = speaker.bound_as(name)
         self._name = name
 
-    # Each policy has keyword parameters of its own, hence Any; `signature` says which.
+    # Each policy has keyword parameters of its own, which `signature` lists, hence Any.
     def __call__(
         self, observations: str | Message | Sequence[Message], options: Sequence[str] | None = None, **arguments: Any
     ) -> Awaitable[Batch]:
@@ -296,29 +308,34 @@ class BoundPolicy:
     def perform(
         self, observations: str | Message | Sequence[Message], options: Sequence[str] | None, arguments: dict[str, Any]
     ) -> Awaitable[Batch]:
-        """Call the policy with arguments that `signature.check` has validated already."""
+        """Call the policy through the runner, with arguments that `signature.check` has returned.
+
+        Returns the batch, followed by the results of its option calls. Raises the errors of a call, except
+        PolicyInvalid for wrong arguments.
+        """
         return self.runner.perform(BoundCall(self, observations, options, arguments))
 
     def _as_option(self, offered: tuple[str, ...]) -> Option:
-        """Return this policy as an option. `offered` are the names that its caller may choose. Cached by `offered`."""
+        """Return this policy as an option. `offered` are the names that the caller may call. Cached by `offered`."""
 
-        async def perform(**arguments: Any) -> Any:  # whatever a result holds
+        async def perform(**arguments: Any) -> Any:  # a result contains any JSON value
             options = offered if self.options is None else self.options
             return _value_of(await self.perform([_CHOSEN.get()], options, arguments))
 
         return self.signature.as_option(self.name, perform)
 
     def __repr__(self) -> str:
-        """Return the names of the bound policy and of its function."""
+        """Return `<bound policy 'name' of function>`."""
         return f"<bound policy {self._name!r} of {self.signature.function_name}>"
 
 
 class BoundCall:
     """One call of a bound policy, which a runner performs. Passed to `Runner.perform`.
 
-    `observations` and `options` are copied into new lists. `arguments` must already have the types of the policy's
-    parameters; `bound.signature.check` converts them. Raises UnknownOption for a name that the context does not bind,
-    and WrongWord for observations that are not messages.
+    `bound` is the bound policy. `observations` and `options` are copied into new lists; without options, `options` is
+    None. `arguments` must already have the types of the policy's parameters; `bound.signature.check` converts them.
+    Raises UnknownOption for a name that the context does not bind, and WrongWord for observations that are not
+    messages.
     """
 
     __slots__ = ("__weakref__", "arguments", "bound", "observations", "options")
@@ -342,15 +359,16 @@ class BoundCall:
 
     @property
     def is_option(self) -> bool:
-        """True if the call answers an option call. The option call is then the only observation."""
+        """True if the policy was called as an option. The option call is then the only observation."""
         message = _CHOSEN.get(None)
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
     async def decide(self, by: AnyPolicy | None = None) -> Batch:
         """Run the policy, and return its batch without the results of option calls.
 
-        `by` is called instead of the policy, without the context as its first argument. Raises PolicyFailed if the
-        policy raises, returns something other than a list of messages, or is nested too deeply in other calls.
+        `by` is a function to call instead of the policy, with observations, options and arguments but without the
+        context. Raises PolicyFailed if the policy raises, returns something other than a list of messages, or is nested
+        too deeply in other calls.
         """
         bound = self.bound
         policy = by or partial(bound.policy, bound.context)
@@ -368,10 +386,11 @@ class BoundCall:
             raise failure.with_traceback(error.__traceback__) from failure.__cause__
 
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
-        """Run the option that one option call of the batch names, and return the result message.
+        """Run the option that the option call `message` names, and return the result message.
 
-        If the option raises, the result is an error result. Raises PolicyFailed only if calls are nested too deeply.
-        `context` is passed to options with a ToolContext parameter; by default a new ToolContext with the call's id.
+        If the option raises or is not in `options`, the result is an error result. Raises PolicyFailed only if calls
+        are nested too deeply. `context` is passed to options with a ToolContext parameter; None means a new ToolContext
+        with the call's id.
         """
         if context is None:
             call_id = message.call.invocation_id if message.call else ""
@@ -392,22 +411,26 @@ class BoundCall:
 
 # A runner's own function defines its further arguments, hence Any.
 def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, **how: Any) -> BoundPolicy:
-    """Bind a policy with a runner's function. If that returns a plain function, return a policy bound to it."""
-    made = bind(policy, **how)
-    if isinstance(made, BoundPolicy):
-        return made
-    if not callable(made):
+    """Bind a policy with a runner's bind function, and return the BoundPolicy.
+
+    The bind function may also return a function: the bound policy then calls this function instead of the policy.
+    """
+    bound = bind(policy, **how)
+    if isinstance(bound, BoundPolicy):
+        return bound
+    if not callable(bound):
         remedy = "return a function, or derive the runner from Runner"
-        raise PolicyInvalid(f"the runner's bind function returned a {type(made).__name__}, not a policy; {remedy}")
-    return BoundPolicy(policy, ctx, _Wrapping(made), options=how.get("options"), description=how.get("description"))
+        raise PolicyInvalid(f"the runner's bind function returned a {type(bound).__name__}, not a policy; {remedy}")
+    return BoundPolicy(policy, ctx, _Wrapping(bound), options=how.get("options"), description=how.get("description"))
 
 
 def _value_of(batch: Batch) -> Any:  # a result contains any JSON value
     """Return the value of the option result for a batch that answers an option call.
 
     The value is the joined text if the batch contains only text, None if the batch is empty, else the list of its
-    messages as JSON without their ids, which differ from run to run. Core sends media in that list beside the JSON.
-    Reasoning is left out. Raises OptionFailed if the batch consists of one failed call and its result.
+    messages as JSON without their ids, which differ from run to run. Core sends media in that list as parts of the
+    result, next to the JSON. Reasoning is left out of the text. Raises OptionFailed if the batch has no text and one
+    result, which is an error result.
     """
     if not batch:
         return None
@@ -422,7 +445,7 @@ def _value_of(batch: Batch) -> Any:  # a result contains any JSON value
 
 
 def _dump_of(message: Message) -> dict[str, Any]:
-    """Return a message as JSON without its id; media stay objects, which core moves out of the JSON text."""
+    """Return a message as JSON without its id. Media stay part objects, which core moves out of the JSON text."""
     dump = message.model_dump(mode="json", exclude={"id"})
     for index, part in enumerate(message.parts):
         if part.kind == "media":

@@ -15,12 +15,15 @@ from sabir_runtime.failures import RuntimeFault
 
 
 class ExtraMissing(RuntimeFault, ImportError):
-    """Raised by an import from an extra of this package that is not installed. Run the pip command in the message."""
+    """Raised when a name of `sabir_runtime.durable` or `.distributed` is used, and that extra is not installed.
+
+    Run the pip command in the message. Also an ImportError.
+    """
 
 
 @contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
-    """Import modules of an extra in the `with` block. Raises ExtraMissing if one of their libraries is missing."""
+    """Raise ExtraMissing if the `with` block imports a module that is not installed. `extra` is the extra's name."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -30,7 +33,10 @@ def needs_extra(extra: str) -> Iterator[None]:
 
 
 def lazy_names(package: str, module_of: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module `__getattr__` that imports the module of a public name when the name is first used."""
+    """Return a function for a package's `__getattr__`, which imports the module of a public name at the first use.
+
+    `module_of` is public name → name of its module in the package. The function raises ExtraMissing.
+    """
     extra = package.rpartition(".")[2]
 
     def find(name: str) -> Any:

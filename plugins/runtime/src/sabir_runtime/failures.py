@@ -8,12 +8,12 @@
     MyError(Exception)         PolicyFailed: "MyError: no disk"
 
 The in-memory runner converts exceptions too, so an `except` clause works wherever the policy runs. The members of an
-exception group and the `__cause__` of an error are converted alike, `MOST_FAILURES` in all. Exceptions of Python's
-built-in classes keep `args` that are plain values, and the attributes in `_KEPT`. Exceptions of other classes do not.
+exception group and the `__cause__` of an error are converted alike, at most `MOST_FAILURES` in all. Exceptions with a
+built-in base class keep their `args` if all are texts, numbers, booleans or None, and the attributes in `_KEPT`.
 
 SabirError
 └── RuntimeFault
-    ├── PolicyInvalid     a wrong policy, wrong arguments, or a return value that is not a batch (TypeError)
+    ├── PolicyInvalid     a wrong policy, wrong arguments, or a return value that is not a list of messages (TypeError)
     ├── UnknownOption     the context does not bind an option's name (ValueError)
     ├── PolicyFailed      a policy raised an exception
     ├── LoopLimit         a policy called options in every turn that its loop allows
@@ -37,9 +37,11 @@ class RuntimeFault(SabirError):
 
 
 class PolicyInvalid(RuntimeFault, TypeError):
-    """Raised if an object is not a policy, if its arguments are wrong, or if it returned something else than messages.
+    """Raised if an object cannot be a policy, or if a policy is called with wrong arguments.
 
-    Also raised if one bound policy is assigned to two attributes. Also a TypeError.
+    Also raised if one bound policy is assigned to two attributes, or used without an attribute. If a policy returns
+    something other than a list of messages, its caller receives a PolicyFailed that is also a PolicyInvalid. Also a
+    TypeError.
     """
 
 
@@ -51,27 +53,30 @@ class UnknownOption(RuntimeFault, ValueError):
 
 
 class LoopLimit(RuntimeFault):
-    """Raised if a loop policy reached its limit of turns, because every batch contained option calls.
+    """Raised if a policy of `loop_policy` reached its limit of turns, because every batch contained option calls.
 
-    Give `loop_policy` a higher number of `turns`. The caller of the loop receives a PolicyFailed that is a LoopLimit.
+    Give `loop_policy` a higher number of `turns`. The caller of the loop receives a PolicyFailed that is also a
+    LoopLimit, so `except LoopLimit` catches it.
     """
 
 
 class ReplayMismatch(RuntimeFault):
-    """Raised if a durable run does not match its stored records: the code, the request or an argument has changed.
+    """Raised if a durable run does not match its stored records, because the code or the request has changed.
 
-    Run the code that began the run, fork the run, or start a run with another run_id.
+    Run the code that began the run, fork the run with `Runs.fork`, or start a run with another `run_id`.
     """
 
 
 MOST_CHARACTERS = 10_000
-"""The maximum number of characters of an exception's message. Causes, members and arguments get a tenth each."""
+"""The maximum number of characters of an exception's message. The messages of causes and members, and each argument,
+have at most a tenth of it."""
 MOST_CAUSES = 20
-"""The maximum number of nested causes and members of an error."""
+"""The maximum depth of causes and members: the cause of an error is level 1, the cause of the cause level 2."""
 MOST_FAILURES = 100
-"""The maximum number of exceptions converted with an error: causes and members. Repeated ones count each time."""
+"""The maximum number of exceptions that are converted for one error: the error itself, its causes and its members. An
+exception that occurs several times counts each time."""
 _KEPT = ("errno", "strerror", "filename", "msg", "name")
-"""Attributes of built-in exceptions that a Failure contains if they are plain values."""
+"""Attributes of built-in exceptions that a Failure contains if they are texts, numbers, booleans or None."""
 _ALONE = (StopIteration, MemoryError, ExceptionGroup)
 """Built-in classes without a PolicyFailed counterpart: StopIteration cannot leave a coroutine, and MemoryError cannot
 have two bases. A group is converted with its members."""
@@ -88,8 +93,10 @@ class PolicyFailed(RuntimeFault, OptionFailed):
     """Raised to the caller of a policy that raised an exception, in this process, in another one or in an earlier run.
 
     `error_type` is the class name of the policy's exception and `error_message` its text. `retryable` is True if
-    another attempt may succeed. If the policy's exception is an instance of a built-in class such as LookupError, or of
-    PolicyInvalid, UnknownOption, LoopLimit or CallsTooDeep, the PolicyFailed is an instance of this class too.
+    another attempt may succeed. The PolicyFailed is also an instance of the policy's exception class, or its nearest
+    base class, that is built in, such as LookupError, or is PolicyInvalid, UnknownOption, LoopLimit or CallsTooDeep.
+    Catch this class, or PolicyFailed. The `__cause__` of the policy's exception and the members of an exception group
+    are converted, too.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, InMemoryRunner, PolicyFailed
@@ -119,44 +126,47 @@ class PolicyFailed(RuntimeFault, OptionFailed):
         return error if isinstance(error, PolicyFailed) else failure_of(error).error()
 
     def __str__(self) -> str:
-        """Return the message in one line, after the name of the policy's exception class if it is another class."""
+        """Return the message in one line, with the class name of the policy's exception first if the class differs."""
         shown = " ".join(self.error_message.split())
         is_named = type(self).__name__ == self.error_type or shown == self.error_type
         return shown if is_named else f"{self.error_type}: {shown}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the error with its causes, so that it can be sent to another process."""
+        """Return how pickle restores the error with its causes and members in another process."""
         return Failure.error, (failure_of(self),)
 
 
 class Failure(StoredModel):
-    """A policy's exception as JSON data."""
+    """A policy's exception as data that can be stored or sent as JSON.
+
+    `type` is the exception's class name, `message` its text, and `retryable` is True if another attempt may succeed.
+    """
 
     type: NonEmpty
     message: str
     retryable: bool = False
     known_as: str = ""
-    """The nearest base class that every process knows; "" for Exception itself, and for a group."""
+    """The name of the nearest base class that is built in or in `_OWN`; "" if there is none, and for a group."""
     cause: "Failure | None" = None
     members: "tuple[Failure, ...]" = ()
     """The members of an exception group."""
     args: tuple[Plain, ...] | None = None
-    """The `args` of an exception with a built-in base class, if all are plain values."""
+    """The `args` of an exception with a built-in base class, if all are of the type `Plain`; else None."""
     attributes: tuple[tuple[str, Plain], ...] = ()
-    """The attributes in `_KEPT` of an exception with a built-in base class, if they are plain values."""
+    """The attributes in `_KEPT` of an exception with a built-in base class that are of the type `Plain`."""
 
     def error(self) -> PolicyFailed:
         """Return the exception that the caller receives. The `__cause__` and the members are converted too."""
-        made = self._new()
-        PolicyFailed.__init__(made, self.type, self.message, retryable=self.retryable)
+        error = self._new()
+        PolicyFailed.__init__(error, self.type, self.message, retryable=self.retryable)
         if self.args is not None:
-            made.args = self.args
+            error.args = self.args
         for name, value in self.attributes:
-            if name in _KEPT and hasattr(made, name):
-                setattr(made, name, value)
+            if name in _KEPT and hasattr(error, name):
+                setattr(error, name, value)
         if self.cause is not None:
-            made.__cause__ = self.cause.error()
-        return made
+            error.__cause__ = self.cause.error()
+        return error
 
     def _new(self) -> PolicyFailed:
         """Return an uninitialised instance of the matching class: exception classes differ in their `__init__`."""
@@ -169,7 +179,10 @@ class Failure(StoredModel):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Convert an exception with its causes and members: at most `MOST_CAUSES` levels, and `MOST_FAILURES` in all."""
+    """Convert an exception with its causes and members: at most `MOST_CAUSES` levels, and `MOST_FAILURES` in all.
+
+    Causes and members beyond these limits are left out.
+    """
     return _convert(error, MOST_CAUSES, iter(range(1, MOST_FAILURES)), MOST_CHARACTERS)
 
 
@@ -207,19 +220,19 @@ def _args_of(error: BaseException) -> tuple[Plain, ...] | None:
 
 
 def _attributes_of(error: BaseException) -> tuple[tuple[str, Plain], ...]:
-    found = []
+    attributes = []
     for name in _KEPT:
         try:
             value: object = getattr(error, name, None)
         except Exception:
             continue
         if value is not None and _is_plain(value):
-            found.append((name, value))
-    return tuple(found)
+            attributes.append((name, value))
+    return tuple(attributes)
 
 
 def _is_plain(value: object) -> TypeGuard[Plain]:
-    """Return whether a value is a scalar that JSON does not change, and short enough."""
+    """Return whether a value is a text, number, boolean or None that JSON does not change, of limited length."""
     try:
         return type(value) in (str, int, float, bool, NoneType) and len(encode_json(value)) <= MOST_CHARACTERS // 10
     except NotJSON:
@@ -255,7 +268,7 @@ def _shown(error: BaseException) -> str:
 
 
 def _is_known(kind: object) -> TypeGuard[type[Exception]]:
-    """Return whether every process knows an exception class, and the class is more specific than Exception."""
+    """Return whether an exception class is built in or in `_OWN`, and is neither Exception nor in `_ALONE`."""
     if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind is Exception:
         return False
     is_pythons = kind.__module__ == "builtins" and not issubclass(kind, _ALONE)
@@ -263,7 +276,7 @@ def _is_known(kind: object) -> TypeGuard[type[Exception]]:
 
 
 def _failed_as(kind: type[Exception]) -> type[PolicyFailed]:
-    """Return the class derived from both PolicyFailed and a known class."""
+    """Return the class that is derived from both PolicyFailed and `kind`. Each class is created once."""
     if kind not in _made:
         _made[kind] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
     return _made[kind]
@@ -273,5 +286,5 @@ _made: dict[type[Exception], type[PolicyFailed]] = {}
 
 
 def _as_text(said: object) -> str:
-    """Return a text that JSON can encode: lone surrogates are escaped."""
+    """Return the text of an object, cut to `MOST_CHARACTERS`, with lone surrogates escaped for JSON."""
     return str(said)[:MOST_CHARACTERS].encode(errors="backslashreplace").decode()

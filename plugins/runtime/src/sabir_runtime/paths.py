@@ -5,8 +5,9 @@
                   ├─ ~0 ─ 0:search                      calls of an asyncio task: a lane for each task, numbered
                   └─ ~1 ─ 0:search · 1:search           by the order of the tasks' first calls
 
-A call gets its index when `ctx.search(…)` is called, before the call is awaited. Concurrent branches therefore get the
-same paths however long each call takes. Only runners that store calls use these paths.
+A lane is a part of a run, with a path of its own, in which calls are numbered from 0. A call gets its number when
+`ctx.search(…)` is called, before the call is awaited. Concurrent branches therefore get the same paths however long
+each call takes. Only runners that store calls use these paths.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 @dataclass(slots=True)
 class Lane:
-    """Numbers the calls of one asyncio task."""
+    """A path in a run, below which the calls of one asyncio task are numbered from 0."""
 
     path: str
     task: "asyncio.Task[object] | None"
@@ -28,7 +29,7 @@ class Lane:
     lanes: "WeakKeyDictionary[asyncio.Task[object], Lane]" = field(default_factory=WeakKeyDictionary)
 
     def of_task(self, task: "asyncio.Task[object] | None") -> "Lane":
-        """Return the lane of a task: this lane for its own task, else a lane below this one."""
+        """Return the lane of a task: this lane for the lane's own task, else a new or earlier lane below this lane."""
         if task is None or task is self.task:
             return self
         if task not in self.lanes:
@@ -41,12 +42,12 @@ _lane: ContextVar[Lane | None] = ContextVar("sabir_runtime.lane", default=None)
 
 
 def is_entered() -> bool:
-    """Return whether a lane was entered."""
+    """Return whether calls get numbered paths here: in a run of a runner that stores calls, or in `branch`."""
     return _lane.get() is not None
 
 
 def next_path(name: str) -> str:
-    """Return the path of the next bound call of this name. Without an entered lane, return the run's first path."""
+    """Return the path of the next bound call of this name, and count the call. Outside of a run, return `0:name`."""
     lane = _lane.get()
     if lane is None:
         return f"0:{name}"
@@ -57,7 +58,7 @@ def next_path(name: str) -> str:
 
 @contextmanager
 def enter(path: str) -> Iterator[None]:
-    """Number the calls made in the `with` block below the call at this path."""
+    """Number the calls that are made in the `with` block from 0, with paths below `path`."""
     token = _lane.set(Lane(path, _task()))
     try:
         yield
@@ -67,10 +68,11 @@ def enter(path: str) -> Iterator[None]:
 
 @contextmanager
 def branch(name: str) -> Iterator[str]:
-    """Number the calls made in the `with` block in a lane of this name. Yields the lane's path.
+    """Give the bound calls in the `with` block paths below `[name]`, numbered from 0. Yields the path of the branch.
 
-    Use `branch` in a policy that starts several asyncio tasks, if a task awaits something else before its first bound
-    call. The order of the first calls then varies, and a durable run needs a fixed name for each task.
+    Use `branch` inside each asyncio task that a policy starts, if a task awaits something else before its first bound
+    call. Otherwise tasks are numbered by the order of their first bound calls, which then varies, and a repeated
+    durable run would not find the stored calls. Give each task another name.
 
     >>> from sabir_runtime import branch
     >>> with branch("left") as path:

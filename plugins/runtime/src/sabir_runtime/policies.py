@@ -4,11 +4,11 @@
 
 A model, a person and a rule can all be policies, and a caller calls all of them in the same way.
 
-The runner answers the option calls in a batch:
+A batch is the list of messages that a policy returns. The runner answers the option calls in a batch:
 
     batch ──unanswered calls──▶ answered concurrently ──▶ batch + results, in the order of the calls
 
-Calls that already have a result are not answered again. If one call fails, the results of the others are kept.
+Calls that already have a result are not answered again. If an option fails, its call gets an error result.
 """
 
 import asyncio
@@ -22,15 +22,16 @@ from sabir_runtime import paths
 from sabir_runtime.failures import PolicyInvalid
 
 Batch: TypeAlias = list[Message]
-"""The messages that a policy returns. A text, a medium, an option call and an option result are one message each."""
+"""The list of messages that a policy returns. Each option call and each option result is a message of its own."""
 
 
 class Policy(Protocol):
     """The signature of a policy: an async function, or an object with an async `__call__`.
 
     `ctx` is the context that binds the policy, and `observations` are the messages that the policy sees. `options`
-    are the names of the bound policies that the policy may choose. Further keyword parameters are the policy's
-    arguments: their annotations and the docstring describe the policy to a model.
+    are the names of the bound policies that the policy may call, or None. Further keyword parameters are the policy's
+    arguments: their annotations and the docstring describe the policy to a model. These three are passed by position,
+    so their names do not matter.
 
     >>> import asyncio, sabir
     >>> async def capital_of(ctx, observations, options=None, *, country: str) -> list[sabir.Message]:
@@ -44,13 +45,13 @@ class Policy(Protocol):
     def __call__(
         self, ctx: Any, observations: list[Message], options: list[str] | None = None, /, **parameters: Any
     ) -> Awaitable[Batch]:
-        """Return the policy's messages. Option calls without a result are answered by the runner."""
+        """Return the policy's messages. The runner answers the option calls in the messages that have no result."""
         ...
 
 
 @runtime_checkable
 class Named(Protocol):
-    """A policy object whose replies carry the name under which a context binds the policy."""
+    """Protocol of a policy object whose replies have the name under which a context binds the policy."""
 
     def bound_as(self, name: str) -> "AnyPolicy":
         """Return a copy of the policy whose replies have the policy name `name`."""
@@ -62,14 +63,14 @@ AnyPolicy: TypeAlias = Callable[..., Awaitable[Batch]]
 
 
 def check_batch(name: str, returned: object) -> Batch:
-    """Return a policy's return value as a list. Raises PolicyInvalid if the value is not a list of messages."""
+    """Return a policy's return value as a new list. Raises PolicyInvalid unless it is a list or tuple of messages."""
     if not isinstance(returned, list | tuple):
-        remedy = "return a list of messages; a reply's are reply.messages"
-        raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a batch; {remedy}")
+        remedy = "return a list of messages, for example list(reply.messages)"
+        raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a list of messages; {remedy}")
     for index, message in enumerate(returned):
         if type(message) is not Message:  # a subclass's instance would change when it is recorded or sent
             remedy = "return messages, for example sabir.assistant(…)"
-            place = f"a {type(message).__name__} at [{index}] of its batch"
+            place = f"a list with a {type(message).__name__} at index {index}"
             raise PolicyInvalid(f"policy {name!r} returned {place}; {remedy}")
     return list(returned)
 
@@ -79,7 +80,10 @@ Answer: TypeAlias = Callable[[Message], Awaitable[Message]]
 
 
 async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
-    """Answer the calls of a batch that have no result, concurrently, and return the batch followed by the results."""
+    """Answer the calls of a batch that have no result, concurrently, and return the batch followed by the results.
+
+    Returns `batch` itself if all calls have results. Raises the first error of `answer_one`.
+    """
     calls = unanswered(batch)
     if not calls:
         return batch
@@ -91,13 +95,16 @@ async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
                 group.create_task(_in_lane(lane, call, answer_one))
                 for lane, call in zip(lanes_of(calls), calls, strict=True)
             ]
-    except BaseExceptionGroup as failed:  # not from an option: its failures become results
+    except BaseExceptionGroup as failed:  # not an error of an option, because such errors become results
         raise failed.exceptions[0] from None
     return [*batch, *(task.result() for task in tasks)]
 
 
 def lanes_of(calls: Sequence[Message]) -> list[str]:
-    """Return one lane name for each call of a batch: the call's id, with a number if two calls have one id."""
+    """Return a name for each call of a batch, for its path in a run: the call's id.
+
+    If several calls have the same id, a number follows the id from the second call on.
+    """
     lanes: list[str] = []
     for message in calls:
         lane = name = message.call.invocation_id if message.call else ""

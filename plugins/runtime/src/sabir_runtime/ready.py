@@ -4,7 +4,7 @@
     self.human = self._bind(human_policy(ask))
     self.agent = self._bind(loop_policy("llm"))             llm ─▶ calls with results ─▶ llm ─▶ … ─▶ text
 
-When another policy chooses one of these as an option, the option has one argument, `request`: a text.
+When another policy calls one of these policies as an option, the option has one argument, `request`: a text.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,8 +29,9 @@ class LLMPolicy(AsyncClosing):
     """A policy that sends the observations to a model once and returns the reply's messages.
 
     `model` is a string `provider:model`, or any adapter. `settings` and `strict` are passed with every request.
-    `speaks_as` is the policy name of the replies; by default the name under which a context binds the policy. An
-    adapter keeps its own `speaks_as`. Raises SettingsInvalid for a string of another form.
+    `speaks_as` is the policy name of the replies; None means the name under which a context binds the policy, or "llm"
+    without a context. If `model` is an adapter, the adapter's own `speaks_as` is used. Raises SettingsInvalid for a
+    string of another form.
 
     As an option, the policy has the argument `request`. The request is sent to the model as a user message, instead
     of the option call.
@@ -57,12 +58,15 @@ class LLMPolicy(AsyncClosing):
             split_model(self.model)
 
     def bound_as(self, name: str) -> "LLMPolicy":
-        """Return the policy with `name` as its `speaks_as`, unless `speaks_as` or an adapter was given."""
+        """Return a copy of the policy with `name` as `speaks_as`, unless the policy already has a `speaks_as`.
+
+        If `model` is an adapter, return the policy itself. A context calls this method when it binds the policy.
+        """
         return replace(self, speaks_as=self.speaks_as or name) if isinstance(self.model, str) else self
 
     @cached_property
     def adapter(self) -> Adapter:
-        """The adapter that requests are sent with: the given one, or one that is created at the first use."""
+        """The adapter that sends the requests: the adapter that you passed, or one created at the first use."""
         if isinstance(self.model, str):
             return sabir.adapter(self.model, speaks_as=self.speaks_as or "llm")
         return self.model
@@ -77,8 +81,8 @@ class LLMPolicy(AsyncClosing):
         """
         messages = observations
         if request:
-            asking = {message.id for message in unanswered(observations)}
-            messages = [message for message in observations if message.id not in asking] + [sabir.user(request)]
+            open_calls = {message.id for message in unanswered(observations)}
+            messages = [message for message in observations if message.id not in open_calls] + [sabir.user(request)]
         reply = await self.adapter.complete(
             messages, options=ctx.offer(options), settings=self.settings, strict=self.strict
         )
@@ -86,25 +90,25 @@ class LLMPolicy(AsyncClosing):
 
     async def aclose(self) -> None:
         """Close the adapter that this policy created. An adapter that you passed stays open."""
-        made: Adapter | None = vars(self).pop("adapter", None)
-        if made is not None and made is not self.model:
-            await made.aclose()
+        adapter: Adapter | None = vars(self).pop("adapter", None)
+        if adapter is not None and adapter is not self.model:
+            await adapter.aclose()
 
     def __repr__(self) -> str:
-        """Return a text with the model or adapter."""
+        """Return `llm_policy(model)`."""
         return f"llm_policy({self.model!r})"
 
 
 llm_policy = LLMPolicy
-"""Return a policy that asks a model. Another name of the class `LLMPolicy`."""
+"""Return a policy that asks a model. This is another name of the class `LLMPolicy`, with the same arguments."""
 
 
 @dataclass(frozen=True)
 class Question:
     """A question for a person, which `human_policy` passes to its function `ask`.
 
-    `observations` are the messages so far, `options` the options that the person may choose, and `request` the
-    argument of the option call that asks the person; "" without such a call.
+    `observations` are the messages so far, and `options` the options that the person may call. `request` is the
+    argument `request` of the option call if a model asks the person; "" if the policy is called directly.
     """
 
     observations: tuple[Message, ...]
@@ -113,18 +117,18 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The text to show: `request`, or else the text of the last message that has one, or else ""."""
-        said = [message.text for message in self.observations if message.text]
-        return self.request or (said[-1] if said else "")
+        """The text to show: `request`, or else the text of the last observation with text, or else ""."""
+        texts = [message.text for message in self.observations if message.text]
+        return self.request or (texts[-1] if texts else "")
 
 
 Decided: TypeAlias = str | Message | Sequence[Message]
-"""A person's answer: a text, a message, or messages. Option calls in the messages are answered as a model's are."""
+"""A person's answer: a text, a message, or messages. Option calls in the messages are answered like a model's calls."""
 Ask: TypeAlias = Callable[[Question], Decided | Awaitable[Decided]]
 
 
 def console(question: Question) -> str:
-    """Print the question and the names of its options, and return a line read from standard input."""
+    """Print the question and the names of its options, and return the line that the person types."""
     names = ", ".join(option.name for option in question.options)
     print(f"{one_line(question.text, 2000)}" + (f"\noptions: {names}" if names else ""))
     return input("you> ")
@@ -133,9 +137,9 @@ def console(question: Question) -> str:
 def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
     """Return a policy that asks a person.
 
-    `ask` is called with a `Question`, and returns a text, a message or messages; by default it asks on the terminal. A
+    `ask` is called with a `Question`, and returns a text, a message or messages. The default asks on the terminal. A
     text becomes a message of the policy `speaks_as`. `ask` may be async. Otherwise it runs in a thread: at most 512
-    such functions run at the same time in an event loop, options included, and further ones wait.
+    functions, options included, run at the same time in threads of an event loop, and further functions wait.
 
     As an option, the policy has the argument `request`, the question for the person.
 
@@ -170,10 +174,12 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
     """Return a policy that calls the policy bound as `of` repeatedly, until a batch contains no option call.
 
     Each call receives the messages so far with the results of the option calls. The returned batch contains the
-    messages of all calls. When called, the policy raises LoopLimit if `turns` batches in a row contain option calls,
-    and UnknownOption if the context does not bind `of`.
+    messages of all calls, without the observations. `turns` is the largest number of calls. When called, the policy
+    raises LoopLimit if `turns` batches in a row contain option calls, and UnknownOption if the context does not bind
+    `of`. Its caller receives these errors as a PolicyFailed that is also a LoopLimit or UnknownOption.
 
-    As an option, the policy has the argument `request`, with which a new conversation begins.
+    As an option, the policy has the argument `request`. A new conversation then begins with the request as a user
+    message, and the observations are not used.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy, loop_policy
@@ -195,11 +201,11 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
             request: The question or task.
         """
         ctx.checked_options([of])
-        asked = ctx.bound_policies()[of]
+        bound = ctx.bound_policies()[of]
         history = [sabir.user(request)] if request else list(observations)
         start = len(history)
         for _ in range(turns):
-            batch = await asked(history, options)
+            batch = await bound(history, options)
             history = [*history, *batch]
             if not any(message.kind == "option_call" for message in batch):
                 return history[start:]

@@ -6,13 +6,14 @@
     arguments ──check──▶ with the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later
 
 Under every runner a policy receives the values that `check` returns. `encode` raises for values that JSON would change,
-and for secrets. If a policy has a parameter `**others`, the arguments in it must be plain JSON values.
+and for secrets. If a policy has a parameter `**others`, the arguments in it must be JSON values: texts, numbers, true,
+false, null, lists and objects.
 
 Equality does not show that a value is unchanged: `True == 1`, and an enum's member may equal its text. Therefore:
 
-    difference(value, read again)   ""                      the same, types included
-                                    "[0].city is a str"     the place of a difference, and the value there
-    secret_in(value)                ".login.password"       the place of a secret; None if there is none
+    difference(value, read again)   ""                          the same, types included
+                                    "[0] has the type int, …"   the path of a difference, and what differs
+    secret_in(value)                ".login.password"           the path of a secret; None if there is none
 """
 
 import dataclasses
@@ -48,38 +49,46 @@ Parts: TypeAlias = list[tuple[str, object]]
 
 
 def difference(was: object, now: object, place: str = "") -> str:
-    """Describe the first difference between two values, types included. Return "" if there is none."""
+    """Describe the first difference between a value and the value read back from JSON. Return "" if there is none.
+
+    Types are compared, too. `place` is the path of both values inside of the argument.
+    """
     at = place.lstrip(".") or "the value"
     if type(was) is not type(now):
-        return f"{at} has the type {type(was).__name__}, and would become a {type(now).__name__}"
+        return f"{at} has the type {type(was).__name__}, but would be read back as {type(now).__name__}"
     if lost := _lost(was, now):
         return f"{at} {lost}"
     parts, others = _parts_of(was), _parts_of(now)
     if parts is None or others is None:
-        return "" if was == now or (was != was and now != now) else f"{at} would change its value"  # noqa: PLR0124  # NaN
+        is_same = was == now or (was != was and now != now)  # noqa: PLR0124  # NaN
+        return "" if is_same else f"{at} would be read back as another value"
     if len(parts) != len(others):
-        return f"{at} has {len(parts)} values, and would have {len(others)}"
-    found = (difference(part, other, place + name) for (name, part), (_, other) in zip(parts, others, strict=True))
-    return next(filter(None, found), "")
+        return f"{at} has {len(parts)} values, but would be read back with {len(others)} values"
+    pairs = zip(parts, others, strict=True)
+    differences = (difference(part, other, place + name) for (name, part), (_, other) in pairs)
+    return next(filter(None, differences), "")
 
 
 def _lost(was: object, now: object) -> str:
-    """Describe what a value loses by conversion although it stays equal; "" if nothing."""
+    """Describe what a value loses in JSON although the value read back is equal; "" if nothing.
+
+    The text follows the path of the value, and begins with a verb.
+    """
     if isinstance(was, Iterator):
-        return "is an iterator, which can be read once"
+        return "is an iterator, which can be read only once"
     if isinstance(was, datetime | time) and was.tzinfo is not None and was.tzinfo.utcoffset(None) is None:
-        return f"is in the time zone {was.tzinfo}, and would have a fixed offset or no zone"
+        return f"is in the time zone {was.tzinfo}, but would be read back with a fixed offset or without a time zone"
     if isinstance(was, deque) and isinstance(now, deque) and was.maxlen != now.maxlen:
-        return f"has the maxlen {was.maxlen}, and would have {now.maxlen}"
+        return f"is a deque with maxlen={was.maxlen}, but would be read back as a deque with maxlen={now.maxlen}"
     return ""
 
 
 def secret_in(value: object, place: str = "") -> str | None:
-    """Return the path of the first pydantic secret in a value: "" for the value itself, None if there is none."""
+    """Return the path of the first pydantic secret in a value: "" for the value itself, None if there is no secret."""
     if isinstance(value, Secret | SecretStr | SecretBytes):
         return place
-    found = (secret_in(part, place + name) for name, part in _parts_of(value) or ())
-    return next((each for each in found if each is not None), None)
+    secrets = (secret_in(part, place + name) for name, part in _parts_of(value) or ())
+    return next((each for each in secrets if each is not None), None)
 
 
 def _parts_of(value: object) -> Parts | None:
@@ -87,9 +96,9 @@ def _parts_of(value: object) -> Parts | None:
     if isinstance(value, str | bytes | bytearray | memoryview):
         return None
     if isinstance(value, BaseModel):
-        held = {name: getattr(value, name) for name in type(value).model_fields}
-        held |= (value.__pydantic_extra__ or {}) | (value.__pydantic_private__ or {})
-        return [(f".{name}", item) for name, item in held.items()]
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        fields |= (value.__pydantic_extra__ or {}) | (value.__pydantic_private__ or {})
+        return [(f".{name}", item) for name, item in fields.items()]
     if dataclasses.is_dataclass(value):
         return [(f".{field.name}", getattr(value, field.name, None)) for field in dataclasses.fields(value)]
     if isinstance(value, Mapping):
@@ -104,12 +113,17 @@ def _parts_of(value: object) -> Parts | None:
 ALWAYS_GIVEN = 3
 """The number of positional parameters of every policy: context, observations and options."""
 _CALLED_WITH = frozenset({"self", "observations", "options"})
-"""The parameter names of `BoundPolicy.__call__`, which no policy argument may have."""
+"""The parameter names of `BoundPolicy.__call__`. No argument of a policy may have one of these names."""
 
 
 @dataclass(frozen=True)
 class PolicySignature:
-    """The name, description and parameters of a policy. Converts the policy's arguments to JSON and back."""
+    """The name, description and parameters of a policy, read by `read_policy`.
+
+    Checks the policy's arguments, and converts them to JSON and back. Bound policies have it as `signature`.
+    `annotations` are the types of the parameters, `schema` their JSON schema, and `binder` converts the JSON text of an
+    option call to arguments.
+    """
 
     function_name: str
     description: str
@@ -126,19 +140,20 @@ class PolicySignature:
     """Parameter names that the library fills in. Arguments of these names are refused."""
 
     def as_option(self, name: str, function: Callable[..., Any]) -> Option:
-        """Return an option with this policy's schema that calls `function` with the validated arguments."""
-        made = Option.from_schema(name, self.description, dict(self.schema), function)
-        return made.model_copy(update={"binder": self._bind_open if self.is_open else self.binder})
+        """Return an option `name` with this policy's schema. It calls `function` with the validated arguments."""
+        option = Option.from_schema(name, self.description, dict(self.schema), function)
+        return option.model_copy(update={"binder": self._bind_open if self.is_open else self.binder})
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Validate arguments and return them converted to their parameters' types.
+        """Validate arguments and return them in a new dict, converted to their parameters' types.
 
-        Raises PolicyInvalid for arguments that are missing, unknown or of a wrong type. The error names all of them.
+        Raises PolicyInvalid for arguments that are missing, unknown or of a wrong type. The error names each of these
+        arguments.
         """
         return self._fitting(arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value)
 
     def encode(self, arguments: Mapping[str, Any]) -> str:
-        """Return arguments that `check` validated as the text of a JSON object.
+        """Return arguments as the text of a JSON object. `arguments` must be the return value of `check`.
 
         Raises PolicyInvalid for an argument that is not JSON, that `decode` would return changed, or that contains a
         secret.
@@ -148,34 +163,34 @@ class PolicySignature:
     def decode(self, text: str) -> dict[str, Any]:
         """Return the arguments in a JSON text, converted to their parameters' types.
 
-        Raises PolicyInvalid if the text is not a JSON object, and as `check` does.
+        Raises PolicyInvalid if the text is not a JSON object, or if arguments are missing, unknown or of a wrong type.
         """
         try:
-            given = decode_json(text)
+            arguments = decode_json(text)
         except ValueError:
-            given = None
-        if not isinstance(given, dict):
+            arguments = None
+        if not isinstance(arguments, dict):
             raise self._misfit("the arguments are not a JSON object")
-        return self._fitting(given, _read_again)
+        return self._fitting(arguments, _read_again)
 
     def _fitting(self, given: Mapping[str, Any], read: Callable[[TypeAdapter[Any] | None, Any], Any]) -> dict[str, Any]:
         misfits = [f"argument {name!r}: missing" for name in sorted(self.required.difference(given))]
-        known, found = self._adapters, dict(given)
-        takes = f"the policy accepts {', '.join(known) or 'none'}"
+        known, converted = self._adapters, dict(given)
+        takes = f"the policy accepts {', '.join(known) or 'no arguments'}"
         for name, value in given.items():
             if name not in known and not self.is_open:
                 misfits.append(f"argument {name!r}: unknown; {takes}")
             elif name in self.reserved:
-                misfits.append(f"argument {name!r}: the library fills in this parameter; rename yours")
+                misfits.append(f"argument {name!r}: the library fills in this parameter; rename your argument")
             else:
                 try:
-                    found[name] = read(known.get(name), value)
+                    converted[name] = read(known.get(name), value)
                 except (ValidationError, NotJSON) as error:
                     reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
                     misfits.append(f"argument {name!r}: {reason}")
         if misfits:
             raise self._misfit("; ".join(misfits))
-        return found
+        return converted
 
     def _misfit(self, reason: str) -> PolicyInvalid:
         return PolicyInvalid(f"wrong arguments for policy {self.function_name!r}: {one_line(reason, 300)}")
@@ -216,7 +231,7 @@ class PolicySignature:
 
 
 def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
-    # From JSON text: its rules (a list is a tuple there, a string a date) are laxer than those of Python values.
+    # From JSON text, because pydantic then accepts a list for a tuple, and a string for a date.
     text = encode_json(value)
     return adapter.validate_json(text) if adapter else value
 
@@ -224,9 +239,9 @@ def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     """Return the signature of a policy: an async function, method, partial or callable object.
 
-    Cached, because a program may create a context, and bind all its policies, for each request. Raises PolicyInvalid if
-    the first three parameters are not context, observations and options, if the function is not async, and for
-    parameters that JSON Schema cannot describe.
+    The result is cached for functions and classes, because a program may bind all its policies for each request. Raises
+    PolicyInvalid if the policy has fewer than three positional parameters (for context, observations and options), if
+    the function is not async, and for parameters that JSON Schema cannot describe.
     """
     kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
@@ -238,7 +253,7 @@ def read_policy(policy: Callable[..., Any]) -> PolicySignature:
 
 
 _KNOWN: WeakKeyDictionary[Callable[..., Any], PolicySignature] = WeakKeyDictionary()
-"""The signatures of functions and of classes of callable objects."""
+"""Function, or class of callable objects → its signature."""
 
 
 def _read(policy: Callable[..., Any]) -> PolicySignature:
@@ -250,9 +265,9 @@ def _read(policy: Callable[..., Any]) -> PolicySignature:
         raise PolicyInvalid(f"{one_line(repr(policy), 80)} is not a policy, because it cannot be called") from None
     positional = [each for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     if len(positional) < ALWAYS_GIVEN:
-        taken = ", ".join(each.name for each in given)
+        names = ", ".join(each.name for each in given)
         remedy = f"write async def {name}(ctx, observations, options=None, …)"
-        raise PolicyInvalid(f"policy {name!r} has the parameters ({taken}); {remedy}")
+        raise PolicyInvalid(f"policy {name!r} has too few parameters ({names}); {remedy}")
     if not _is_awaited(policy):
         remedy = f"write async def {name}, or annotate the return type: -> Awaitable[list[Message]]"
         raise PolicyInvalid(f"policy {name!r} is not an async function; {remedy}")
@@ -274,7 +289,10 @@ def _is_awaited(policy: Callable[..., Any]) -> bool:
 
 
 def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
-    """Return the resolved annotations of these names only: the context's type may exist for type checkers only."""
+    """Return the resolved annotations of the parameters `names`.
+
+    The annotations of other parameters are not resolved, because a context's type may exist for type checkers only.
+    """
     function = _function_of(policy)
 
     def annotated() -> None: ...

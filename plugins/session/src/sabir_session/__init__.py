@@ -1,4 +1,4 @@
-"""Stored conversations with models, for sabir, and what they are made of: sessions, records, stores and evaluations.
+"""Stored conversations with models, for sabir, and their parts: sessions, records, stores and evaluations.
 
 chat = Conversation("provider:model", options=[search], keep="chats.db", name="monday")
 answer = await chat.ask("…")                                                # the next process can continue

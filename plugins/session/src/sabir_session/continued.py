@@ -13,11 +13,13 @@ from sabir.errors import PluginError
 
 
 def continued_model(model: str, origins: Sequence[Origin]) -> str:
-    """Return a stored model string, with the dialect of the last reply if the string means another dialect today.
+    """Return the model string with which to continue a stored conversation.
 
-    `origins` are the origins of the recorded messages, in order. The string is returned unchanged if it names a
-    dialect, if no reply came from its provider and model, or if the provider no longer has the dialect of that reply.
-    Use this function for strings from a store only, not for strings that a caller passes.
+    This is `model`, or "provider.dialect:model" with the dialect (API format) of the last reply if `model` means
+    another dialect today. `origins` are the origins of the recorded messages, in order. The string is returned
+    unchanged if it names a dialect, if no recorded message came from its provider and model, or if the provider no
+    longer has the dialect of the last such message. Use this function for strings from a store only, not for strings
+    that a caller passes.
     """
     provider, _, name = model.partition(":")
     replies = [origin for origin in origins if (origin.provider, origin.model) == (provider, name)]
@@ -30,7 +32,7 @@ def continued_model(model: str, origins: Sequence[Origin]) -> str:
 
 
 def _dialect(provider: str, short_name: str | None = None) -> str:
-    """Return the full name of the provider's dialect, its first by default; "" if there is none."""
+    """Return the full name of a provider's dialect; `short_name` None means its first. Return "" if it is missing."""
     try:
         plugin = sabir.provider(provider, short_name)
         with PluginError.blaming(f"provider {provider!r} has no dialect"):

@@ -2,10 +2,10 @@
 
 SabirError
 └── SessionError
-    ├── SliceNotRegistered · SliceConflict      errors in a session's slices
+    ├── SliceNotRegistered · SliceConflict      a type has no slice (list of items), or two that contradict
     ├── ObserverInvalid                         a coroutine function as observer (TypeError)
     ├── RecordConflict                          two records have the same id or number
-    ├── RecordingFailed                         the journal could not store a record; nothing changed
+    ├── RecordingFailed                         the journal could not store a record, which was not added
     │   ├── PositionTaken                       another writer was first
     │   └── StoreLost                           the database file was deleted or replaced (a StoreError, too)
     ├── SnapshotSerializationError · SnapshotRestoreError
@@ -24,27 +24,39 @@ class SessionError(SabirError):
 
 
 class SliceNotRegistered(SessionError, LookupError):
-    """Raised for a type without a slice in the session, or an event without a reducer. Register the type first."""
+    """Raised when a session has no slice (list of items) for a type, or the slice has no reducer for an event.
+
+    Also raised when the records of the session's journal are not loaded. Register the type first.
+    """
 
 
 class SliceConflict(SessionError, ValueError):
-    """Raised when a slice is registered again with another reducer or kind. Register each slice in one way only."""
+    """Raised when a slice is registered again with another reducer or kind. Register each slice in one way only.
+
+    Also raised for a reducer of other events than the items of a log, and for two classes with the same stored name.
+    """
 
 
 class ObserverInvalid(SessionError, TypeError):
-    """Raised for a coroutine function as observer or event handler, because nothing would await it. Pass a function."""
+    """Raised for a coroutine function as observer or event handler, which nothing would await. Pass a sync function."""
 
 
 class RecordConflict(SessionError, ValueError):
-    """Raised for a record whose id or sequence number belongs to another record with other content."""
+    """Raised for a new record with the `message_id` of a record of other content, or with a used sequence number.
+
+    The record is not added. Give each record its own `message_id`, and the next sequence number of its evaluation.
+    """
 
 
 class RecordingFailed(SessionError):
-    """Raised when the journal cannot store a record. The session is unchanged."""
+    """Raised when the journal cannot store a record, for example on a full disk. The record is not in the session."""
 
 
 class PositionTaken(RecordingFailed):
-    """Raised when another writer has changed the journal since it was opened. Nothing was written; open it again."""
+    """Raised when another writer has changed the journal since this journal object was opened.
+
+    Nothing was written. Open the journal again, in a new session.
+    """
 
 
 class SnapshotSerializationError(SessionError, ValueError):
@@ -52,7 +64,10 @@ class SnapshotSerializationError(SessionError, ValueError):
 
 
 class SnapshotRestoreError(SessionError, ValueError):
-    """Raised for a text that is not a snapshot, or a snapshot that does not fit the session. Nothing changed."""
+    """Raised for a text that is not a snapshot, and for a snapshot of a newer version or that does not fit the session.
+
+    The session is unchanged.
+    """
 
 
 class ConversationBusy(SessionError):
@@ -63,7 +78,7 @@ class ConversationBusy(SessionError):
 
 
 class StoreError(SessionError):
-    """Raised when a store cannot be opened, read or changed, and for invalid names and addresses."""
+    """Raised when a store cannot be opened, read or changed, for invalid names and addresses, and after `close`."""
 
 
 class StoreLost(RecordingFailed, StoreError):
@@ -71,15 +86,15 @@ class StoreLost(RecordingFailed, StoreError):
 
 
 class JournalInvalid(StoreError, ValueError):
-    """Raised when the content of a journal is damaged or cannot be read as its type."""
+    """Raised when the rows of a journal are damaged, or when a record cannot be read as an item of its type."""
 
 
 class JournalMissing(StoreError, LookupError):
-    """Raised for a name without a journal in the store."""
+    """Raised when a store has no journal of the name. The error lists the names that exist."""
 
 
 class JournalExists(StoreError, ValueError):
-    """Raised when a journal is forked to a name that already exists in the store. Delete that journal, or rename."""
+    """Raised when a fork would get a name that the store already has. Delete that journal, or use another name."""
 
 
 class StoreTooNew(StoreError):

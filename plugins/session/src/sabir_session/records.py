@@ -11,9 +11,9 @@ A record's `content` is for people. Programs use its `messages`, the core messag
 record, so that a crash cannot separate the calls of one reply.
 
 Evaluations are ordered by the time of their first record, then by arrival. The records of an evaluation are ordered by
-sequence, whatever the order in which they arrive. A result sets the status of its call in the same step. It answers the
-nearest earlier unanswered call with its id, because providers use an id again in a later turn. Of one reply's calls
-with the same id, it answers the first.
+sequence, whatever the order in which they arrive. A result sets the status of its call in the same step. A result
+answers the nearest earlier unanswered call with the same id, because providers use an id again in a later turn. Of one
+reply's calls with the same id, the result answers the first unanswered call.
 """
 
 from bisect import bisect_left, bisect_right
@@ -39,8 +39,9 @@ CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 class ToolCallRecord(StoredModel):
     """One option call in the record of a reply. Vendors call an option a tool.
 
-    `call_id` is the id that the result repeats, `name` the name of the option, and `arguments` are JSON text. `status`
-    is "pending" without a result, then "completed" or "failed". The reducer sets the status.
+    `call_id` is the id that the result repeats, `name` the name of the option, and `arguments` the text that the model
+    sent, usually JSON. `status` is "pending" without a result, "completed" after a result, or "failed" after an error
+    result. The reducer sets the status.
     """
 
     call_id: NonEmpty
@@ -64,14 +65,14 @@ class InnerMessage(StoredModel):
 
     `role` is "system", "user" for a question, "assistant" for a reply, or "tool" for a result. `content` is the text
     for people; programs use `messages`. `evaluation_id`, `prompt_ns` and `prompt_key` identify the evaluation and its
-    prompt. `sequence` is the position of the record in its evaluation, from 0, and `turn` the number of replies so far.
-    `message_id` is the unique id of the record, and `created_at` its time in UTC.
+    prompt. `sequence` orders the records of an evaluation, from 0. `turn` is the number of replies so far in the
+    evaluation, including this record. `message_id` is the unique id of the record, and `created_at` its time in UTC.
 
     A reply has `tool_calls`, `finish_reason`, the vendor's `raw_finish_reason` and `usage`; with `needs_approval`, its
-    calls wait for a person's approval. A result has the `tool_call_id` and the `tool_name` of its call; with
-    `gives_output`, the arguments of that call are the output. A question's `instructions` are "new" if its first
-    message is the new instructions, "none" if it removes them, else "same". `dropped` are replies of turns that were
-    removed at this place; such a record has no messages.
+    calls run only after `approve` has allowed them. A result has the `tool_call_id` and the `tool_name` of its call;
+    with `gives_output`, the arguments of that call are the output. `instructions` is "new" if the first message of a
+    question replaces the instructions, "none" if the question removes the instructions, and "same" or None otherwise.
+    `dropped` are the replies of turns that were removed at this place; such a record has no messages.
     """
 
     stored_as: ClassVar[str] = "sabir.message"
@@ -100,7 +101,7 @@ class InnerMessage(StoredModel):
 
     @property
     def is_error(self) -> bool:
-        """Whether the record contains an error result of an option."""
+        """Whether the record contains the error result of an option call."""
         return any(message.result is not None and message.result.is_error for message in self.messages)
 
     @property
@@ -110,7 +111,11 @@ class InnerMessage(StoredModel):
 
     @property
     def is_end(self) -> bool:
-        """Whether an evaluation with this last record is finished: a reply without option calls, or the output."""
+        """Whether an evaluation is finished if this is its last record.
+
+        True for a reply without option calls that the provider did not pause, for the result of the call that gives
+        the output, and for the record of removed turns.
+        """
         return (
             self.gives_output
             or bool(self.dropped)
@@ -122,7 +127,7 @@ Record = TypeVar("Record", bound=StoredModel)
 
 
 def changed(record: Record, field: str, value: object) -> Record:
-    """Return a copy with one field changed, without validation. The other fields are shared."""
+    """Return a copy of a record with one field changed, without validation. The other values are shared."""
     if record.__pydantic_extra__:  # a newer writer's fields are copied too
         copy = record.model_copy()
         vars(copy)[field] = value
@@ -136,7 +141,7 @@ Answers: TypeAlias = dict[Place, InnerMessage]
 
 
 def answers_in(records: Iterable[InnerMessage]) -> Answers:
-    """Return the answered calls of one evaluation's records, in order, each with the record of its result."""
+    """Return the places of the answered calls in one evaluation's records, each with the record of its result."""
     open_calls: dict[str, list[Place]] = {}
     answers: Answers = {}
     for record in records:
@@ -151,7 +156,7 @@ def answers_in(records: Iterable[InnerMessage]) -> Answers:
 
 
 def advanced(records: Sequence[InnerMessage]) -> list[InnerMessage]:
-    """Return the records of one evaluation with the statuses of answered calls set.
+    """Return the records of one evaluation, with "completed" or "failed" as the status of each answered call.
 
     An unanswered call keeps its recorded status.
     """
@@ -160,13 +165,13 @@ def advanced(records: Sequence[InnerMessage]) -> list[InnerMessage]:
 
 
 def as_recorded(records: Sequence[InnerMessage]) -> list[InnerMessage]:
-    """Return the records of one evaluation as they were before their calls were answered."""
+    """Return the records of one evaluation with "pending" as the status of the answered calls, as in the journal."""
     return _with_statuses(records, dict.fromkeys(answers_in(records), "pending"))
 
 
 def _with_statuses(records: Iterable[InnerMessage], statuses: Mapping[Place, CallStatus]) -> list[InnerMessage]:
-    asked = {sequence for sequence, _ in statuses}
-    return [_with_own(record, statuses) if record.sequence in asked else record for record in records]
+    changed_sequences = {sequence for sequence, _ in statuses}
+    return [_with_own(record, statuses) if record.sequence in changed_sequences else record for record in records]
 
 
 def _with_own(record: InnerMessage, statuses: Mapping[Place, CallStatus]) -> InnerMessage:
@@ -177,16 +182,16 @@ def _with_own(record: InnerMessage, statuses: Mapping[Place, CallStatus]) -> Inn
     return record if tuple(calls) == record.tool_calls else changed(record, "tool_calls", tuple(calls))
 
 
-def is_earlier(record: InnerMessage, held: InnerMessage) -> bool:
-    """Return whether a record equals `held`, or equals `held` as it was before its calls were answered."""
-    if len(record.tool_calls) != len(held.tool_calls):
+def is_earlier(record: InnerMessage, current: InnerMessage) -> bool:
+    """Return whether `record` equals `current`, or equals `current` as it was before its calls were answered."""
+    if len(record.tool_calls) != len(current.tool_calls):
         return False
-    pairs = zip(record.tool_calls, held.tool_calls, strict=True)
-    calls = tuple(changed(call, "status", kept.status) if call.status == "pending" else call for call, kept in pairs)
-    return changed(record, "tool_calls", calls) == held
+    pairs = zip(record.tool_calls, current.tool_calls, strict=True)
+    calls = tuple(changed(call, "status", known.status) if call.status == "pending" else call for call, known in pairs)
+    return changed(record, "tool_calls", calls) == current
 
 
-class Evaluation:
+class EvaluationRecords:
     """The records of one evaluation. The statuses of calls are set when the records are read."""
 
     def __init__(self) -> None:
@@ -207,8 +212,8 @@ class Evaluation:
         is_here = position < len(self.sequences) and self.sequences[position] == sequence
         return self.records[position] if is_here else None
 
-    def take(self, record: InnerMessage) -> bool:
-        """Add a record. Return whether the record precedes all others."""
+    def add(self, record: InnerMessage) -> bool:
+        """Add a record. Return whether its sequence number precedes all others."""
         position = bisect_left(self.sequences, record.sequence)
         self.sequences.insert(position, record.sequence)
         self.recorded.insert(position, record)
@@ -221,18 +226,18 @@ class RecordFold(Fold[InnerMessage]):
 
     def __init__(self) -> None:
         super().__init__({})
-        self._evaluations: dict[str, Evaluation] = {}
+        self._evaluations: dict[str, EvaluationRecords] = {}
         """Evaluations by id, in the order in which their first records arrived."""
-        self._order: list[Evaluation] = []
+        self._order: list[EvaluationRecords] = []
         """Evaluations in the order of the times of their first records."""
         self._taken: dict[int, InnerMessage] = {}
         """Message id → record, to find duplicates."""
         self._stale = False
 
     def plan(self, event: InnerMessage, context: ReducerContext) -> InnerMessage | None:
-        """Return the record, or None if it is already here.
+        """Return the record, or None if an equal record is already here.
 
-        Raises RecordConflict if another record has its id or its sequence number.
+        Raises RecordConflict if another record has its `message_id`, or its sequence number in the same evaluation.
         """
         evaluation = self._evaluations.get(event.evaluation_id)
         is_next = evaluation is None or event.sequence > evaluation.sequences[-1]
@@ -256,9 +261,9 @@ class RecordFold(Fold[InnerMessage]):
 
     def commit(self, plan: InnerMessage) -> None:
         """Insert the record at its place."""
-        evaluation = self._evaluations.get(plan.evaluation_id) or Evaluation()
+        evaluation = self._evaluations.get(plan.evaluation_id) or EvaluationRecords()
         is_known = bool(evaluation.recorded)
-        if evaluation.take(plan):
+        if evaluation.add(plan):
             self._evaluations.pop(plan.evaluation_id, None)
             self._evaluations[plan.evaluation_id] = evaluation
             if is_known:
@@ -285,8 +290,8 @@ class RecordFold(Fold[InnerMessage]):
 
     def covers(self, items: tuple[InnerMessage, ...]) -> bool:
         """Return whether all of these records are here, even if their calls have been answered since."""
-        found = ((item, self._same_id(item)) for item in items)
-        return all(held is not None and is_earlier(item, held) for item, held in found)
+        pairs = ((item, self._same_id(item)) for item in items)
+        return all(current is not None and is_earlier(item, current) for item, current in pairs)
 
     def missing(self, items: tuple[InnerMessage, ...]) -> tuple[InnerMessage, ...]:
         """Return the records that are not here, as they were before their calls were answered."""
@@ -302,10 +307,10 @@ def inner_message_append(
     *,
     context: ReducerContext,
 ) -> tuple[InnerMessage, ...]:
-    """Return the records with one more record at its place, and set the status of the call that it answers.
+    """Return `items` with the record `event` inserted at its place, and with the status of the call that it answers.
 
-    The reducer of the slice of InnerMessage. Returns `items` itself if the record is already there. Raises
-    RecordConflict if another record has its id or its sequence number.
+    This is the reducer of the slice of InnerMessage. Returns `items` itself if an equal record is already there. Raises
+    RecordConflict if another record has the same `message_id`, or the same sequence number in the same evaluation.
     """
     fold = RecordFold()
     fold.extend(items)
@@ -339,7 +344,7 @@ def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tu
 
 
 def get_latest_evaluation_id(session: Session) -> str | None:
-    """Return the id of the evaluation that a resume continues: the last unfinished evaluation, else the last one.
+    """Return the id of the evaluation that a resume continues: the last unfinished evaluation, or else the last of all.
 
     The last evaluation is the evaluation whose first record arrived last, whatever its time. Returns None if nothing is
     recorded. Raises SliceNotRegistered if the session has a journal whose records are not loaded.

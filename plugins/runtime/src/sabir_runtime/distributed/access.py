@@ -1,7 +1,7 @@
 """Credentials and certificates for a NATS server, from files or environment variables.
 
     Access(creds="desk.creds") ─┐
-    nats://user:password@host   ├─the first that is set─▶ Login ──▶ nats-py
+    nats://user:password@host   ├─ the first with any ──▶ Login ──▶ nats-py
     NATS_CREDS, NATS_USER …    ─┘
 
 URLs are parsed strictly, and displayed without secrets: "nats://ada:secret@one:4222, tls://two" is displayed as
@@ -43,13 +43,13 @@ class Address:
     has_login: bool
     """True if the URL contains credentials."""
     secrets: tuple[str, ...] = field(repr=False)
-    """A password or a token in the URL, percent-encoded and decoded."""
+    """The password or token in the URL, and the URL's query: as written, and percent-decoded."""
 
 
 def read_addresses(target: str) -> tuple[Address, ...]:
     """Parse URLs separated by commas. Raises AccessInvalid, without quoting the URL, if a URL is invalid."""
-    given = [each.strip() for each in target.split(",")]
-    return tuple(_read_address(each, f"NATS URL {place} of {len(given)}") for place, each in enumerate(given, 1))
+    urls = [each.strip() for each in target.split(",")]
+    return tuple(_read_address(each, f"NATS URL {place} of {len(urls)}") for place, each in enumerate(urls, 1))
 
 
 def without_secrets(text: str, addresses: tuple[Address, ...]) -> str:
@@ -99,12 +99,12 @@ _ONE = "give one of: creds, nkey, user and password_file, token_file"
 
 @dataclass(frozen=True, repr=False)
 class Login:
-    """The secrets with which a connection is opened. `repr` does not show them."""
+    """The credentials and the TLS settings with which a connection is opened. `repr` does not show the secrets."""
 
     creds: str | None = None
-    """The text of a .creds file."""
+    """The text of a .creds file, which contains a user's JWT and seed."""
     seed: str | None = None
-    """The seed of an nkey."""
+    """The seed of an nkey, which is NATS' kind of private key."""
     user: str | None = None
     password: str | None = None
     token: str | None = None
@@ -116,9 +116,10 @@ class Login:
 class Access(Frozen):
     """Files with credentials and certificates for a NATS server. Part of CallSettings and WorkerSettings.
 
-    Give one kind of credentials: `creds`, `nkey`, `user` with `password_file`, or `token_file`. Without them, the
-    credentials in the URL are used, or else the NATS_… environment variables. `ca` or `cert` require TLS, like a URL
-    with tls://. The files are read when a connection is opened, and AccessInvalid is raised for an unusable file.
+    Give one kind of credentials: `creds`, `nkey`, `user` with `password_file`, or `token_file`. Without credentials
+    here, the credentials in the URL are used, or else the NATS_… environment variables. `ca` or `cert` require TLS,
+    like a URL with tls://. The files are read when a connection is opened, and AccessInvalid is raised for an unusable
+    file.
 
     >>> from sabir_runtime.distributed import Access, CallSettings
     >>> CallSettings(access=Access(creds="desk.creds")).access.creds.name
@@ -126,24 +127,34 @@ class Access(Frozen):
     """
 
     creds: Path | None = None
-    """A .creds file with a user's JWT and seed. Default: the variable NATS_CREDS."""
+    """A .creds file with a user's JWT and seed. None means the path in the variable NATS_CREDS, if it is set."""
     nkey: Path | None = None
-    """A file with the seed of an nkey. Default: the variable NATS_NKEY."""
+    """A file with the seed of an nkey. None means the path in the variable NATS_NKEY, if it is set."""
     user: str | None = Field(default=None, min_length=1)
-    """A user's name; also give `password_file`. Default: the variable NATS_USER."""
+    """A user's name, which needs a password. None means the name in the variable NATS_USER, if it is set."""
     password_file: Path | None = None
-    """A file with the user's password. Default: the variable NATS_PASSWORD, which contains the password itself."""
+    """A file with the user's password. None means the password itself in the variable NATS_PASSWORD."""
     token_file: Path | None = None
-    """A file with a token. Default: the variable NATS_TOKEN, which contains the token itself."""
+    """A file with a token. None means the token itself in the variable NATS_TOKEN, if it is set."""
     ca: Path | None = None
-    """A file with the CA certificates that verify the server's certificate. Default: NATS_CA, or else the system's."""
+    """A file with the CA certificates that verify the server's certificate.
+
+    None means the path in the variable NATS_CA, or else the system's CA certificates.
+    """
     cert: Path | None = None
-    """A file with the program's own certificate, for servers that require one. Default: the variable NATS_CERT."""
+    """A file with the program's own certificate, for servers that require a client certificate.
+
+    None means the path in the variable NATS_CERT, if it is set.
+    """
     key: Path | None = None
-    """A file with the unencrypted private key of `cert`. Default: the variable NATS_KEY."""
+    """A file with the unencrypted private key of `cert`. None means the path in the variable NATS_KEY, if it is set."""
 
     def login(self, addresses: tuple[Address, ...]) -> Login:
-        """Read the credentials for these servers. Raises AccessInvalid for unreadable files or two kinds."""
+        """Read the credentials for these servers from files and variables.
+
+        Raises AccessInvalid for unusable files, for several kinds of credentials, for a user without a password or a
+        password without a user, and for a key without a certificate.
+        """
         tls = self._tls()
         needs_tls = tls is not None or any(each.is_encrypted for each in addresses)
         given = self._or_variables(any(each.has_login for each in addresses))
@@ -164,7 +175,7 @@ class Access(Frozen):
         )
 
     def _or_variables(self, is_in_url: bool) -> Self:
-        """Return self if it or the URL has credentials; otherwise a copy with the variables' credentials."""
+        """Return this object if it or the URL has credentials. Otherwise return a copy with those of the variables."""
         if is_in_url or any(getattr(self, kind) is not None for kind in (*_KINDS, "password_file")):
             return self
         creds, nkey = (_path(f"NATS_{kind}") for kind in ("CREDS", "NKEY"))
@@ -217,16 +228,16 @@ def _read(file: Path) -> str:
 
 
 def _secret(file: Path) -> str:
-    """Return a file's text without the line break at the end. Raises AccessInvalid for an empty file."""
-    held = _read(file).strip()
-    if not held:
-        raise AccessInvalid(f"{file} is empty; write the secret into it")
-    return held
+    """Return a file's text without white space at both ends. Raises AccessInvalid for an empty or unreadable file."""
+    secret = _read(file).strip()
+    if not secret:
+        raise AccessInvalid(f"{file} is empty; write the secret into the file")
+    return secret
 
 
 def _checked_creds(file: Path) -> str:
-    """Return a .creds file's text. Checked, because nats-py would search for missing parts forever."""
-    held = _read(file)
-    if not all(part in held for part in _IN_CREDS):
+    """Return the text of a .creds file. Raises AccessInvalid if a part is missing. nats-py would search it forever."""
+    text = _read(file)
+    if not all(part in text for part in _IN_CREDS):
         raise AccessInvalid(f"{file} is not a .creds file; give one created by nsc, or give an nkey's seed as nkey")
-    return held
+    return text

@@ -7,7 +7,7 @@
 The replies to a pending request, and the caller's next step:
 
     send ──▶ Answered · Failed             return or raise
-         ──▶ Busy                          send again: at once, so that the worker queues it; later after pauses
+         ──▶ Busy                          send again: at once, so that a worker queues it; then after pauses
          ──▶ Nobody                        send again, until the patience is over ──▶ NoWorkers
          ──▶ Accepted, Alive …             keep waiting
          ──▶ silence · Released            to another worker, with the same id ──▶ WorkerLost after `attempts`
@@ -34,14 +34,14 @@ from sabir_runtime.distributed.subjects import ALIVE, all_of, requests_for, requ
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 1.0
 SHORTEST_WAIT = 1e-6
-"""The minimum of `waited` for a request that is sent again."""
+"""The minimum of `waited` for a request that is sent again, because 0 means the first sending."""
 BEATS_MISSED = 3
 """A worker counts as silent after this many missed beats."""
 
 
 @dataclass(frozen=True)
 class Nobody:
-    """The server's reply that no worker is subscribed."""
+    """The reply of the NATS server itself that no worker is subscribed to the request's subject."""
 
 
 Said: TypeAlias = envelopes.Busy | envelopes.Released | envelopes.Willing | Nobody
@@ -50,7 +50,7 @@ Send: TypeAlias = Callable[["PendingRequest", float], Awaitable[None]]
 
 
 class PendingRequest:
-    """One call in progress: its sendings, the replies to them, and the waiting caller."""
+    """One call in progress: how often its request was sent, the replies, and the waiting caller."""
 
     def __init__(self, id: str, context: str, policy: str, settings: CallSettings) -> None:
         self.id = id
@@ -58,13 +58,13 @@ class PendingRequest:
         self.policy = policy
         self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
-        """The number of sendings. Replies to earlier sendings are ignored, except Answered and Failed."""
+        """How often the request was sent. Replies to earlier sendings are ignored, except Answered and Failed."""
         self.given = 0
-        """The number of workers that did not finish the request."""
+        """How many workers did not finish the request."""
         self.seeks = False
-        """True if the next sending searches for a living worker."""
+        """True if the next sending asks all workers which of them can perform the request."""
         self.chosen = ""
-        """The worker that the next sending is for; "" for any worker."""
+        """The id of the worker that the next sending is for; "" for any worker."""
         self.ending: envelopes.Ending | Exception | None = None
         self.worker = ""
         self._said: Said | None = None
@@ -80,12 +80,12 @@ class PendingRequest:
 
     @property
     def may_run_elsewhere(self) -> bool:
-        """True if a worker may still be working on the request."""
+        """True if a worker may still be working on the request, so that the workers must be told to cancel it."""
         return self.sending > 0 and (not self.is_over or self.given > 0)
 
     @property
     def waited(self) -> float:
-        """The number of seconds since the first sending; 0 for the first sending."""
+        """The number of seconds since the call began. 0 for the first sending."""
         return max(self._loop.time() - self._began, SHORTEST_WAIT) if self.sending > 1 else 0.0
 
     @property
@@ -94,7 +94,7 @@ class PendingRequest:
         return self.ending is not None
 
     def take(self, sending: int, reply: envelopes.Reply | Nobody | Exception) -> None:
-        """Handle a reply to one sending."""
+        """Store a reply to the sending of this number, and wake the caller if the reply changes the next step."""
         if isinstance(reply, envelopes.Answered | envelopes.Failed | Exception):
             self.ending = self.ending or reply
             self._wake()
@@ -105,7 +105,7 @@ class PendingRequest:
         else:
             if isinstance(reply, envelopes.Accepted):
                 self._silence = max(self._settings.silence, BEATS_MISSED * reply.every)
-                self._pauses = 0  # it may wait there, so the pauses start again
+                self._pauses = 0  # the request has waited in a worker's queue, so later pauses begin short again
             self.worker = reply.worker
             self._due = self._loop.time() + self._silence
 
@@ -126,7 +126,11 @@ class PendingRequest:
         return self.ending
 
     async def _react(self, said: Said | None) -> None:
-        """Pause if no worker accepted the request. Count a lost worker, and search for another."""
+        """Prepare the next sending after a reply, or after silence (None).
+
+        Pauses if no worker accepted the request. Counts a lost worker, and searches for another worker. Raises
+        NoWorkers or WorkerLost.
+        """
         if isinstance(said, envelopes.Willing):
             self.seeks, self.chosen = False, said.worker
         elif isinstance(said, envelopes.Busy | Nobody):
@@ -140,14 +144,17 @@ class PendingRequest:
         elif self.is_over:
             return
         elif self.seeks:
-            self.seeks = False  # the living workers are full: their queue group shows when one is free
+            self.seeks = False  # no living worker has a free place, so the request goes to the queue group again
         else:
             self._pauses, self._missing_since = 0, None
             self._hand_over()
             self.seeks, self.chosen = True, ""
 
     async def _outcome(self) -> Said | None:
-        """Wait for a reply to this sending. Return None after silence, and if the request has ended."""
+        """Wait for a reply to this sending. Return None after silence, and if the request has ended.
+
+        Raises RequestTimedOut.
+        """
         while not self.is_over and self._said is None:
             now = self._loop.time()
             if now >= self._ends:
@@ -208,14 +215,14 @@ class PendingRequest:
 
 
 NO_RESPONDERS = "503"
-"""The server's status for a subject without listeners: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
+"""The server's status for a subject without subscribers: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
 
 WORTH_SAYING = 0.1
-"""The number of seconds by which `seconds_left` in an envelope may be too high."""
+"""How many seconds `seconds_left` in a request may be too high before the request is encoded again."""
 
 
 class CallerConnection:
-    """A runner's connection in one event loop."""
+    """A DistributedRunner's connection in one event loop, with all its calls in progress."""
 
     def __init__(self, target: Target, settings: CallSettings) -> None:
         self.connection = Connection(
@@ -228,7 +235,7 @@ class CallerConnection:
         self._is_closed = False
 
     async def open(self) -> None:
-        """Connect, and subscribe to the inbox. Raises NoServer if no server is reached."""
+        """Connect, and subscribe to the inbox. Raises NoServer, AccessRefused or AccessInvalid."""
         await self.connection.open()
         self._inbox = self.connection.new_inbox()
         self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._hear)
@@ -237,7 +244,11 @@ class CallerConnection:
         self.connection.gone.add_done_callback(self._fail_all)
 
     async def ask(self, request: envelopes.Request) -> envelopes.Ending:
-        """Send a request, and return its last reply: Answered or Failed."""
+        """Send a request until it ends, and return its last reply: Answered or Failed.
+
+        Waits for a free place while `in_flight` requests are in progress. Raises RequestTimedOut, NoWorkers,
+        WorkerLost, NoServer, RunnerClosed, PayloadTooLarge or EnvelopeInvalid.
+        """
         pending = PendingRequest(request.id, request.context, request.policy, self._settings)
         await self._take_place(pending.what)
         self._pending[request.id] = pending
@@ -270,7 +281,7 @@ class CallerConnection:
         except TimeoutError:
             limit, remedy = self._settings.in_flight, "raise CallSettings `in_flight` or `timeout`, or add workers"
             raise errors.RequestTimedOut(
-                f"{what}: not sent, because {limit} other calls of the runner were in progress; {remedy}"
+                f"{what}: the call was not sent, because {limit} other calls of the runner were in progress; {remedy}"
             ) from None
 
     async def _send(self, request: envelopes.Request, pending: PendingRequest, left: float) -> None:
@@ -329,7 +340,7 @@ def _subject_of(pending: PendingRequest) -> str:
 
 
 def _read(message: Msg, largest: int) -> envelopes.Reply | Nobody | errors.EnvelopeInvalid:
-    """Return the reply in a message. Return, not raise, EnvelopeInvalid for an unreadable message."""
+    """Return the reply in a message. For an unreadable message, return an EnvelopeInvalid instead of raising it."""
     if message.headers and message.headers.get("Status") == NO_RESPONDERS:
         return Nobody()
     try:

@@ -1,8 +1,8 @@
 """The command `sabir worker module:Context --url nats://…`: performs requests until SIGTERM or SIGINT.
 
 no server yet ──▶ prints a warning on stderr, and tries again for `patience` seconds
-SIGTERM ──▶ accepts no more requests ──▶ finishes the running ones ──▶ exits
-        └ a second signal ──▶ exits at once, and other workers perform the unfinished requests
+SIGTERM ──▶ accepts no more requests ──▶ finishes the running requests ──▶ exits
+        └ a second signal ──▶ cancels the running requests, which other workers then perform ──▶ exits
 
 Secrets come from files and NATS_… variables, because other users of the machine can read a command line.
 """
@@ -61,22 +61,22 @@ def worker(  # noqa: PLR0913  # each is a flag
         url: The URL of the NATS server, or several URLs separated by commas. tls:// requires TLS.
         name: The name that callers use for the context. By default the name of the class.
         concurrency: The maximum number of requests that run at the same time.
-        waiting: The maximum number of further requests in the queue.
+        waiting: The maximum number of requests in the queue, in addition to the running requests.
         beat: Seconds between two reports to callers that their requests are still in work.
-        drain: Seconds for running requests to finish after SIGTERM.
+        drain: Seconds for running requests to finish after SIGTERM. Then they are cancelled.
         patience: Seconds without a server after which the worker exits with an error.
         longest: The maximum number of seconds for one request.
-        inbox: The prefix of callers' inboxes, if it is not _INBOX.
-        creds: A .creds file (or the variable NATS_CREDS).
-        nkey: A file with the seed of an nkey (or the variable NATS_NKEY).
+        inbox: The prefix of the subjects for replies to callers, if it is not _INBOX.
+        creds: A .creds file with NATS credentials (or its path in the variable NATS_CREDS).
+        nkey: A file with the seed of an nkey (or its path in the variable NATS_NKEY).
         user: A user's name (or NATS_USER). Give the password in --password-file or NATS_PASSWORD.
         password_file: A file with the user's password.
         token_file: A file with a token (or the token itself in NATS_TOKEN).
-        ca: A file with CA certificates that verify the server's certificate (or NATS_CA).
-        cert: A file with the worker's own certificate (or NATS_CERT).
-        key: A file with the private key of --cert (or NATS_KEY).
+        ca: A file with CA certificates that verify the server's certificate (or its path in NATS_CA).
+        cert: A file with the worker's own certificate (or its path in NATS_CERT).
+        key: A file with the unencrypted private key of --cert (or its path in NATS_KEY).
     """
-    flags = locals()  # named as the settings are
+    flags = locals()  # the names of the flags are the names of the settings
     with needs_extra("distributed"):
         from sabir_runtime.distributed.connection import shown
         from sabir_runtime.distributed.worker import Worker
@@ -89,7 +89,10 @@ def worker(  # noqa: PLR0913  # each is a flag
 
 
 def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
-    """Import the class or function that `module:Class` names. Raises RuntimeFault if it does not exist."""
+    """Import and return the class or function that `module:Class` names. Raises RuntimeFault if it does not exist.
+
+    Adds the current folder to `sys.path`. Errors of the module's own code are raised unchanged.
+    """
     module, colon, attribute = path.partition(":")
     remedy = "write module:Class, for example desk:Desk for the class Desk of desk.py"
     if not (module and colon and attribute):
@@ -100,7 +103,7 @@ def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
         found: object = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # a missing module that it imports
+            raise  # the module exists, but imports a module that does not
         raise RuntimeFault(f"{path!r}: no module is named {error.name!r}; {remedy}") from None
     for step in attribute.split("."):
         found = getattr(found, step, None)

@@ -3,7 +3,8 @@
     url ──▶ Connection ──publish, subscribe──▶ server           a client that the user passed stays open
                  └ server away for longer than the patience ──▶ every waiting call raises NoServer
 
-nats-py reconnects by itself. Nothing is sent meanwhile, because buffered messages would arrive late, and twice.
+nats-py reconnects by itself. Nothing is sent while the server is away, because buffered messages would arrive late, and
+twice.
 """
 
 import asyncio
@@ -27,22 +28,22 @@ from sabir_runtime.distributed.subjects import INBOXES
 
 Handler: TypeAlias = Callable[[Msg], Awaitable[None]]
 Target: TypeAlias = str | Client
-"""One URL, several URLs separated by commas, or a connected nats-py client."""
+"""One URL of a NATS server, several URLs separated by commas, or a connected nats-py client."""
 
 logger = logging.getLogger("sabir.distributed")
 RECONNECT_WAIT = 0.1
-"""Seconds between two attempts to reach a server."""
+"""The number of seconds between two attempts to reach a server."""
 CLOSES_WITHIN = 0.5
-"""The number of seconds that closing a half-open connection may take."""
+"""How many seconds closing a half-open connection may take."""
 _UNBOUNDED = 0
-"""No limit: nats-py's limits would drop messages, and `in_flight` limits the backlog already."""
+"""nats-py's value for no limit. Its limits would drop messages, and `in_flight` limits the backlog already."""
 _LOGIN = re.compile("authorization|authentication", re.IGNORECASE)
 _TLS = re.compile("secure connection|tls|certificate", re.IGNORECASE)
 _SUBJECT = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
 
 
 def shown(target: Target) -> str:
-    """Return a target for display, without secrets. Raises AccessInvalid if a URL is invalid."""
+    """Return the URLs of a target for display, without secrets. Raises AccessInvalid if a URL is invalid."""
     return ",".join(each.shown for each in _addresses_of(target))
 
 
@@ -54,7 +55,7 @@ def _addresses_of(target: Target) -> tuple[Address, ...]:
 
 
 class _Client(Client):
-    """A client that does not send its credentials without TLS, if TLS is requested.
+    """A nats-py client that sends its credentials only over TLS if TLS is requested.
 
     nats-py starts TLS only if the server's first message requires TLS. This message is not encrypted, so an attacker
     in between could change it and read the credentials.
@@ -70,7 +71,10 @@ class _Client(Client):
 
 
 class Connection:
-    """A NATS client in one event loop."""
+    """A connection to a NATS server in one event loop. Created inside of a running loop; `open` connects.
+
+    `label` is the connection's name at the server, and `patience` how many seconds an unreachable server is awaited.
+    """
 
     def __init__(
         self, target: Target, *, label: str, patience: float, inbox: str = INBOXES, access: Access | None = None
@@ -93,7 +97,7 @@ class Connection:
         """Called with a lower-case subject that permissions forbid. Not called for a client that the user passed."""
         self._is_ended = False
         self.gone: asyncio.Future[NoServer] = self.loop.create_future()
-        """Done with the reason when the connection is closed or lost for good."""
+        """A future whose result is set, to the error for callers, when the connection is closed or lost for good."""
 
     @property
     def is_open(self) -> bool:
@@ -103,7 +107,7 @@ class Connection:
     @property
     def trouble(self) -> str:
         """The last error in one line while the server is away; "" otherwise."""
-        return "" if self._last is None else self._said(self._last)
+        return "" if self._last is None else self._error_text(self._last)
 
     @property
     def largest(self) -> int:
@@ -111,7 +115,10 @@ class Connection:
         return self._client.max_payload
 
     async def open(self) -> None:
-        """Connect. Raises NoServer if no server is reached within `patience` seconds."""
+        """Connect. Raises NoServer if no server is reached within `patience` seconds.
+
+        Raises AccessRefused if the server rejects the login or TLS fails, and AccessInvalid for unusable credentials.
+        """
         if self._owned:
             await self._connect()
         self._last, self._is_opening = None, False
@@ -144,14 +151,17 @@ class Connection:
             raise
         except (nats.errors.Error, OSError, TimeoutError) as error:
             raise self._missing(error) from None
-        except Exception as error:  # of a library that reads keys: its text may show them
+        except Exception as error:  # from a library that reads keys, so its text may contain a key
             await self._abandon()
             remedy = "give an unchanged .creds file, or the seed of an nkey"
             reason = f"the credentials for {self.target} cannot be used: {type(error).__name__}"
             raise AccessInvalid(f"{reason}; {remedy}") from None
 
     async def _abandon(self) -> None:
-        """Close a half-open connection; asyncio never reports the closing of a connection whose TLS failed."""
+        """Close a half-open connection.
+
+        Waits at most `CLOSES_WITHIN` seconds, because asyncio never reports the end of a connection whose TLS failed.
+        """
         self._is_opening = False
         if self._client.is_connecting:
             with suppress(TimeoutError):
@@ -163,13 +173,13 @@ class Connection:
             return NoServer(f"the connection to NATS at {self.target} was closed; do not send after closing it")
         refusal = next((each for each in (error, self._last) if each is not None and _is_refusal(each)), None)
         if refusal is not None:
-            reason = f"the connection to the NATS server at {self.target} was refused: {self._said(refusal)}"
+            reason = f"the connection to the NATS server at {self.target} was refused: {self._error_text(refusal)}"
             return AccessRefused(f"{reason}; {_remedy_for(refusal)}")
-        reason = self.trouble or self._said(error or ConnectionError("it was lost"))
+        reason = self.trouble or self._error_text(error or ConnectionError("it was lost"))
         remedy = "start nats-server there, or give the URL of another server"
         return NoServer(f"no NATS server at {self.target} within {self._patience:g} s: {reason}; {remedy}")
 
-    def _said(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         return one_line(without_secrets(str(error) or type(error).__name__, self._addresses), 200)
 
     async def publish(self, subject: str, body: bytes, reply: str = "") -> None:
@@ -184,7 +194,11 @@ class Connection:
             raise asyncio.CancelledError
 
     async def subscribe(self, subject: str, handler: Handler, queue: str = "") -> Subscription:
-        """Receive the messages of a subject; in a queue group, one member receives each message."""
+        """Call `handler` with each message of a subject. Return the subscription.
+
+        With `queue`, the name of a queue group, only one subscriber of the group receives each message. Raises NoServer
+        if the connection is closed or lost for good.
+        """
         try:
             return await self._client.subscribe(
                 subject, queue, cb=handler, pending_msgs_limit=_UNBOUNDED, pending_bytes_limit=_UNBOUNDED
@@ -193,15 +207,15 @@ class Connection:
             raise self._missing(error) from None
 
     async def unsubscribe(self, subscription: Subscription) -> None:
-        """End the subscription."""
+        """End a subscription. Messages that arrived, but were not handled yet, are dropped."""
         with suppress(nats.errors.Error):
             await subscription.unsubscribe()
 
     async def drain(self, subscription: Subscription) -> None:
-        """End the subscription after all messages already sent here were received.
+        """End a subscription after all messages that the server already sent for it were handled.
 
-        Like nats-py's own `drain`, and with its functions, except for its ping, which overtakes the message that ends
-        the subscription (see `flush`): messages that the server sends between the two would be dropped.
+        Does the same as nats-py's own `drain`, with nats-py's functions. But nats-py's ping overtakes the message that
+        ends the subscription (see `flush`), so messages that the server sends between the two would be dropped.
         """
         with suppress(nats.errors.Error, NoServer):
             await self._client._send_unsubscribe(subscription._id)
@@ -217,7 +231,7 @@ class Connection:
             raise self._deaf_to
 
     async def flush(self) -> None:
-        """Wait until the server has received everything that was sent, subscriptions too.
+        """Wait until the server has received everything that was sent, including subscriptions.
 
         nats-py's ping overtakes data that its flusher has not written yet. The flusher writes while the answer to the
         first ping is awaited, so the second ping follows everything that was sent.
@@ -229,7 +243,7 @@ class Connection:
             raise self._missing(error) from None
 
     def new_inbox(self) -> str:
-        """Return a new unique subject."""
+        """Return a new unique subject, with the inbox prefix, for replies."""
         return self._client.new_inbox()
 
     async def until_up(self) -> None:
@@ -242,7 +256,7 @@ class Connection:
                 await asyncio.wait((waiting, self.gone), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 waiting.cancel()
-            if not self._owned:  # its callbacks are its owner's
+            if not self._owned:  # the callbacks of a client that the user passed are not set here
                 await asyncio.sleep(RECONNECT_WAIT)
 
     @property
@@ -251,7 +265,10 @@ class Connection:
         return self._client.is_connected
 
     async def close(self) -> None:
-        """Close the connection after everything was sent. A client that the user passed stays open."""
+        """Close the connection after everything was sent. A client that the user passed stays open.
+
+        Calls that still wait for the server raise NoServer.
+        """
         self._is_ended = True
         if self._owned and not self._client.is_closed:
             await self._client.close()
@@ -262,12 +279,12 @@ class Connection:
             self.gone.set_result(self._missing(error))
 
     async def _on_error(self, error: Exception) -> None:
-        said = self._said(error)
-        logger.debug("nats at %s: %s", self.target, said)
-        may_not_hear, subject = _kept_from(said)
+        error_text = self._error_text(error)
+        logger.debug("nats at %s: %s", self.target, error_text)
+        may_not_hear, subject = _kept_from(error_text)
         if subject:
             remedy = "grant the user this permission in the server's configuration"
-            refused = AccessRefused(f"the NATS server at {self.target} refuses: {said}; {remedy}")
+            refused = AccessRefused(f"the NATS server at {self.target} refuses: {error_text}; {remedy}")
             logger.warning("%s", refused)
             self._deaf_to = self._deaf_to or (refused if may_not_hear else None)
             self.on_refused(subject, refused)
@@ -292,20 +309,23 @@ class Connection:
 
 
 def _is_refusal(error: Exception | None) -> bool:
-    """Return whether another attempt is useless, because the server or the client rejects the other side."""
+    """Return whether an error is a failed login or failed TLS, so that another attempt is useless."""
     if isinstance(error, ssl.SSLError | nats.errors.SecureConnWantedError | nats.errors.AuthorizationError):
         return True
     return isinstance(error, nats.errors.Error) and bool(_LOGIN.search(str(error)))
 
 
 def _remedy_for(refusal: Exception) -> str:
-    """Return the remedy for a login or TLS error."""
+    """Return the remedy for an error of the login or of TLS."""
     if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
         return "give the CA of the server's certificate (NATS_CA), and NATS_CERT and NATS_KEY if required"
     return "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN"
 
 
-def _kept_from(said: str) -> tuple[bool, str]:
-    """Parse a NATS permissions error: (is it a subscription?, the lower-case subject), or (False, "")."""
-    found = _SUBJECT.search(said)
-    return (False, "") if found is None else (found[1].lower() == "subscription", found[2].lower())
+def _kept_from(error_text: str) -> tuple[bool, str]:
+    """Parse a NATS permissions error. Return whether a subscription is forbidden, and the subject in lower case.
+
+    Returns (False, "") for any other error.
+    """
+    match = _SUBJECT.search(error_text)
+    return (False, "") if match is None else (match[1].lower() == "subscription", match[2].lower())

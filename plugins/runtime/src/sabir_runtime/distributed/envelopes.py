@@ -32,15 +32,16 @@ from sabir_runtime.distributed.subjects import LONGEST_NAME
 from sabir_runtime.failures import Failure
 
 LARGEST = 32 * 1024 * 1024
-"""The default maximum size in bytes of a received message, decompressed."""
+"""The default maximum size in bytes of a received message after decompression."""
 _LEVEL = 1
 _ZLIB = b"x"
 
 
 def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
-    """Compress a body if necessary. Raises PayloadTooLarge if the compressed body exceeds the server's limit.
+    """Return a message's body, compressed if it is larger than `compress_above` or than `largest` bytes.
 
-    `largest` is the server's `max_payload`: https://docs.nats.io/running-a-nats-service/configuration#limits
+    `largest` is the server's `max_payload`: https://docs.nats.io/running-a-nats-service/configuration#limits. Raises
+    PayloadTooLarge, with `what` as the name of the message, if the compressed body is larger.
     """
     if len(body) <= compress_above and len(body) <= largest:
         return body
@@ -56,18 +57,19 @@ def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
 def unpack(data: bytes, largest: int = LARGEST) -> bytes:
     """Return the decompressed body of a received message.
 
-    Raises EnvelopeInvalid if the message is damaged or larger than `largest` bytes. Decompression stops there.
+    Raises EnvelopeInvalid if the message is damaged, or if its body is larger than `largest` bytes. Decompression stops
+    at this size.
     """
     stream = zlib.decompressobj()
     try:
         body = stream.decompress(data, largest + 1) if data[:1] == _ZLIB else data
     except zlib.error as error:
-        raise EnvelopeInvalid(f"message of {len(data):,} bytes cannot be decompressed: {error}") from None
+        raise EnvelopeInvalid(f"a message of {len(data):,} bytes cannot be decompressed: {error}") from None
     if len(body) > largest:
         remedy = "send less, or raise `largest` in the receiver's settings"
-        raise EnvelopeInvalid(f"message of {len(data):,} bytes unpacks to more than {largest:,}; {remedy}")
+        raise EnvelopeInvalid(f"a message of {len(data):,} bytes unpacks to more than {largest:,} bytes; {remedy}")
     if body is not data and not stream.eof:
-        raise EnvelopeInvalid(f"message of {len(data):,} bytes is incomplete")
+        raise EnvelopeInvalid(f"a compressed message of {len(data):,} bytes is incomplete")
     return body
 
 
@@ -76,13 +78,13 @@ SCHEMA = 1
 MOST_OBSERVATIONS = 50_000
 """The maximum number of messages in one request."""
 MOST_VALUES = 500_000
-"""The maximum number of JSON values in one message. Each takes memory and time, however short."""
+"""The maximum number of JSON values in one message. Each value needs memory and time, however short it is."""
 MOST_OPTIONS = 10_000
 """The maximum number of options in one request, and of requests in one beat."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 WorkerName = Annotated[str, StringConstraints(pattern=rf"^[A-Za-z0-9-]{{1,{LONGEST_NAME}}}$")]
-"""A worker's id, which is a part of subjects."""
+"""The id of a worker, which must be a valid part of a NATS subject."""
 
 Enveloped = TypeVar("Enveloped", bound="Envelope")
 
@@ -94,7 +96,7 @@ class Envelope(StoredModel):
 
 
 class Request(Envelope):
-    """The call of a bound policy, for any worker of its context."""
+    """A caller's request to perform a call of a bound policy."""
 
     id: Name
     context: Name
@@ -105,65 +107,66 @@ class Request(Envelope):
     arguments: str = "{}"
     """The policy's own arguments as a JSON object."""
     seconds_left: float = Field(gt=0, allow_inf_nan=False)
-    """The number of seconds that the caller still waits after the arrival of the request."""
+    """How many seconds the caller still waits for the answer, counted from the arrival of the request."""
     depth: int = Field(default=0, ge=0, exclude_if=operator.not_)
-    """The number of calls in which this call is nested."""
+    """How many calls this call is nested in."""
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """The number of seconds since the first sending; 0 for the first sending, which a full worker does not queue."""
+    """How many seconds the request has waited since its call began. 0 means the first sending, which a full worker does
+    not queue."""
 
 
 class Fault(Failure):
-    """The error of a policy, or the reason why a worker refused a request."""
+    """The error of a policy, or the reason why a worker refused a request. The content of a Failed reply."""
 
     raised_by: Literal["policy", "worker"]
     """"policy" if the policy raised the error, "worker" if the worker could not call the policy."""
 
 
 class FromWorker(Envelope):
-    """The base class of a worker's replies to one request."""
+    """The base class of a worker's replies to one request: `id` is the request's id, `worker` the worker's id."""
 
     id: Name
     worker: WorkerName
 
 
 class Answered(FromWorker):
-    """The batch of a policy with the results of its option calls."""
+    """A worker's last reply: the batch of the policy, followed by the results of its option calls."""
 
     kind: Literal["answered"] = "answered"
     result: tuple[Message, ...] = Field(fail_fast=True)
 
 
 class Failed(Envelope):
-    """The policy failed, or the worker refused the request."""
+    """A worker's last reply: the policy failed, or the worker refused the request."""
 
     kind: Literal["failed"] = "failed"
     id: str
-    """Empty if the request could not be read."""
+    """The id of the request; "" if the request could not be read."""
     worker: WorkerName
     error: Fault
 
 
 class Accepted(FromWorker):
-    """A worker is working on the request, and reports again every `every` seconds."""
+    """A worker has begun or queued the request, and reports again every `every` seconds."""
 
     kind: Literal["accepted"] = "accepted"
     every: float = Field(gt=0, allow_inf_nan=False)
 
 
 class Busy(FromWorker):
-    """The worker's places and queue are full: send the request again."""
+    """The worker has no free place for the request now. The caller sends the request again."""
 
     kind: Literal["busy"] = "busy"
 
 
 class Released(FromWorker):
-    """A worker stops before the request is done: send the request to another worker."""
+    """The worker stops before the request is done. The caller sends the request to another worker."""
 
     kind: Literal["released"] = "released"
 
 
 class Alive(Envelope):
-    """A worker is still working on these requests of one caller."""
+    """A worker's report that it is still working on these requests of one caller."""
 
     kind: Literal["alive"] = "alive"
     worker: WorkerName
@@ -171,20 +174,20 @@ class Alive(Envelope):
 
 
 class Willing(FromWorker):
-    """A worker offers to perform a request that another worker did not finish."""
+    """A worker's reply to Sought: it can perform the request that another worker did not finish."""
 
     kind: Literal["willing"] = "willing"
 
 
 class Cancelled(Envelope):
-    """The caller no longer waits for this request."""
+    """A caller's notice to all workers of the context that it no longer waits for this request."""
 
     kind: Literal["cancelled"] = "cancelled"
     id: Name
 
 
 class Sought(Envelope):
-    """Asks all workers which of them can perform a request that another worker did not finish."""
+    """A caller's question to all workers of the context: who can perform a request that another did not finish?"""
 
     kind: Literal["sought"] = "sought"
     id: Name
@@ -198,14 +201,15 @@ Notice: TypeAlias = Annotated[Cancelled | Sought, Field(discriminator="kind")]
 
 _OBSERVATIONS = {"observations"}
 _OPENED, _CLOSED, _EMPTY = b',"observations":[\n', b"\n]}", b',"observations":[]}'
-"""Around the lines of a request's messages; a JSON string contains no raw line break."""
+"""The bytes before and after the lines of a request's messages, and the bytes of a request without messages. They are
+unambiguous, because a JSON string contains no raw line break."""
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 _REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
 
 
 def encode(envelope: Envelope) -> bytes:
-    """Return an envelope as JSON. Raises EnvelopeInvalid if a message contains a value that is not JSON."""
+    """Return an envelope as JSON in UTF-8. Raises EnvelopeInvalid if a message contains a value that is not JSON."""
     write = envelope.__pydantic_serializer__.to_json
     try:
         if not isinstance(envelope, Request) or not envelope.observations:
@@ -218,11 +222,11 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def decode_request(data: bytes, known: KnownMessages) -> Request:
-    """Parse a caller's request, reusing known messages. Raises EnvelopeInvalid for anything else."""
+    """Parse a caller's request, with message objects from the cache `known`. Raises EnvelopeInvalid if it is wrong."""
     _check_values("request", data)
     head, opened, rest = data.partition(_OPENED)
     if opened and rest.endswith(_CLOSED) and rest.count(BETWEEN) < MOST_OBSERVATIONS:
-        with suppress(ValidationError):  # perhaps from a newer writer: then it is read as a whole
+        with suppress(ValidationError):  # perhaps of a newer version, which `_decode` reads
             observations = known.read(rest[: -len(_CLOSED)].split(BETWEEN))
             if observations is not None:
                 request = _REQUEST.validator.validate_json(head + _EMPTY)
@@ -234,20 +238,20 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
 
 
 def decode_notice(data: bytes) -> Notice:
-    """Parse a caller's notice to all workers. Raises EnvelopeInvalid for anything else."""
+    """Parse a caller's notice to all workers: Cancelled or Sought. Raises EnvelopeInvalid if it is invalid."""
     return _decode(_NOTICE, "notice", data)
 
 
 def decode_reply(data: bytes) -> Reply:
-    """Parse a worker's reply. Raises EnvelopeInvalid for anything else."""
+    """Parse a worker's reply. Raises EnvelopeInvalid if it is invalid."""
     return _decode(_REPLY, "reply", data)
 
 
 def _check_values(what: str, data: bytes) -> None:
-    """Raise EnvelopeInvalid if the JSON has more values than `MOST_VALUES`; checked without parsing."""
+    """Raise EnvelopeInvalid if JSON has more values than `MOST_VALUES`. The values are counted without parsing."""
     if has_more_values(data, MOST_VALUES):
         remedy = "send fewer messages, or shorter lists"
-        raise EnvelopeInvalid(f"{what} has more than {MOST_VALUES:,} JSON values; {remedy}")
+        raise EnvelopeInvalid(f"the {what} has more than {MOST_VALUES:,} JSON values; {remedy}")
 
 
 def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:
@@ -265,19 +269,19 @@ def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: byte
     try:
         stored = decode_json(data)
     except ValueError as error:
-        raise EnvelopeInvalid(f"{what} is not JSON: {one_line(str(error), 200)}") from None
+        raise EnvelopeInvalid(f"the {what} is not JSON: {one_line(str(error), 200)}") from None
     if not isinstance(stored, dict):
-        raise EnvelopeInvalid(f"{what} is not a JSON object; check whether another program sends to these subjects")
+        raise EnvelopeInvalid(f"the {what} is not a JSON object; check whether another program sends to these subjects")
     _check_schema(what, stored.get("schema"))
     try:
         return load_stored(validate, stored)
     except (ValidationError, RecursionError) as error:
         reason = describe_validation_error(error) if isinstance(error, ValidationError) else "it is nested too deeply"
-        raise EnvelopeInvalid(f"{what} is not a message of schema {SCHEMA}: {one_line(reason, 300)}") from None
+        raise EnvelopeInvalid(f"the {what} is not a message of schema {SCHEMA}: {one_line(reason, 300)}") from None
 
 
-def _check_schema(what: str, number: Any) -> None:  # whatever stands there
+def _check_schema(what: str, number: Any) -> None:  # any JSON value
     if number != SCHEMA:
         remedy = "install versions of sabir-runtime with the same schema on both sides"
         shown = one_line(repr(number), 40)
-        raise EnvelopeInvalid(f"{what} has schema {shown}, but this version reads {SCHEMA}; {remedy}")
+        raise EnvelopeInvalid(f"the {what} has schema {shown}, but this version reads schema {SCHEMA}; {remedy}")

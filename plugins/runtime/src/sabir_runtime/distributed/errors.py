@@ -18,14 +18,14 @@ from sabir_runtime import RuntimeFault
 
 
 class NoServer(RuntimeFault, ConnectionError):
-    """Raised if no NATS server can be reached within `patience` seconds. Start one, or give the URL of another.
+    """Raised if no NATS server can be reached within `patience` seconds, or if the connection is lost for good.
 
-    Also a ConnectionError.
+    Start a server, or give the URL of another server. Also a ConnectionError.
     """
 
 
 class AccessInvalid(RuntimeFault, ValueError):
-    """Raised if a NATS URL, credentials or a certificate cannot be used. The message contains no secrets.
+    """Raised if a NATS URL, a file with credentials or a certificate cannot be used. The message contains no secrets.
 
     Also a ValueError.
     """
@@ -46,35 +46,38 @@ class NoWorkers(RuntimeFault, LookupError):
 
 
 class WorkerLost(RuntimeFault):
-    """Raised if `attempts` workers in turn did not finish a request: they stopped reporting, or were shut down.
+    """Raised if `CallSettings.attempts` workers in turn did not finish a request.
 
-    The policy may have run once, several times or not at all.
+    Each worker stopped reporting, was shut down, or did not reply at all. The policy may have run once, several times
+    or not at all.
     """
 
 
 class RequestTimedOut(RuntimeFault, TimeoutError):
     """Raised if a call has no answer within `CallSettings.timeout`, or takes longer than `WorkerSettings.longest`.
 
-    The worker is told to stop the policy, which may have run in part. Also a TimeoutError.
+    The worker stops the policy, which may have run in part. Also raised if the call was never sent, because `in_flight`
+    other calls were in progress. Also a TimeoutError.
     """
 
 
 class RunnerClosed(RuntimeFault):
     """Raised to the caller of a call in progress when the runner is closed.
 
-    The message tells whether a worker may have run the policy.
+    The message says whether a worker may have run the policy.
     """
 
 
 class PayloadTooLarge(RuntimeFault, ValueError):
     """Raised if a request or an answer is larger, after compression, than the NATS server's `max_payload`.
 
-    Raise `max_payload`, or send media as URLs. Also a ValueError.
+    Increase `max_payload` in the server's configuration, or send media as URLs. Also a ValueError.
     """
 
 
 class EnvelopeInvalid(RuntimeFault, ValueError):
-    """Raised if a received message is damaged, too large, of another schema version, or for another context.
+    """Raised if a message between caller and worker is damaged, too large, or of another schema number.
 
-    Also a ValueError.
+    Also raised if a request came to the subject of another policy, or contains a value that is not JSON. Also a
+    ValueError.
     """

@@ -1,7 +1,7 @@
 """Caches for the messages of requests, because a conversation sends the same messages at every turn.
 
-    caller    message ──by identity──▶ its JSON line  cached from the second time on, while the message exists
-    worker    JSON line ──by bytes───▶ the message    cached from the second time on, up to a total size
+    caller    message ──by identity──▶ its JSON line  cached when it is sent twice, while the message exists
+    worker    JSON line ──by bytes───▶ the message    cached when it is received twice, up to a total size
 
 Each message is one line of the request. Line breaks are white space in JSON, so other programs can write and read
 requests freely. A worker gets the same object for the same message, so core's caches, such as rendered prefixes, are
@@ -21,7 +21,7 @@ BETWEEN = b",\n"
 """The separator of lines. It does not occur inside a line, because the JSON of a message has no line breaks."""
 
 MOST_HEARD = 50_000
-"""The maximum number of messages remembered as seen once. Only their hashes are stored."""
+"""The maximum number of messages that are remembered as sent or received once. Only their hashes are stored."""
 
 _written: dict[int, "_Written"] = {}
 _sent: set[int] = set()
@@ -36,7 +36,10 @@ class _Written(weakref.ref[Message]):
 
 
 def lines_of(messages: Iterable[Message]) -> bytes:
-    """Return messages as JSON lines. Raises pydantic's error if a message contains a value that is not JSON."""
+    """Return messages as JSON lines, joined by `BETWEEN`.
+
+    Raises PydanticSerializationError if a message contains a value that is not JSON.
+    """
     return BETWEEN.join(map(_line_of, messages))
 
 
@@ -52,9 +55,9 @@ def _line_of(message: Message) -> bytes:
     return line
 
 
-def _is_heard(heard: set[int], told: str | bytes) -> bool:
-    """Return whether a value was passed before, and remember it."""
-    key = hash(told)
+def _is_heard(heard: set[int], value: str | bytes) -> bool:
+    """Return whether a value was passed before with this set, and remember it. A full set is emptied first."""
+    key = hash(value)
     if key in heard:
         return True
     if len(heard) >= MOST_HEARD:
@@ -69,7 +72,10 @@ def _forget(written: "weakref.ref[Message]") -> None:
 
 
 class KnownMessages:
-    """A cache of received messages by their JSON lines. The oldest are removed first."""
+    """A worker's cache of received messages by their JSON lines, with at most `size` bytes of lines.
+
+    The messages that were cached first are removed first.
+    """
 
     def __init__(self, *, size: int = MOST_BYTES) -> None:
         self._size = size
@@ -78,20 +84,22 @@ class KnownMessages:
         self._messages: dict[bytes, Message] = {}
 
     def read(self, lines: Sequence[bytes]) -> tuple[Message, ...] | None:
-        """Return the messages of these lines. Return None if all are new, because parsing all at once is faster.
+        """Return the messages of these lines.
 
-        Raises pydantic.ValidationError if a line is not a message that this version knows.
+        Return None if all lines are new, because the caller can then parse all lines at once, which is faster. Raises
+        pydantic.ValidationError if a line is not a message that this version knows.
         """
-        found = list(map(self._messages.get, lines))
-        if not any(found) and self._heard.isdisjoint(map(hash, lines)):
+        cached = list(map(self._messages.get, lines))
+        if not any(cached) and self._heard.isdisjoint(map(hash, lines)):
             for line in lines:
                 _is_heard(self._heard, line)
             return None
-        return tuple([message or self._read(line) for message, line in zip(found, lines, strict=True)])
+        return tuple([message or self._read(line) for message, line in zip(cached, lines, strict=True)])
 
     def _read(self, line: bytes) -> Message:
-        """Parse a line, and cache its message from the second time on."""
-        message: Message = Message.__pydantic_validator__.validate_json(line)  # alone: two halves would pass as one
+        """Parse a line. If the line was received before, cache its message."""
+        # Each line alone, because two halves of a message in two lines would be accepted if they were joined.
+        message: Message = Message.__pydantic_validator__.validate_json(line)
         if _is_heard(self._heard, line) and len(line) <= LARGEST_LINE and line not in self._messages:
             self._messages[line] = message
             self._held += len(line)

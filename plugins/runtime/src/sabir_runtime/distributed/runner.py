@@ -33,8 +33,8 @@ class DistributedRunner(Runner, AsyncClosing):
 
     Start workers with `sabir worker module:Context`, or with `sabir_runtime.distributed.Worker`. `target` is a URL,
     several URLs separated by commas, or a connected nats-py client, which `aclose` leaves open. `name` is the name
-    under which workers serve the context, by default the name of the context's class. `settings` contains timeouts,
-    limits and credentials.
+    under which workers serve the context; None means the name of the context's class. `settings` contains timeouts,
+    limits and credentials; None means the defaults.
 
     The runner connects at the first call. Until `aclose`, all calls must be in the same event loop. Several contexts
     may share a runner. Raises AccessInvalid for a wrong URL, and RuntimeFault for a wrong name.
@@ -51,7 +51,7 @@ class DistributedRunner(Runner, AsyncClosing):
     """
 
     def __init__(self, target: Target, *, name: str | None = None, settings: CallSettings | None = None) -> None:
-        shown(target)  # an invalid URL is reported now
+        shown(target)  # raises for an invalid URL
         self._target = target
         self._name = None if name is None else check_context(name)
         self._settings = settings or CallSettings()
@@ -65,8 +65,10 @@ class DistributedRunner(Runner, AsyncClosing):
     async def perform(self, call: BoundCall) -> Batch:
         """Send a bound call to a worker, and return the batch. The worker also answers the batch's option calls.
 
-        Raises PolicyFailed if the policy failed, NoServer, NoWorkers, WorkerLost, RequestTimedOut, RunnerClosed or
-        PayloadTooLarge if no answer was possible, and EnvelopeInvalid for a message that cannot be read.
+        The policy may run more than once if a worker is lost. Raises PolicyFailed if the policy failed, NoServer,
+        AccessRefused, AccessInvalid, NoWorkers, WorkerLost, RequestTimedOut, RunnerClosed or PayloadTooLarge if no
+        answer was possible, EnvelopeInvalid for a message that cannot be read, and PolicyInvalid or UnknownOption if
+        the worker refuses the call. Raises RuntimeFault if the runner is connected in another running event loop.
         """
         request = self._request(call)
         caller = self._caller
@@ -78,7 +80,10 @@ class DistributedRunner(Runner, AsyncClosing):
         return list(ending.result)
 
     async def aclose(self) -> None:
-        """Close the connection. A later call opens a new connection. Calls in progress raise RunnerClosed."""
+        """Close the connection. Calls in progress raise RunnerClosed, and workers stop their policies.
+
+        A later call opens a new connection. A client that you passed as `target` stays open.
+        """
         caller, self._caller, self._opening = self._caller, None, None
         if caller is not None:
             await caller.close()
@@ -101,7 +106,7 @@ class DistributedRunner(Runner, AsyncClosing):
         return Request.construct_unchecked(values, set(_GIVEN))
 
     async def _open(self) -> CallerConnection:
-        """Return the connection of this event loop; the first call opens the connection."""
+        """Return the connection of this event loop. Open it if there is none."""
         loop = asyncio.get_running_loop()
         if self._caller is not None and self._caller.connection.loop is not loop:
             if not self._caller.connection.loop.is_closed():

@@ -1,4 +1,4 @@
-"""The NATS subjects that callers and workers use.
+"""The NATS subjects, the addresses of messages on a NATS server, that callers and workers use.
 
 sabir.<context>.<policy>         requests; one worker of a queue group receives each
 sabir-all.<context>              notices to all workers of the context: cancelled requests, and searches for a worker
@@ -6,9 +6,10 @@ sabir-worker.<worker>.<context>.<policy>    requests for one worker that offered
 <inbox>.<request>.<sending>      replies to one sending of a request
 <inbox>.alive                    beats of workers, one for all requests of a caller
 
-So the server's permissions can decide who may call which policy: a worker refuses a request whose envelope names
-another policy than its subject. An inbox begins with `_INBOX.`, or with the prefix in both sides' settings. A worker
-does not answer elsewhere, because callers could otherwise make the worker publish on forbidden subjects.
+So the server's permissions can decide who may call which policy: a worker refuses a request whose envelope (JSON body)
+names another policy than its subject. An inbox, the subject of a caller's replies, begins with `_INBOX.`, or with the
+prefix in both sides' settings. A worker answers to no other subjects, because callers could otherwise make the worker
+publish on subjects that are forbidden for the callers.
 """
 
 import re
@@ -53,7 +54,7 @@ def requests_for(worker: str, context: str, policy: str) -> str:
 
 
 def beats_for(reply: str) -> str:
-    """Return the subject of beats for the caller of a request with this reply subject."""
+    """Return the subject on which a caller receives beats (reports of workers), from the reply subject of a request."""
     return f"{reply.rsplit('.', 2)[0]}.{ALIVE}"
 
 
@@ -63,10 +64,11 @@ def asker_of(policy: str, reply: str) -> str:
 
 
 def check_inbox(prefix: str) -> str:
-    """Return an inbox prefix. Raises ValueError for an invalid prefix."""
+    """Return an inbox prefix unchanged. Raises ValueError for an invalid prefix."""
     if len(prefix) > LONGEST_NAME or not _PREFIX.fullmatch(prefix):
         raise ValueError(
-            f"not a valid inbox prefix; expected names with dots between them, like {INBOXES}.alice, and not sabir"
+            f"not a valid inbox prefix; expected names with dots between them, like {INBOXES}.alice, and not "
+            "beginning with sabir"
         )
     return prefix
 

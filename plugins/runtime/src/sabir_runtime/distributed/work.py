@@ -9,13 +9,13 @@
                   └ wrong                └ raises ────────▶ Failed: raised_by worker, or policy
 
 While requests are queued, no place is free, so a new request cannot overtake them. Requests are queued here and not at
-their callers, because this queue sees the callers of all processes. A request contains its age, so sending it again
-does not cost its place, and a full queue accepts it if a younger request is queued. So requests of equal age wait about
-equally long.
+their callers, because this queue sees the callers of all processes. A request contains its age, so a request that is
+sent again keeps its position, and a full queue accepts it if a younger request is queued. So requests of equal age wait
+about equally long.
 
-Answers are remembered with their askers, so that no request runs twice. A repeated request receives the same answer,
-and a request that arrives after its cancellation is dropped. The oldest answers are removed first. A request that is
-repeated after its answer was removed runs again: a policy runs at least once.
+Answers are remembered with their askers (callers), so that no request runs twice. A repeated request receives the same
+answer, and a request that arrives after its cancellation is dropped. The oldest answers are removed first. A request
+that is repeated after its answer was removed runs again: a policy runs at least once.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ from sabir_runtime.failures import MOST_CHARACTERS, failure_of
 MOST_REQUESTS = 10_000
 MOST_BYTES = 32 * 1024 * 1024
 NOTHING = b""
-"""The remembered answer of a cancelled request, which is not answered."""
+"""The remembered answer to a cancelled request. It is not sent."""
 
 
 class Kept(NamedTuple):
@@ -55,11 +55,11 @@ class Kept(NamedTuple):
 
     answer: bytes
     asker: str
-    """The result of `asker_of`; "" if unknown."""
+    """The caller and policy of the request, from `asker_of`; "" if unknown."""
 
 
 class Memory:
-    """Stores the answers to the most recent requests by request id."""
+    """Stores the answers to the most recent requests by request id: at most `requests`, and `size` bytes in all."""
 
     def __init__(self, *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES) -> None:
         self._requests = requests
@@ -76,7 +76,7 @@ class Memory:
             self._held -= sum(map(len, forgotten))
 
     def recall(self, id: str) -> Kept | None:
-        """Return a request's answer and asker; None for an unknown request. A cancelled one has `NOTHING`."""
+        """Return a request's answer and asker, or None for an unknown request. `NOTHING` means a cancelled request."""
         return self._answers.get(id)
 
 
@@ -86,7 +86,7 @@ class Work:
 
     request: Request
     reply: str
-    """The reply subject of the latest sending."""
+    """The NATS subject for the reply to the latest sending of the request."""
     ends: float
     """The time until which the caller waits, on the event loop's clock."""
     since: float
@@ -98,15 +98,15 @@ class Work:
     timer: asyncio.TimerHandle = field(init=False)
     is_accepted: bool = False
     is_stopped: bool = False
-    """True if the caller does not wait for this worker's answer any more."""
+    """True if the policy was cancelled, because the caller does not wait for this worker's answer any more."""
     is_released: bool = False
-    """True if the request was stopped so that another worker performs it."""
+    """True if this worker is stopping and cancelled the policy, so that another worker performs the request."""
     is_overdue: bool = False
     """True if the request was already queued at the last beat."""
 
     @property
     def asker(self) -> str:
-        """The result of `asker_of`, equal for all sendings."""
+        """A text that identifies the request's caller and policy, equal for all sendings of the request."""
         return asker_of(self.request.policy, self.reply)
 
     def stop(self) -> None:
@@ -134,9 +134,9 @@ class WorkerRunner(InMemoryRunner):
 
 
 def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContext:
-    """Create the context with a runner of this process.
+    """Create a worker's context: call `context`, a class or function, with a runner of this process.
 
-    Raises RuntimeFault if `context` does not return a context or requires other arguments.
+    Raises RuntimeFault if `context` does not return a BaseContext, is async, or requires other arguments.
     """
     runner = WorkerRunner()
     called = getattr(context, "__qualname__", type(context).__name__)
@@ -160,21 +160,25 @@ def check_subject(subject: str, request: Request, worker: str) -> None:
     """Raise EnvelopeInvalid if a request came to another policy's subject, because permissions apply to subjects."""
     meant = request.context, request.policy
     if subject not in (requests_of(*meant), requests_for(worker, *meant)):
-        reason = f"request is for {request.policy!r} of {request.context!r}, but came to {subject!r}"
+        reason = f"the request is for {request.policy!r} of {request.context!r}, but came to the subject {subject!r}"
         raise EnvelopeInvalid(f"{reason}; send it to the policy's own subject")
 
 
 def check_asker(request: Request, reply: str, known: Kept | Work | None) -> None:
-    """Raise EnvelopeInvalid if another caller used the request's id before: only that caller may get the answer."""
+    """Raise EnvelopeInvalid if another caller used the request's id before, because the answer is for that caller.
+
+    `known` is the earlier request of this id, or its answer; None if there is none.
+    """
     if known is not None and known.asker not in ("", asker_of(request.policy, reply)):
-        reason = f"request {request.id!r} was sent before, for another policy or inbox"
+        reason = f"the request id {request.id!r} was used before, for another policy or caller"
         raise EnvelopeInvalid(f"{reason}; give each request its own id")
 
 
 async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
     """Perform a request, and return the encoded answer: the policy's batch, or the error.
 
-    `limits` are the server's maximum message size, and the size above which an answer is compressed, in bytes.
+    `worker` is the worker's id. `limits` are the server's maximum message size, and the size above which an answer is
+    compressed, in bytes. Raises CancelledError only if the request was stopped.
     """
     request, (largest, compress_above) = work.request, limits
     try:
@@ -192,7 +196,7 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
     try:
         arguments = bound.signature.decode(request.arguments)
         performed = bound.perform(request.observations, request.options, arguments)
-    except Exception as error:  # an error from the caller's arguments
+    except Exception as error:  # the caller's arguments are wrong
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
         with CallDepth(request.depth).set():
@@ -202,25 +206,28 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
             raise
         return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
     answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
-    return Answered.construct_unchecked(answered, set(answered))  # of messages, as bound calls give them
+    return Answered.construct_unchecked(answered, set(answered))  # bound calls return valid messages only
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:
-    """Return the error for a refused request. `kind` is the class for errors of other libraries."""
+    """Return the Fault that tells the caller why a request was refused.
+
+    `kind` is the class that the caller gets for an error that is not a RuntimeFault.
+    """
     if not isinstance(error, RuntimeFault):
         error = kind(f"the request cannot be read, run or answered: {type(error).__name__}")
-    sendable = str(error)[:MOST_CHARACTERS].encode(errors="replace").decode()  # no lone surrogate, and not too long
+    sendable = str(error)[:MOST_CHARACTERS].encode(errors="replace").decode()  # JSON cannot encode lone surrogates
     return Fault(type=type(error).__name__, message=sendable, raised_by="worker")
 
 
 class WorkQueue:
-    """The running and the queued requests of a worker, each limited in number."""
+    """The running requests of a worker, at most `concurrency`, and its queued requests, at most `waiting`."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         self.begun: dict[str, Work] = {}
         self.waiting: list[Work] = []
-        """The oldest first."""
+        """The queued requests, the oldest first."""
 
     @property
     def has_place(self) -> bool:
@@ -228,7 +235,7 @@ class WorkQueue:
         return len(self.begun) < self._settings.concurrency
 
     def can_hold(self, size: int) -> bool:
-        """Return whether a request of `size` bytes fits. A single request always fits."""
+        """Return whether a request of `size` bytes fits into the limit `held`. It fits if there is no other request."""
         works = self.all()
         return not works or size + sum(work.size for work in works) <= self._settings.held
 
@@ -251,7 +258,7 @@ class WorkQueue:
         return self.waiting.pop() if len(self.waiting) > self._settings.waiting else None
 
     def remove(self, work: Work) -> Work | None:
-        """Remove a request. Return the queued request that gets the free place and must begin, if any."""
+        """Remove a request. If a queued request gets the free place, return it, so that the caller begins it."""
         if self.begun.pop(work.request.id, None) is None:
             self.waiting.remove(work)
         elif self.waiting and self.has_place:

@@ -2,13 +2,14 @@
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
                                                 ├ full            ──▶ Busy, or the request is queued (`work`)
-                                                ├ not done soon   ──▶ Accepted, then Alive at every beat
+                                                ├ not done soon   ──▶ Accepted, then Alive every `beat` seconds
                                                 ├ cancelled       ──▶ stopped, no answer
                                                 ├ not readable    ──▶ Failed, if the request names an inbox
                                                 └ stop()          ──▶ finishes its work, then Released for the others
 
-A full worker stays in its queue group and replies Busy. So the server's reply "no responders" always means that no
-worker exists. Leaving the group would also take effect too late to avoid Busy.
+A queue group is a set of subscribers from which the server chooses one for each message. A full worker stays in its
+queue group and replies Busy. So the server's reply "no responders" always means that no worker exists. Leaving the
+group would also take effect too late to avoid Busy.
 """
 
 import asyncio
@@ -52,15 +53,16 @@ from sabir_runtime.distributed.work import (
 )
 
 RELEASED_WITHIN = 5.0
-"""The number of seconds that a stopping worker waits for cancelled policies to end."""
+"""How many seconds a stopping worker waits for cancelled policies to end."""
 
 
 class Worker:
     """Performs the policies of one context for callers in other processes, until `stop`.
 
-    `context` is the context's class, or a function that accepts a runner and returns a context. `target` is a URL,
-    several URLs separated by commas, or a connected nats-py client. `name` is the name that callers use for the
-    context, by default the class's name. Two versions of a context can run side by side under two names.
+    `context` is the context's class, or a function that accepts a runner and returns a context. `target` is a URL of a
+    NATS server, several URLs separated by commas, or a connected nats-py client, which stays open. `name` is the name
+    that callers use for the context; None means the class's name. Two versions of a context can run side by side under
+    two names. `settings` contains limits, intervals and credentials; None means the defaults.
 
         await Worker(Desk, "nats://127.0.0.1:4222").run()
         async with Worker(Desk, url): …          answers while the block runs
@@ -86,7 +88,7 @@ class Worker:
         name: str | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
-        shown(target)  # an invalid URL is reported now
+        shown(target)  # raises for an invalid URL
         self.context = make_context(context)
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -105,27 +107,27 @@ class Worker:
 
     @property
     def policies(self) -> list[str]:
-        """The names of the context's policies that the worker performs."""
+        """The names of the context's bound policies, all of which the worker performs."""
         return list(self._policies)
 
     @property
     def requests(self) -> list[str]:
-        """The ids of the requests that are running."""
+        """The ids of the requests that are running now."""
         return list(self._queue.begun)
 
     @property
     def waiting(self) -> list[str]:
-        """The ids of the queued requests, the next one first."""
+        """The ids of the queued requests, in the order in which they will begin."""
         return [work.request.id for work in self._queue.waiting]
 
     @property
     def trouble(self) -> str:
-        """The latest connection error while the server cannot be reached; "" otherwise."""
+        """The latest connection error in one line while the server cannot be reached; "" otherwise."""
         return "" if self._connection is None else self._connection.trouble
 
     @property
     def is_listening(self) -> bool:
-        """True once the worker has subscribed to requests."""
+        """True after the worker has subscribed to requests, even after `stop`."""
         return bool(self._subscriptions)
 
     def __repr__(self) -> str:
@@ -133,10 +135,10 @@ class Worker:
         return f"<worker {self.id} for {self.name!r} at {shown(self._target)}>"
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Connect, and perform requests until `stop`. `ready` is called once requests can arrive.
+        """Connect, and perform requests until `stop`. Returns after the last request is finished or given back.
 
-        Raises NoServer if the server cannot be reached for `patience` seconds, and AccessRefused if it rejects the
-        worker. Returns after the last request is finished or given back.
+        `ready` is called once, when requests can arrive. Raises NoServer if the server cannot be reached for `patience`
+        seconds, AccessRefused if the server rejects the worker, and AccessInvalid for unusable credentials.
         """
         await self.start()
         ready()
@@ -151,9 +153,10 @@ class Worker:
             await self.finish()
 
     def stop(self) -> None:
-        """Let `run` return: accept no more requests, and finish the running ones within `drain` seconds.
+        """Let `run` return: accept no more requests, and finish the running requests within `drain` seconds.
 
-        A second call cancels the running requests at once, so that other workers perform them.
+        A second call cancels the running requests at once, so that other workers perform them. Before `run`, a call has
+        no effect.
         """
         if self._stop is None:
             return
@@ -171,7 +174,7 @@ class Worker:
         await self.finish()
 
     async def start(self) -> None:
-        """Connect, and begin to perform requests. Raises NoServer if no server is reached within `patience` seconds."""
+        """Connect, and begin to perform requests. Returns when requests can arrive. Raises the errors of `run`."""
         self._stop = asyncio.Event()
         label, settings = f"sabir worker {self.id}", self._settings
         connection = Connection(self._target, label=label, patience=settings.patience, access=settings.access)
@@ -192,9 +195,10 @@ class Worker:
         logger.info("worker %s answers %s: %s", self.id, self.name, ", ".join(self.policies))
 
     async def finish(self) -> None:
-        """Accept no more requests, finish the running ones within `drain` seconds, and close.
+        """Accept no more requests, finish the running requests within `drain` seconds, and close the connection.
 
-        Unfinished requests are cancelled and given back to their callers, who ask other workers. Closes the context.
+        Unfinished requests are cancelled, and their callers ask other workers. Closes the context, too. Call it only
+        after `start`.
         """
         assert self._stop is not None, "start it first"
         self._stop.set()
@@ -258,7 +262,7 @@ class Worker:
         return False
 
     def _take(self, request: envelopes.Request, reply: str, size: int) -> None:
-        """Begin a request, or add it to the queue."""
+        """Begin a request, or queue it. If the queue is then too long, reply Busy to the youngest request."""
         loop = self._connected().loop
         now, longest = loop.time(), self._settings.longest
         ends, since = now + min(request.seconds_left, longest), now - min(request.waited, longest)
@@ -275,7 +279,7 @@ class Worker:
         work.task.add_done_callback(lambda task: self._end(work, task))
 
     def _refuse_all(self, dismissed: list[Work]) -> None:
-        """Tell the callers of queued requests to try again."""
+        """Reply Busy to the callers of these queued requests, so that they send the requests again."""
         for work in dismissed:
             work.timer.cancel()
             self._later(self._say(work.reply, envelopes.Busy(id=work.request.id, worker=self.id)))
@@ -318,7 +322,7 @@ class Worker:
             await self._say(message.reply, envelopes.Willing(id=notice.id, worker=self.id))
 
     def _would_take(self, id: str) -> bool:
-        """Return whether a request can begin here or is known already. False for new requests while stopping."""
+        """Return whether this worker knows a request already, or has a free place for it and is not stopping."""
         assert self._stop is not None
         known = self._queue.find(id) is not None or self._memory.recall(id) is not None
         return known or (self._queue.has_place and not self._stop.is_set())

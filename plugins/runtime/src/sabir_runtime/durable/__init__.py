@@ -1,5 +1,7 @@
 """Runs of policies that continue after a crash, with records in SQLite or Postgres. Needs the extra `durable`.
 
+A run is one call of a policy from outside, with all calls that the policy makes.
+
 runner ─▶ execution ─▶ ledger         stores the batch and the result of each bound call
    └─▶ worker ─▶ engine (DBOS)        the runs, their workers and their states
           └─▶ recover ─▶ leases       finds the runs of dead workers

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 Action: TypeAlias = Literal["list", "show", "cancel", "pause", "resume", "fork", "delete", "decide", "recover"]
 Told: TypeAlias = Sequence[RunSummary] | RunDetails | Mapping[str, Any]
-"""The output of a command: runs, one run, or the outcome for some runs."""
+"""The output of a command: runs, one run, or a mapping such as {"deleted": names}."""
 WIDTH = 80
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-"""The number of seconds of each unit, the largest first."""
+"""Unit of an age → its number of seconds, the largest unit first."""
 
 
 # A command line is one flat function: its parameters are the command's arguments.
@@ -55,11 +55,11 @@ def runs(
     Parameters
     ----------
     action
-        What to do with the run or runs.
+        list, show, cancel, pause, resume, fork, delete, decide or recover.
     run
         The run's name. Not needed for list, recover and delete --older-than.
     more
-        For decide: the call's path, and the answer or (on standard input) messages as JSON. For delete: more runs.
+        For decide: the call's path and a text, or messages as JSON on standard input. For delete: names of more runs.
     store
         The database of the runs: sqlite:///file.db or postgresql://user@host/database.
     state
@@ -73,9 +73,9 @@ def runs(
     for_version
         For fork: the version of the workers that perform the new run. By default the original run's version.
     older_than
-        For delete, instead of names: delete all runs that ended at least this long ago: 30d, 12h, 15m or 90s.
+        For delete, instead of names: delete all runs that ended at least this long ago, as 30d, 12h, 15m or 90s.
     json
-        Print JSON.
+        Print the result as JSON instead of text.
     """
     with needs_extra("durable"):
         from sabir_runtime.durable.runs import Runs, recover_store
@@ -94,7 +94,8 @@ def runs(
     _check_names(action, run, more)
     with Runs(store) as stored:
         told = actions[action](stored)
-    print(printable(to_json(told, indent=2).decode() if json else "\n".join(_lines(told))))  # no terminal obeys it
+    # printable() escapes control characters, which a terminal would execute.
+    print(printable(to_json(told, indent=2).decode() if json else "\n".join(_lines(told))))
 
 
 def _check_names(action: Action, run: str, more: Sequence[str]) -> None:
@@ -114,17 +115,17 @@ def _steer(stored: "Runs", change: Callable[[str], None], run: str) -> Told:
 
 def _decide(stored: "Runs", run: str, more: Sequence[str]) -> Told:
     path, answer, *rest = (*more, "", "")[: max(2, len(more))]
-    said: str | list[Message] = answer or loads("" if sys.stdin.isatty() else sys.stdin.read())
-    if not path or not said or rest:
+    decision: str | list[Message] = answer or loads("" if sys.stdin.isatty() else sys.stdin.read())
+    if not path or not decision or rest:
         raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` shows the path")
-    stored.decide(run, path, said)
+    stored.decide(run, path, decision)
     return [stored.summary(run)]
 
 
 def _delete(stored: "Runs", names: list[str], older_than: str | None) -> list[str] | int:
     if bool(names) == (older_than is not None):
         remedy = "or use `sabir runs delete --older-than 30d`, but not both"
-        raise SettingsInvalid(f"`sabir runs delete` needs the names of runs; give them, {remedy}")
+        raise SettingsInvalid(f"`sabir runs delete` needs the names of runs; give the names, {remedy}")
     if older_than is not None:
         return stored.delete_ended(_seconds(older_than))
     stored.delete(*names)

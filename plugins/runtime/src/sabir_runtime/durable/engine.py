@@ -1,4 +1,4 @@
-"""DBOS, the engine of this process: stores the runs, their workers and their states.
+"""DBOS, the engine of this process: stores the states of runs, and starts queued runs at workers.
 
     DurableRunner ─▶ start_workflow / queue ─▶ sabir.run(workflow id = run) ─▶ execution ─▶ ledger
 
@@ -26,21 +26,22 @@ WORKFLOW = "sabir.run"
 log = logging.getLogger("sabir.durable.engine")
 
 Execute: TypeAlias = Callable[[str, RowRefused | None], Awaitable[None]]
-"""Performs the run of that name, or deals with a run whose row was refused."""
+"""A function that performs the run of a name. With a RowRefused, it pauses the run instead, and stores the reason."""
 _execute: Execute | None = None
 
 
 class ReadableJSON(Serializer):
-    """Serializes DBOS's own data as JSON. `row_guard` ensures that rows in no other serialization are read."""
+    """Serializes DBOS's own data as JSON. `row_guard` ensures that no value in another serialization is loaded."""
 
     def serialize(self, data: Any) -> str:
-        """Return JSON text; an exception is written by its stored name and its message."""
+        """Return JSON text. An exception is written as its stored name and its message."""
         return json.dumps(data, default=_readable)
 
     def deserialize(self, serialized_data: str) -> Any:
-        """Return the value; an exception becomes DurableFault, because the ledger has the policy's own failure.
+        """Return the value of a JSON text. A stored exception is returned as DurableFault.
 
-        Raises RowRefused for a value that is not JSON, or that the guard of rows refused.
+        The ledger contains the failure of the policy itself. Raises RowRefused for a text that is not JSON, and for a
+        text with which `row_guard` replaced a value in another serialization.
         """
         try:
             value = json.loads(serialized_data)
@@ -53,12 +54,12 @@ class ReadableJSON(Serializer):
         return value
 
     def name(self) -> str:
-        """Return the serializer's name, which is stored with its data."""
+        """Return the serializer's name, which DBOS stores next to each value in the column `serialization`."""
         return SERIALIZATION
 
 
 def _readable(value: object) -> object:
-    """Return what is stored of a value that JSON does not know: an exception's stored name and its message."""
+    """Return the stored name and the message of an exception as JSON. Raises TypeError for any other value."""
     if isinstance(value, BaseException):
         name = fault_name(value)
         return {"error": name, "message": one_line(value) if name == OTHER else one_line(str(value))}
@@ -67,13 +68,20 @@ def _readable(value: object) -> object:
 
 @DBOS.workflow(name=WORKFLOW)
 async def run_workflow(sabir_refused: object = None) -> None:
-    """Perform any run; its name is the workflow's id. The guard of rows replaces refused inputs by `sabir_refused`."""
+    """Perform a run, whose name is the workflow's id.
+
+    `sabir_refused` is not None if `row_guard` replaced the workflow's stored inputs, because they are in another
+    serialization. The run is then paused instead.
+    """
     assert _execute is not None and DBOS.workflow_id is not None
     await _execute(DBOS.workflow_id, None if sabir_refused is None else refused(sabir_refused))
 
 
 def make_client(engine: Engine) -> DBOSClient:
-    """Make a client that changes runs, also without a worker; it reports an unreachable store at once."""
+    """Return a client that changes the states of runs, also in a process without a worker.
+
+    The client raises at once if the store cannot be reached.
+    """
     _be_quiet()
     guard_engine(engine)
     return DBOSClient(
@@ -82,13 +90,17 @@ def make_client(engine: Engine) -> DBOSClient:
 
 
 def migrate(url: str) -> None:
-    """Make DBOS's own tables, or bring older ones up."""
+    """Create DBOS's own tables, or upgrade older tables."""
     _be_quiet()
     DBOS.migrate(url)
 
 
 def launch(engine: Engine, settings: Settings, worker: str, queues: list[str], execute: Execute) -> None:
-    """Start DBOS, on the event loop that runs execute; raises RunnerInUse if other code started it."""
+    """Start DBOS in this process. It calls `execute` for each run in this event loop.
+
+    `worker` is the worker's id, and `queues` are the queues from which the worker takes runs. Raises RunnerInUse if
+    other code has started DBOS.
+    """
     global _execute  # noqa: PLW0603  # one DBOS in each process, and one function that it runs
     from dbos._dbos import _dbos_global_instance
 
@@ -113,33 +125,33 @@ def launch(engine: Engine, settings: Settings, worker: str, queues: list[str], e
 
 
 def listen(queue: str) -> None:
-    """Take runs of this queue too; DBOS notices within a second."""
+    """Take runs from this queue too. DBOS begins to do so within a second."""
     from dbos._dbos import _get_dbos_instance
 
     listening = _get_dbos_instance()._listening_queues
     if listening is not None and queue not in listening:
-        listening.append(queue)  # the list behind listen_queues, which DBOS takes only before its launch
+        listening.append(queue)  # DBOS.listen_queues sets this list, but only before the launch
 
 
 async def start(run: str) -> WorkflowHandleAsync[None]:
-    """Start a run here, or get a handle of the one with that name."""
+    """Start a run in this process, and return its handle. If the engine knows the run, return a handle of that run."""
     with SetWorkflowID(run):
         return await DBOS.start_workflow_async(run_workflow)
 
 
 async def find(run: str) -> WorkflowHandleAsync[None]:
-    """Get a handle of a run."""
+    """Return the engine's handle of a run, with which to wait for the end of the run."""
     return await DBOS.retrieve_workflow_async(run)
 
 
 async def shut_down() -> None:
-    """Stop DBOS if this module started it. Running work stays unfinished, for another worker."""
+    """Stop DBOS if this module started it. Running runs stay unfinished, and another worker continues them."""
     global _execute  # noqa: PLW0603
     if _execute is None:
         return
     await asyncio.to_thread(DBOS.destroy)
     _execute = None
-    # DBOS replaced the threads of asyncio.to_thread with its own, which have ended with it.
+    # DBOS replaced the threads of asyncio.to_thread with its own threads, which have ended.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
@@ -154,9 +166,10 @@ class _Forward(logging.Handler):
     """Forwards DBOS's messages to this package's logger, which is silent without a handler."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Forward one, except those that the caller of a run or the closer of a runner learns otherwise.
+        """Forward a message of DBOS to the logger `sabir.durable.engine`.
 
-        DBOS's messages at each start get the level of this package's own steps.
+        Messages below WARNING get the level DEBUG, and so do the messages in `_TOLD_ELSEWHERE`, because the caller of
+        the run receives an error for them.
         """
         if record.levelno < logging.WARNING or any(map(record.getMessage().__contains__, _TOLD_ELSEWHERE)):
             record.levelno, record.levelname = logging.DEBUG, "DEBUG"

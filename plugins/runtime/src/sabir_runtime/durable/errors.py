@@ -27,8 +27,9 @@ class StoreInvalid(DurableFault, ValueError):
 class RowRefused(StoreInvalid):
     """Raised if a row of the store contains a value that this package did not write. The value was not loaded.
 
-    Such values, for example pickles, could run foreign code. `run` is the name of the run, or None if no run is
-    concerned. `detail` is the message without the run's name.
+    Loading such a value, for example a pickle, could run foreign code. If the value is the stored input of a run, a
+    worker pauses the run. `run` is the name of the run, or None if it is not known. `detail` is the message without the
+    run's name.
     """
 
     def __init__(self, detail: str, run: str | None = None) -> None:
@@ -37,7 +38,10 @@ class RowRefused(StoreInvalid):
 
 
 class RunnerInUse(DurableFault):
-    """Raised if this process already has an open DurableRunner with other settings. Close that runner first."""
+    """Raised if this process already has an open DurableRunner with other settings. Close that runner first.
+
+    Also raised if other code has started DBOS in this process.
+    """
 
 
 class RunNotFound(DurableFault, LookupError):
@@ -47,18 +51,20 @@ class RunNotFound(DurableFault, LookupError):
 class RunConflict(DurableFault):
     """Raised if the state of a run does not allow a request, for example resuming a run that is done.
 
-    Also raised if the name of a new run belongs to another application's run, or if no worker serves the run's version.
+    Also raised for an invalid run name, if the name belongs to another application's run or is used already, and if no
+    worker serves the run's version.
     """
 
 
 class RunStopped(DurableFault):
-    """The base class of errors for a run that stopped without a result: taken, cancelled or paused."""
+    """The base class of the errors for a run that stopped without a result: RunTaken, RunCancelled and RunPaused."""
 
 
 class RunTaken(RunStopped):
     """Raised if this process no longer has the run: another worker continues it, or the runner was closed.
 
-    Records of this process are refused from then on. Launch a runner to continue the run.
+    The store refuses further records of this process for the run. If the runner was closed, launch a runner to continue
+    the run.
     """
 
 
@@ -69,5 +75,6 @@ class RunCancelled(RunStopped):
 class RunPaused(RunStopped):
     """Raised to the caller who awaits a run that was paused. `Runs.resume` continues the run.
 
-    A run is paused on request, or because of a fault that the message names, for example workers that died with it.
+    A run is paused by `Runs.pause`, or because of a fault that the message names, for example that many workers died
+    while they performed the run. For some faults, the caller receives RowRefused or ReplayMismatch instead.
     """

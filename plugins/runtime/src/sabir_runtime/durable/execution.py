@@ -8,9 +8,10 @@
                            └ a failure   ▶ raised
 
 A call raises the same error at its first failure and when the failure is read from the ledger, so that the calling
-policy reacts alike. A fault of the run itself stops the run, even if a policy catches the error.
+policy reacts alike. A fault of the run itself, such as a mismatch with its records, stops the run, even if a policy
+catches the error.
 
-A call may wait for a person's decision, for days if need be, across restarts:
+A call may wait for a person's decision, even for days and across restarts:
 
     self.approve = self._bind(human_policy(decision))        in the context
     await runner.decide("order-7", path, "yes")              from any process; or `sabir runs decide order-7 PATH yes`
@@ -57,7 +58,7 @@ class Worker(Protocol):
 
 
 class Execution:
-    """A run that this worker owns and performs."""
+    """A run that this worker has claimed and performs. `known` are the calls that the ledger contained then."""
 
     def __init__(self, worker: Worker, hold: Hold, known: dict[str, Call]) -> None:
         self.hold = hold
@@ -70,7 +71,7 @@ class Execution:
         self._at_rest = asyncio.Event()
         self.ended: Future[None] = Future()
         self.ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
-        """Done when no part of the run is executing, and its worker has released the run."""
+        """A future that is done when no part of the run is executing here, and the worker has released the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
         """Perform the run's first call. Returns or raises only after all parts of the run have stopped."""
@@ -79,30 +80,36 @@ class Execution:
             return await self._task
         except asyncio.CancelledError:
             self._task.cancel()
-            while self._at_work:  # branches that a policy left behind when it was cancelled
+            while self._at_work:  # tasks that a policy started, and that still run after its cancellation
                 self._at_rest.clear()
                 await self._at_rest.wait()
             self.check()
             raise
 
     def stop(self, reason: Exception) -> None:
-        """Stop the run with an error; the first error counts. Call this in the thread of the run's event loop."""
+        """Stop the run with an error. If it is stopped twice, the first error counts.
+
+        Call this in the thread of the run's event loop.
+        """
         self._stopped = self._stopped or reason
         if self._task is not None:
             self._task.cancel()
 
     async def is_held(self) -> bool:
-        """Return whether this worker still owns the run: the store has neither a stop nor another worker for it."""
+        """Read the store, and return whether this worker still has the run. False after a stop or another claim."""
         epochs = await self._store(self._ledger.epochs, [self.hold.run])
         return self._stopped is None and epochs.get(self.hold.run) == self.hold.epoch
 
     def check(self) -> None:
-        """Raise the reason if the run was stopped."""
+        """Raise the error with which the run was stopped, if it was stopped."""
         if self._stopped is not None:
             raise self._stopped
 
     async def record(self, path: str, call: BoundCall) -> Batch:
-        """Return the batch of the bound call at a path: from the ledger, or else performed and stored there."""
+        """Return the batch of the bound call at a path, from the ledger. If it is not there, perform and store it.
+
+        Raises PolicyFailed if the policy failed, now or when the failure was stored.
+        """
         self._at_work += 1
         try:
             return await self._record(path, call)
@@ -158,7 +165,7 @@ class Execution:
         return await self._carry_on(standing, path, call)
 
     async def _answer(self, places: dict[int, str], call: BoundCall, message: Message) -> Message:
-        """Return the result of an option call: the stored one, or a new one."""
+        """Return the stored result of an option call. If there is none, run the option and store its result."""
         path, request = places[id(message)], answer_request(message)
         row = self._known.get(path)
         if row is None:
@@ -204,7 +211,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Place:
-    """The run and the path of the call that is being performed."""
+    """The execution of the current run, and the path of the call that is being performed."""
 
     execution: Execution
     path: str
@@ -214,11 +221,11 @@ place: ContextVar[Place | None] = ContextVar("sabir_runtime.durable.place", defa
 
 
 async def holds_run() -> bool:
-    """Return True if this process still owns the run of the current policy or option. Reads the store.
+    """Return whether this process still performs the run of the current policy or option. Reads the store.
 
-    If a process is suspended, another worker may take its run. The store then refuses the process's records, but cannot
-    prevent other effects, such as a payment. Call this before such an effect, in a policy or an option. Raises
-    DurableFault outside of a durable run.
+    False means that the run was stopped, or that another worker has taken the run. If a process is suspended, another
+    worker may take its run. The store then refuses the process's records, but cannot prevent other effects, such as a
+    payment. Call this before such an effect, in a policy or an option. Raises DurableFault outside of a durable run.
     """
     where = place.get()
     if where is None:
@@ -236,7 +243,7 @@ def _at(execution: Execution, path: str) -> Iterator[None]:
 
 
 def _places(path: str, calls: list[Message]) -> dict[int, str]:
-    """Return the path of each call's result, by the id of the message object."""
+    """Return a mapping from `id(call)` to the path of the call's result."""
     return {id(message): f"{path}/[{lane}]" for message, lane in zip(calls, lanes_of(calls), strict=True)}
 
 

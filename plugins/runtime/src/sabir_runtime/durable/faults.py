@@ -18,28 +18,28 @@ NAMES: dict[type[Exception], str] = {
     PolicyFailed: "PolicyFailed",
     PolicyInvalid: "PolicyInvalid",
 }
-"""Class → its name in stores; the class before its bases."""
+"""Class of errors → its name in stores. A class precedes its base classes."""
 OTHER = "Error"
-"""The stored name of any other error, whose class is in the text after it."""
+"""The stored name of all other errors. The text after it begins with the name of the error's class."""
 _RAISED: dict[str, type[ReplayMismatch | RowRefused]] = {
     "RowRefused": RowRefused,
     "ReplayMismatch": ReplayMismatch,
 }
-"""Stored names of faults that the caller of a paused run gets; of other faults the caller gets RunPaused."""
+"""Stored name of a fault → the error that the caller of a paused run receives. For other faults it is RunPaused."""
 
 
 def fault_name(fault: BaseException) -> str:
-    """Return the stored name of an error: that of its nearest class with one."""
+    """Return the stored name of an error: the name of its nearest class in `NAMES`, else `OTHER`."""
     return next((name for kind, name in NAMES.items() if isinstance(fault, kind)), OTHER)
 
 
 def fault_text(fault: Exception) -> str:
-    """Return the text that is stored for a fault."""
+    """Return the text that is stored for a fault: its stored name and its message."""
     return f"{fault_name(fault)}: {fault}"
 
 
 def parse_fault(text: str | None) -> Exception | None:
-    """Return the error that the caller of a paused run gets for a stored fault; None if that is RunPaused."""
+    """Return the error that the caller of a paused run receives for a stored fault. None means RunPaused."""
     name, _, detail = (text or "").partition(": ")
     kind = _RAISED.get(name)
     return None if kind is None else kind(detail)

@@ -1,7 +1,7 @@
 """The layout number of the tables in a store, and the statements that migrate each layout to the next.
 
     a new store      ─▶ the tables of LAYOUT are created
-    an older layout  ─▶ STEPS[n + 1] ─▶ … ─▶ STEPS[LAYOUT]      in one transaction, under a lock, by whoever opens it
+    an older layout  ─▶ STEPS[n + 1] ─▶ … ─▶ STEPS[LAYOUT]      in one transaction, under a lock, when it is opened
     a newer layout   ─▶ StoreInvalid: upgrade sabir-runtime     nothing is changed
 
 A change of `tables` needs a new step here. Steps are never edited, because existing stores have executed them.
@@ -24,11 +24,11 @@ STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
     ),
 }
-"""The number of a layout → the statements that create it from the layout before."""
+"""The number of a layout → the statements that create this layout from the layout before."""
 LAYOUT = max(STEPS)
-"""The layout that this version writes."""
+"""The number of the layout that this version writes."""
 SETUP_LOCK = 0x5AB1_D0AB
-"""The advisory lock under which tables are created on Postgres, because two workers may start at the same time."""
+"""The number of the advisory lock under which tables are created on Postgres. Two workers may start at once."""
 
 
 def make_tables(engine: sa.Engine) -> None:
@@ -58,7 +58,7 @@ def check_tables(engine: sa.Engine) -> None:
     Raises StoreInvalid if the store has no tables of runs, or tables of a newer layout.
     """
     path = engine.url.database or ""
-    is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # SQLite would make the file
+    is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # connecting would create the file
     if not is_missing:
         reach_store(engine)
     if is_missing or not sa.inspect(engine).has_table(runs.name):
@@ -76,7 +76,7 @@ def no_runs(engine: sa.Engine) -> StoreInvalid:
 
 
 def _numbered_layout(connection: sa.Connection) -> int:
-    """Return the layout that the store names; raises StoreInvalid if it is newer or not a number."""
+    """Return the layout number in the store. Raises StoreInvalid if it is higher than LAYOUT or not a number."""
     url = shown(connection.engine.url)
     numbers = connection.execute(sa.select(versions.c.version)).scalars().all()
     layout = numbers[0] if len(numbers) == 1 and type(numbers[0]) is int and numbers[0] > 0 else None
@@ -89,7 +89,7 @@ def _numbered_layout(connection: sa.Connection) -> int:
 
 
 def _unnumbered_layout(connection: sa.Connection) -> int:
-    """Return the layout of a store without a number, by its columns; a store without tables gets the newest."""
+    """Return the layout number of a store that has none, by its columns. A store without tables has the newest."""
     tables = sa.inspect(connection)
     if not tables.has_table(runs.name):
         return LAYOUT

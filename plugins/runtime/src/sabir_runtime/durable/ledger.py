@@ -4,9 +4,10 @@
                 │  └─wait─▶ waiting ──decide by a person──▶ …
                 └──fail──▶ failed
 
-The first result wins: a batch, result or failure in a row is never replaced, and a later writer receives the row. Every
-write of a worker contains the epoch in which the worker took the run. A write is refused if the epoch has changed.
-All functions block; `execution` calls them in threads.
+The first result wins: a batch, result or failure in a row is never replaced, and a later writer receives the row. The
+epoch of a run is a number that grows when a worker takes the run, and when the run is stopped. Every write of a worker
+names the epoch in which the worker took the run, and a write is refused if the epoch has changed. All functions block;
+`execution` calls them in threads.
 """
 
 import time
@@ -25,11 +26,12 @@ from sabir_runtime.durable.views import CallState
 OPEN = ("started", "waiting")
 """The states of a call without a result or failure."""
 MOST_DEATHS = 20
-"""A run is paused after this many workers died while performing it without a new record: the run may be the cause."""
+"""A run is paused after this many workers died while they performed the run, without a new record in between. The run
+may be the cause of the deaths."""
 
 
 def name_of(run: str | None) -> str:
-    """Return the name, or a new random name for None. Raises RunConflict for an invalid name."""
+    """Return the name of a new run: `run`, or a random name for None. Raises RunConflict for an invalid name."""
     if run is None:
         return uuid4().hex
     if not (run.strip() and len(run) <= 200 and run.isprintable()):
@@ -38,13 +40,13 @@ def name_of(run: str | None) -> str:
 
 
 def no_run(run: str) -> RunNotFound:
-    """Return the error for an unknown run."""
+    """Return the RunNotFound error for a name without a run."""
     return RunNotFound(f"no run is named {run!r}; `sabir runs list` shows the names")
 
 
 @dataclass(frozen=True)
 class Hold:
-    """A worker's right to write to a run. Valid while the run's epoch is unchanged."""
+    """A worker's right to write to a run, from `Ledger.claim`. Valid while the run's epoch in the store is `epoch`."""
 
     run: str
     epoch: int
@@ -52,7 +54,7 @@ class Hold:
 
 
 HELD = sa.exists().where(workers.c.worker == runs.c.holder)
-"""Condition: the run's holder is in the list of workers."""
+"""SQL condition: the worker that executes a part of the run is in the list of workers."""
 _COLUMNS = tuple(column.name for column in calls.columns)
 _held = sa.exists(
     sa.select(runs.c.run).where(runs.c.run == sa.bindparam("of_run"), runs.c.epoch == sa.bindparam("in_epoch"))
@@ -82,7 +84,7 @@ _WAIT = (
 )
 _DECIDE_HELD = _DECIDE.where(_held).values(worker=sa.bindparam("by")).returning(calls.c.path)
 _AT_ONCE = 400
-"""The number of calls looked up in one query: each takes two of SQLite's parameters, at most 999."""
+"""How many calls one query looks up. Each needs two parameters, and SQLite may accept only 999 in a query."""
 
 
 class Ledger:
@@ -90,16 +92,17 @@ class Ledger:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        # The dialect that the engine has loaded: loading the others takes a tenth of a second.
+        # Only the dialect that the engine has loaded, because loading the other dialect takes a tenth of a second.
         insert = import_module(f"sqlalchemy.dialects.{engine.dialect.name}").insert
         begun = insert(calls).from_select(_COLUMNS, sa.select(*_values).where(_held))
         self._begin = begun.on_conflict_do_nothing().returning(calls.c.path)
         self._create = insert(runs).on_conflict_do_nothing().returning(runs.c.run)
 
     def create(self, run: Run, then: Callable[[sa.Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
-        """Store a run with copied calls, and return it. If a run has this name already, return the existing run.
+        """Store a run and copies of the calls `kept`, and return its row.
 
-        `then` runs in the same transaction, if the run is new.
+        If a run of this name exists, store nothing and return the existing row. `then` is called in the same
+        transaction if the run is new.
         """
         with self._engine.begin() as connection:
             if connection.execute(self._create, vars(run) | {"created_at": time.time()}).first():
@@ -115,10 +118,10 @@ class Ledger:
             return self._run(connection, run)
 
     def claim(self, run: str, worker: str) -> tuple[Run, Hold, dict[str, Call]] | None:
-        """Take a run for a worker, so that writes of earlier workers are refused. Return its calls so far, by path.
+        """Take a run for a worker, so that writes of earlier workers are refused.
 
-        Return None while another worker still performs a part of the run, which may still have effects. Raises RunTaken
-        if the run was stopped meanwhile.
+        Returns the run's row, the worker's right to write, and the calls so far by path. Returns None while another
+        worker still performs a part of the run, which may still have effects. Raises RunTaken if the run was stopped.
         """
         with self._engine.begin() as connection:
             is_free = sa.or_(runs.c.holder.is_(None), runs.c.holder == worker, sa.not_(HELD))
@@ -131,13 +134,13 @@ class Ledger:
             if not changed.rowcount:
                 if taken.wish == "run":
                     return None
-                raise RunTaken(f"run {run!r} was stopped before a worker began it; resume it again")
+                raise RunTaken(f"run {run!r} was stopped before a worker began it; resume the run again")
             is_new = taken.epoch == 1 and taken.forked_from is None
             known = {} if is_new else {call.path: call for call in self._calls(connection, run)}
         return taken, Hold(run, taken.epoch, worker), known
 
     def release(self, run: str, worker: str) -> None:
-        """Record that no part of a run is executing at this worker any more."""
+        """Record that a worker executes no part of a run any more. No effect if another worker holds the run."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
 
@@ -148,10 +151,10 @@ class Ledger:
 
     def call(self, run: str, path: str) -> Call:
         """Return the call at a path. Raises RunNotFound if the run has no such call."""
-        found = self.find(run, path)
-        if found is None:
+        call = self.find(run, path)
+        if call is None:
             raise RunNotFound(f"run {run!r} has no call at {path!r}; `sabir runs show {run}` lists its calls")
-        return found
+        return call
 
     def find(self, run: str, path: str) -> Call | None:
         """Return the call at a path; None if the run has no such call."""
@@ -159,15 +162,18 @@ class Ledger:
             return self._call(connection, _at(run, path))
 
     def begin(self, hold: Hold, path: str, number: int, request: Request) -> Call | None:
-        """Record that a call starts. Return None, or the row that already exists at its path."""
+        """Record that a call starts, and return None. If its path has a row already, return this row instead."""
         return self._write(self._begin, hold, path, **self._row(hold, path, number, request, "call", "started"))
 
     def decide(self, hold: Hold, path: str, batch: str) -> Call | None:
-        """Store a policy's batch before its calls are answered. Return None, or the row if it has another batch."""
+        """Store a policy's batch before its calls are answered, and return None.
+
+        If the call has a batch, a result or a failure already, return its row instead.
+        """
         return self._write(_DECIDE_HELD, hold, path, given=batch)
 
     def wait(self, hold: Hold, path: str) -> Call:
-        """Record that a call waits for a person, and return the row."""
+        """Record that a call waits for a person's decision, and return its row. The row may have a decision already."""
         with self._engine.begin() as connection:
             connection.execute(_WAIT, _key(hold, path))
             return self._standing(connection, hold, path)
@@ -175,60 +181,70 @@ class Ledger:
     def answer(
         self, hold: Hold, path: str, number: int, request: Request, result: str, started_at: float
     ) -> Call | None:
-        """Store the result of an option call. Return None, or the row that already exists."""
+        """Store the result of an option call, and return None. If a result is stored already, return its row."""
         row = self._row(hold, path, number, request, "answer", "done")
         written = {"result": result, "started_at": started_at, "ended_at": time.time()}
         return self._write(self._begin, hold, path, **row | written)
 
     def finish(self, hold: Hold, path: str, batch: str, result: str | None) -> Call | None:
-        """Store the end of a call: `result` if the batch has option calls, else the batch itself.
+        """Store the end of a call, and return None.
 
-        Return None, or the row if it already has another batch, a result or a failure.
+        `batch` is the policy's batch. `result` is the batch with the results of its option calls, or None if there are
+        no option calls. If the call already has another batch, a result or a failure, return its row instead.
         """
         at = time.time()
         return self._write(_CLOSE, hold, path, to="done", given=batch, outcome=result, failed=None, at=at)
 
     def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> Call | None:
-        """Store a call's failure. Return None, or the row if it already has another batch or a result."""
+        """Store a call's failure, and return None.
+
+        If the call already has another batch, a result or a failure, return its row instead.
+        """
         at = time.time()
         return self._write(_CLOSE, hold, path, to="failed", given=batch, outcome=None, failed=failure, at=at)
 
     def decide_for(self, run: str, path: str, batch: str) -> bool:
-        """Store a person's decision. Return whether the call was waiting for one and had none yet."""
+        """Store a person's decision. Return False, and store nothing, unless the call waits and has no decision yet."""
         waiting = _DECIDE.where(calls.c.state == "waiting")
         with self._engine.begin() as connection:
             return bool(connection.execute(waiting, _at(run, path) | {"given": batch}).rowcount)
 
     def decided(self, waiting: list[tuple[str, str]]) -> list[Call]:
-        """Return the waiting calls that have a decision now. May include other calls of the same runs."""
-        found: list[Call] = []
+        """Return the calls among `waiting`, pairs of run and path, that have a decision or an end now.
+
+        May include other calls of the same runs.
+        """
+        decided_calls: list[Call] = []
         with self._engine.connect() as connection:
             for start in range(0, len(waiting), _AT_ONCE):
                 names, at = zip(*waiting[start : start + _AT_ONCE], strict=True)
                 decided = sa.or_(calls.c.batch.is_not(None), calls.c.state.not_in(OPEN))
                 these = sa.select(calls).where(calls.c.run.in_(names), calls.c.path.in_(at), decided)
-                found += [Call(**row) for row in connection.execute(these).mappings()]
-        return found
+                decided_calls += [Call(**row) for row in connection.execute(these).mappings()]
+        return decided_calls
 
     def has_written(self, worker: str, run: str) -> bool:
-        """Return whether a worker stored anything for a run."""
+        """Return whether the store has a call of a run that this worker wrote last."""
         written = sa.select(calls.c.path).where(calls.c.run == run, calls.c.worker == worker).limit(1)
         with self._engine.connect() as connection:
             return connection.execute(written).first() is not None
 
     def epochs(self, names: list[str]) -> dict[str, int]:
-        """Return the epoch of each of these runs."""
+        """Return a mapping from these runs to their epochs, without unknown runs."""
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(runs.c.run, runs.c.epoch).where(runs.c.run.in_(names)))
             return {run: epoch for run, epoch in rows}
 
     def fence(self, run: str, **changed: Any) -> None:
-        """Invalidate all holds on a run. `changed` sets further columns: wish, fault, deaths, worker."""
+        """Increase the epoch of a run, so that writes of all present workers are refused.
+
+        `changed` sets further columns of the run: wish, fault, deaths, worker.
+        """
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
 
     def condemn(self, over: sa.Select[tuple[str]]) -> list[str]:
-        """Mark the selected runs as cancelled, so that no worker takes them, and return their names."""
+        """Mark the runs of the query `over` as cancelled, so that no worker takes them. Return their names."""
         with self._engine.begin() as connection:
             marked = sa.update(runs).where(runs.c.run.in_(over)).values(epoch=runs.c.epoch + 1, wish="cancel")
             return [*connection.execute(marked.returning(runs.c.run)).scalars()]
@@ -240,14 +256,17 @@ class Ledger:
             connection.execute(sa.delete(runs).where(runs.c.run.in_(names)))
 
     def _write(self, statement: sa.Executable, hold: Hold, path: str, /, **values: Any) -> Call | None:
-        """Execute a write. Return None if it changed a row, else the row that prevented it. May raise RunTaken."""
+        """Execute a write. Return None if it changed a row, else the row that prevented the write.
+
+        Raises RunTaken if the run's epoch has changed.
+        """
         with self._engine.begin() as connection:
             if connection.execute(statement, _key(hold, path) | values).first():
                 return None
             return self._standing(connection, hold, path)
 
     def _standing(self, connection: sa.Connection, hold: Hold, path: str) -> Call:
-        """Return the row that prevented a write. Without one the epoch has changed, and RunTaken is raised."""
+        """Return the row that prevented a write. Raises RunTaken if the run's epoch has changed."""
         if self._run(connection, hold.run).epoch == hold.epoch:
             row = self._call(connection, _at(hold.run, path))
             if row is not None:

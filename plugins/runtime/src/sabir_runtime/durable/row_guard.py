@@ -8,8 +8,8 @@ choices, whatever serializer its configuration names, so a changed row could run
 DBOS has no setting against this. It reads all rows through the engine that `stores` makes, and both drivers have a
 public hook for each fetched row: sqlite3 and psycopg call `row_factory`.
 
-The check and the load use the same row in memory, so a row that changes in between cannot get past the check. A refused
-row does not end the query, because one query reads the rows of many runs.
+The check and the deserializer use the same row in memory, so a row that changes in the database in between is checked
+as well. A refused row does not end the query, because one query reads the rows of many runs.
 """
 
 import json
@@ -25,14 +25,14 @@ from sqlalchemy import Engine, event
 from sabir_runtime.durable.errors import RowRefused
 
 SERIALIZATION = "sabir_json"
-"""The only serialization that is read; rows without one are read as this one too."""
+"""The name of the only serialization that is read. Rows that name no serialization are read in the same way."""
 REFUSED = "sabir_refused"
 """The key of the object that replaces a refused value."""
 
 _PAYLOADS = frozenset({"inputs", "output", "error", "message", "value"})
 """Columns whose values the engine deserializes."""
 _UNNAMED = "coalesce"
-"""How SQLAlchemy's labels of unnamed columns begin: the engine reads results as `coalesce(output, …)`."""
+"""The beginning of SQLAlchemy's names for unnamed columns: DBOS reads results as `coalesce(output, …)`."""
 _RUNS = ("workflow_uuid", "destination_uuid")
 """Columns that name the run of a row."""
 
@@ -41,7 +41,11 @@ Row: TypeAlias = tuple[Any, ...]  # what a driver returns for a column
 
 @dataclass(frozen=True)
 class Columns:
-    """The positions of columns in a row with serialized values."""
+    """The positions of columns in a row with serialized values.
+
+    `names` are all columns, `serializations` the columns that name a serialization, and `payloads` the columns with
+    serialized values. `run` is the column with the run's name, or None.
+    """
 
     names: tuple[str, ...]
     serializations: tuple[int, ...]
@@ -50,7 +54,7 @@ class Columns:
 
 
 def guard_engine(engine: Engine) -> None:
-    """Guard every row that is fetched through an engine, also by connections that are open already."""
+    """Call `guard_row` for every row that is fetched through an engine, also by connections that are open already."""
     if not event.contains(engine, "checkout", _guard):
         event.listen(engine, "checkout", _guard)
 
@@ -60,7 +64,7 @@ def _guard(connection: Any, *_: object) -> None:  # the driver's own connection
 
 
 def guard_row(row: Sequence[Any], columns: Columns) -> Row:
-    """Return the row, with refusals in place of its values if they are in another serialization."""
+    """Return the row. If its values are in another serialization, a refusal replaces each value."""
     for position in columns.serializations:
         if row[position] is not None and row[position] != SERIALIZATION:
             return _refuse(row, columns, row[position])
@@ -79,7 +83,7 @@ def find_columns(names: tuple[str, ...]) -> Columns | None:
 
 
 def refused(refusal: object) -> RowRefused:
-    """Make the error that a refusal describes; anybody who can write to the store can write a refusal too."""
+    """Return the error that a refusal describes. The refusal may be forged, so its fields are checked."""
     fields = refusal if isinstance(refusal, dict) else {}
     run, column = fields.get("run"), str(fields.get("column"))
     column = "output or error" if column.startswith(_UNNAMED) else one_line(column, 40)
@@ -89,7 +93,10 @@ def refused(refusal: object) -> RowRefused:
 
 
 def _refuse(row: Sequence[Any], columns: Columns, serialization: object) -> Row:
-    """Replace what the engine would deserialize, and name our serialization, so that our deserializer gets it."""
+    """Replace the values that the engine would deserialize by refusals in `SERIALIZATION`.
+
+    DBOS then passes the refusals to the deserializer of this package, which raises RowRefused.
+    """
     values = list(row)
     run = None if columns.run is None else str(row[columns.run])
     for position in columns.serializations:
@@ -101,7 +108,7 @@ def _refuse(row: Sequence[Any], columns: Columns, serialization: object) -> Row:
 
 
 def _refusal(run: str | None, column: str, serialization: object) -> str:
-    """Write the value that replaces a refused one. Refused inputs become the argument of the engine's workflow."""
+    """Return the JSON that replaces a refused value. In the column `inputs`, it is an argument of `run_workflow`."""
     refusal = {REFUSED: {"run": run, "column": column, "serialization": str(serialization)}}
     return json.dumps({"args": [], "kwargs": refusal} if column == "inputs" else refusal)
 
@@ -111,12 +118,12 @@ def _column_names(description: Iterable[Sequence[Any]] | None) -> tuple[str, ...
 
 
 def _make_sqlite_row(cursor: sqlite3.Cursor, row: Row) -> Row:
-    """Make a row of sqlite3; see https://docs.python.org/3/library/sqlite3.html#sqlite3.Cursor.row_factory."""
+    """Return a fetched row of sqlite3, guarded. See https://docs.python.org/3/library/sqlite3.html#sqlite3.Cursor.row_factory."""
     columns = find_columns(_column_names(cursor.description))
     return row if columns is None else guard_row(row, columns)
 
 
 def _make_psycopg_maker(cursor: Any) -> Callable[[Sequence[Any]], Row]:  # psycopg's Cursor, which need not be loaded
-    """Make the rows of one result of psycopg; see https://www.psycopg.org/psycopg3/docs/advanced/rows.html."""
+    """Return the function that guards each row of a result of psycopg. See https://www.psycopg.org/psycopg3/docs/advanced/rows.html."""
     columns = find_columns(_column_names(cursor.description))
     return tuple if columns is None else lambda row: guard_row(row, columns)

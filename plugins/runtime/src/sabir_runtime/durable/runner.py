@@ -55,14 +55,14 @@ class DurableRunner(Runner, AsyncClosing):
     """Performs the calls of a context's policies as stored runs, which another process continues after a crash.
 
     A run is one call from outside, with all calls that its policies make. Each batch and result is stored before the
-    run uses it, and a repeated run reads the stored ones instead of calling the policies again.
+    run uses it, and a repeated run reads the stored batches and results instead of calling the policies again.
 
     `store` is `sqlite:///file.db`, or `postgresql://user@host/database` for several machines. Only workers with
     the same `application` and `version` continue a run: change `version` when new code cannot repeat old runs. Every
     `beat` seconds a worker looks for cancelled runs, decisions and dead workers, and every `poll` seconds for queued
     runs. `at_once` is the maximum number of queued runs that one worker performs at the same time; None means no
-    limit. The worker that was launched last sets `at_once` for all workers of a queue. With `durability="power"`,
-    SQLite's writes also survive a power cut.
+    limit. The worker that was launched last sets `at_once` and `poll` for all workers of a queue. With
+    `durability="power"`, SQLite's writes also survive a power cut.
 
     Raises StoreInvalid for a wrong store URL or application name, and SettingsInvalid for wrong numbers. All open
     runners of a process must have equal settings, otherwise `launch` raises RunnerInUse.
@@ -110,8 +110,8 @@ class DurableRunner(Runner, AsyncClosing):
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
         """Return the function that binds policies to a context. Called by `BaseContext.__init__`.
 
-        From now on the stored runs of the context's class are performed with this context. Raises DurableFault if a
-        context of another class has the same stored name, because their runs would be mixed up.
+        From now on this context performs the stored runs of its class. Raises DurableFault if this runner has a context
+        of another class with the same stored name, because the runs of both classes would be mixed up.
         """
         names = stored_names(ctx)
         for name in names:
@@ -120,9 +120,9 @@ class DurableRunner(Runner, AsyncClosing):
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
-        """Perform a bound call and return its batch. A call inside a run is stored with this run.
+        """Perform a bound call and return its batch. A call inside a run is stored as a part of this run.
 
-        A call outside of a run starts a new run with a random name.
+        A call outside of a run starts a new run with a random name. Raises the errors of `run`.
         """
         where = place.get()
         if where is not None:
@@ -147,7 +147,9 @@ class DurableRunner(Runner, AsyncClosing):
 
         Raises PolicyFailed if the policy failed, and RunPaused, RunCancelled or RunTaken if the run was stopped.
         Raises ReplayMismatch if the stored run has another request or the code has changed. Raises RunConflict inside
-        another run, and if no worker serves the stored run's version. Raises StoreInvalid if the store cannot be used.
+        another run, for an invalid `run_id`, if the name belongs to another application, and if no worker serves the
+        stored run's version. Raises StoreInvalid if the store cannot be used, RunnerInUse as `launch` does, and
+        PolicyInvalid or UnknownOption for wrong arguments.
         """
         if place.get() is not None:
             raise RunConflict(f"a run cannot start another run; call {bound.name!r} through its context instead")
@@ -165,10 +167,11 @@ class DurableRunner(Runner, AsyncClosing):
     ) -> str:
         """Put a run into the queue of all workers, this process included, and return the run's name at once.
 
-        `run_id` and `arguments` are as in `run`. Launches the worker of this process. Wait with `result`.
+        `run_id` and `arguments` are the same as in `run`. Launches the worker of this process. `result` waits for the
+        run's batch.
 
-        Raises ReplayMismatch or RunConflict if the name belongs to a different run, RunConflict if no worker serves the
-        stored run's version, and StoreInvalid if the store cannot be used.
+        Raises ReplayMismatch or RunConflict if the name belongs to a different run, RunConflict for an invalid name and
+        if no worker serves the stored run's version, and StoreInvalid if the store cannot be used.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
@@ -189,9 +192,9 @@ class DurableRunner(Runner, AsyncClosing):
     ) -> str:
         """Put a run into the queue of the store's workers, and return the run's name at once.
 
-        Unlike `start`, this does not launch a worker in this process. The run waits until a worker is launched
-        elsewhere. Raises ReplayMismatch or RunConflict if the name belongs to a different run, and StoreInvalid if the
-        store cannot be used.
+        `run_id` and `arguments` are the same as in `run`. Unlike `start`, this does not launch a worker in this
+        process. The run waits until another process launches a worker. Raises ReplayMismatch or RunConflict if the name
+        belongs to a different run, RunConflict for an invalid name, and StoreInvalid if the store cannot be used.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         asked = self._asked(call, name_of(run_id))
@@ -217,8 +220,9 @@ class DurableRunner(Runner, AsyncClosing):
     async def result(self, run_id: str) -> Batch:
         """Wait for a run that any process performs, and return its batch.
 
-        If no worker serves the run's version, a warning is logged, and the call waits for such a worker. Raises
-        RunNotFound for an unknown name; PolicyFailed, RunPaused, RunCancelled and RunTaken as `run` does.
+        Launches the worker of this process. If no worker serves the run's version, a warning is logged, and the call
+        waits for such a worker. Raises RunNotFound for an unknown name, and PolicyFailed, RunPaused, RunCancelled,
+        RunTaken, ReplayMismatch and StoreInvalid as `run` does.
         """
         from sabir_runtime.durable import engine
 
@@ -229,15 +233,16 @@ class DurableRunner(Runner, AsyncClosing):
         except RunConflict as unserved:
             log.warning("%s", unserved)
         while stored.wish == "run" and not await worker.store(worker.runs.statuses.is_known, run_id):
-            await asyncio.sleep(worker.settings.poll)  # it is recorded, but the engine does not know it yet
+            await asyncio.sleep(worker.settings.poll)  # the run is recorded, but the engine does not know it yet
             stored = await worker.store(worker.ledger.run, run_id)
         return await self._result(worker, run_id, engine.find(run_id))
 
     async def recover(self, *contexts: "BaseContext") -> list[str]:
         """Launch the worker, so that unfinished runs continue, and return the names of all unfinished runs.
 
-        Unfinished runs are queued, running or waiting. `contexts` are further contexts whose runs this worker performs.
-        Contexts created with this runner need not be passed.
+        Unfinished runs are the queued, running and waiting runs of this runner's application, the oldest first.
+        `contexts` are further contexts whose runs this worker performs. Contexts created with this runner need not be
+        passed. Does not wait for the runs.
         """
         worker = await self.launch()
         for context in contexts:
@@ -245,18 +250,20 @@ class DurableRunner(Runner, AsyncClosing):
         return await worker.store(worker.runs.unfinished, self._settings.application)
 
     async def decide(self, run_id: str, path: str, messages: str | Message | Sequence[Message]) -> None:
-        """Store a person's decision for a call that waits for one. Launches the worker.
+        """Store a person's decision for the call at `path` that waits for a decision. Launches the worker.
 
-        Arguments and errors are those of `Runs.decide`, which needs no worker.
+        `messages` is a text, a message or messages. Raises RunNotFound if the run has no such call, and RunConflict if
+        the call does not wait, or already has a decision. `Runs.decide` does the same without a worker.
         """
         worker = await self.launch()
         await worker.store(worker.runs.decide, run_id, path, messages)
 
     async def launch(self) -> "Worker":
-        """Start the worker of this process, unless it is running. Runs of dead workers then continue here.
+        """Start the worker of this process, unless it is running, and return it. Runs of dead workers then continue.
 
-        Called by the other methods when needed. Raises RunnerInUse if this process has an open runner with other
-        settings, and StoreInvalid if the store cannot be used.
+        `async with` and the other methods call it when needed. Creates or upgrades the tables of the store. Raises
+        RunnerInUse if this process has an open runner with other settings, or if other code has started DBOS, and
+        StoreInvalid if the store cannot be used.
         """
         self._launching = self._launching or asyncio.Lock()
         async with self._launching:
@@ -269,15 +276,19 @@ class DurableRunner(Runner, AsyncClosing):
 
     @property
     def runs(self) -> "Runs":
-        """The store's runs, to list and control. Its methods block the thread. Raises DurableFault before `launch`."""
+        """The `Runs` object of the store, to list and control runs. Its methods block the thread.
+
+        Raises DurableFault before `launch`, and after `aclose`.
+        """
         if self._worker is None:
             raise DurableFault("the runner is not launched yet; await runner.launch() first")
         return self._worker.runs
 
     async def aclose(self) -> None:
-        """Close this runner. The last open runner of a process stops the worker.
+        """Close this runner. When the last open runner of the process is closed, the worker stops.
 
-        Unfinished runs stay in the store; another worker, or the next launch, continues them.
+        Unfinished runs then stay in the store, and callers who await them receive RunTaken. Another worker, or the next
+        launch, continues the runs.
         """
         worker, self._worker = self._worker, None
         runs, self._submitting = self._submitting, None
@@ -297,7 +308,7 @@ class DurableRunner(Runner, AsyncClosing):
             worker.live.pop(name, None)
 
     async def _begin(self, worker: "Worker", asked: Run) -> "asyncio.Task[WorkflowHandleAsync[None]]":
-        """Store a run and start it. Called in a task, so that a cancelled caller does not leave the run unstarted."""
+        """Store a run and start it. Runs in its own task, so that a run is started even if the caller is cancelled."""
         from sabir_runtime.durable import engine
 
         stored = await worker.store(worker.ledger.create, asked)
@@ -315,9 +326,9 @@ class DurableRunner(Runner, AsyncClosing):
             raise
         except RowRefused as refused:
             raise RowRefused(refused.detail, refused.run or name) from None
-        except StoreInvalid:  # nothing of it could be recorded
+        except StoreInvalid:  # the store could not record a result or a failure
             raise
-        except Exception as error:  # the ledger has the error
+        except Exception as error:  # the ledger contains the policy's error
             if worker.is_closed:
                 raise _left(name) from error
             ended = error
@@ -364,7 +375,7 @@ class DurableRunner(Runner, AsyncClosing):
 
 
 _shared: "Worker | None" = None
-"""The worker of this process."""
+"""The worker of this process, or None. All open runners share it."""
 
 
 async def _acquire(settings: Settings, contexts: "list[BaseContext]") -> "Worker":
@@ -405,7 +416,7 @@ def _left(name: str) -> RunTaken:
 
 
 def _stopped(run: Run) -> Exception:
-    """Return the error for a run that ended here without a result."""
+    """Return the error for the caller of a run that stopped without a result."""
     fault = parse_fault(run.fault)
     if fault is not None:
         return fault

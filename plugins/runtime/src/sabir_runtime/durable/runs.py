@@ -7,12 +7,13 @@
                                ├─ decide                       store a person's answer for a waiting call
                                └─ recover                      put the runs of dead workers back into the queue
 
-This process needs no worker: the workers see each change within a beat.
+This process needs no worker. The workers see each change within a beat, a periodic check of the store.
 
-Only runs of dead workers go back to the queue. A process that can lock a worker's lock knows that the worker is dead.
+`recover` puts only runs of dead workers back into the queue. A process that can take a worker's lock knows that the
+worker is dead.
 
     workers that were not seen lately ─▶ is the lock free? ─ no ─▶ the worker lives: change nothing
-                                                └ yes ─▶ for each of its runs: fence off, requeue ─▶ remove the worker
+                                                └ yes ─▶ for each of its runs: new epoch, requeue ─▶ remove the worker
 
 A worker that is closed releases its runs first, so a closed worker does not count as dead.
 """
@@ -46,7 +47,7 @@ BATCH = 200
 
 
 def queue_of(application: str, context: str) -> str:
-    """Return the name of the queue of a context's runs. Workers read the queues of the contexts that they know."""
+    """Return the name of the queue for the runs of a context. Workers read the queues of their contexts."""
     return f"{application}.{context}"
 
 
@@ -54,7 +55,8 @@ class Runs(SyncClosing):
     """Lists and controls the runs of a store, from any process. All methods block the thread.
 
     `store` is a URL as `DurableRunner` accepts it, or an SQLAlchemy engine. Use the object in a `with` block, which
-    closes the connections that the object opened. Raises StoreInvalid if the store cannot be used or has no runs.
+    closes the connections that the object opened. Raises StoreInvalid if the store cannot be used, or if no runner has
+    used the store yet.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, llm_policy
@@ -107,13 +109,16 @@ class Runs(SyncClosing):
         return tuple(self.statuses.newest(state, limit))
 
     def unfinished(self, application: str) -> "builtins.list[str]":
-        """Return the names of an application's queued, running and waiting runs, the oldest first."""
+        """Return the names of an application's queued, running and waiting runs, the oldest first.
+
+        Paused runs are not included.
+        """
         return self.statuses.unfinished(application)
 
     def summary(self, run: str) -> RunSummary:
         """Return a run's state and other facts, without its calls. Raises RunNotFound for an unknown name."""
-        for found in self.statuses.find([run]):
-            return found
+        for summary in self.statuses.find([run]):
+            return summary
         raise no_run(run)
 
     def show(self, run: str) -> RunDetails:
@@ -122,25 +127,26 @@ class Runs(SyncClosing):
         return RunDetails(summary=self.summary(run), request=self.ledger.run(run).request, calls=recorded)
 
     def cancel(self, run: str) -> None:
-        """Cancel a run. Its worker stops within a beat, and callers who await the run receive RunCancelled.
+        """Cancel a run. Its worker stops within the runner's `beat` seconds, and callers receive RunCancelled.
 
-        Raises RunNotFound for an unknown name, and RunConflict if the run is done or failed.
+        The results of its calls stay stored, and `resume` continues the run. Raises RunNotFound for an unknown name,
+        and RunConflict if the run is done or failed.
         """
         self._end(run, "cancel")
 
     def pause(self, run: str, *, reason: str | None = None) -> None:
-        """Stop a run until `resume`. The results of its calls stay stored; callers who await it receive RunPaused.
+        """Stop a run until `resume`. The results of its calls stay stored, and callers receive RunPaused.
 
-        `reason` is shown as the run's `fault`. Raises RunNotFound for an unknown name, and RunConflict if the run is
-        done or failed.
+        Its worker stops within the runner's `beat` seconds. `reason` is stored as the run's `fault`. Raises RunNotFound
+        for an unknown name, and RunConflict if the run is done or failed.
         """
         self._end(run, "pause", reason)
 
     def resume(self, run: str) -> None:
-        """Continue a paused or cancelled run, on any worker with its application, version and context.
+        """Put a paused or cancelled run back into the queue of the workers with its application, version and context.
 
-        A worker that has not seen the stop yet stops first. Raises RunNotFound for an unknown name, and RunConflict for
-        a run in another state.
+        Calls with stored results are not repeated. A worker that has not seen the stop yet stops first. Raises
+        RunNotFound for an unknown name, and RunConflict for a run in another state.
         """
         summary = self.summary(run)
         if summary.state not in ("paused", "cancelled"):
@@ -151,11 +157,11 @@ class Runs(SyncClosing):
         self.requeue(self.ledger.run(run))
 
     def delete(self, *names: str) -> None:
-        """Delete ended runs with all their records. Deletes none of them if one has not ended.
+        """Delete ended runs with all their records. If one of the runs has not ended, delete none.
 
         Forks of a deleted run stay complete, because a fork has its own copies of records. The name of a deleted run
         can be used for a new run. Raises RunNotFound for an unknown name, and RunConflict for a run that is not done,
-        failed or cancelled, or that a worker has not released yet.
+        failed or cancelled, or that a worker has not released yet. In the latter case, other runs may be deleted.
         """
         for name in names:
             state = self.summary(name).state
@@ -170,9 +176,9 @@ class Runs(SyncClosing):
                 raise RunConflict(f"run {kept[0]!r} was not deleted: a worker still performs it; {remedy}")
 
     def delete_ended(self, seconds: float) -> int:
-        """Delete all runs that ended at least `seconds` ago, and return how many were deleted.
+        """Delete all done, failed or cancelled runs that ended at least `seconds` ago. Return how many were deleted.
 
-        Raises SettingsInvalid for a negative or infinite number.
+        Runs that a worker has not released yet stay. Raises SettingsInvalid for a negative or infinite number.
         """
         if not 0 <= seconds < float("inf"):
             raise SettingsInvalid(f"{seconds} is not a valid age of runs; give a number of seconds, 0 or more")
@@ -180,12 +186,12 @@ class Runs(SyncClosing):
         return sum(len(self._delete(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
 
     def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
-        """Start a new run with the request of another run, and return the new run's name.
+        """Put a new run with the request of another run into the queue, and return the new run's name at once.
 
         The new run copies the records of all calls that ended and began before the call at the path `at`, so the call
-        at `at` and later calls are performed again. Without `at`, all calls are performed again. `name` is random by
-        default, and `version` is by default the other run's version. Raises RunNotFound for an unknown run or path, and
-        RunConflict if the name is used already.
+        at `at` and later calls are performed again. Without `at`, all calls are performed again. `name` None means a
+        random name, and `version` None means the other run's version. Raises RunNotFound for an unknown run or path,
+        and RunConflict if the name is invalid or used already.
         """
         origin = self.ledger.run(run)
         kept = _before(at, self.ledger.calls(run)) if at is not None else []
@@ -196,20 +202,20 @@ class Runs(SyncClosing):
             epoch=0, deaths=0, wish="run", fault=None, worker=None, holder=None,
             forked_from=f"{run} at {at}" if at else run,
         )  # fmt: skip
-        made = self.enqueue(forked, kept)
-        if made.forked_from != forked.forked_from:
+        stored = self.enqueue(forked, kept)
+        if stored.forked_from != forked.forked_from:
             raise RunConflict(f"a run {forked.run!r} already exists; give the fork another name")
         return forked.run
 
     def decide(self, run: str, path: str, messages: str | Message | Sequence[Message]) -> None:
         """Store a person's decision for the waiting call at `path`. `show` lists the paths of a run's calls.
 
-        `messages` is a text, which becomes a message of the policy "human", or messages, also with option calls.
-        A run that was paused because its workers died is resumed. Raises RunNotFound if the run has no such call, and
-        RunConflict if the call does not wait for a decision or already has one.
+        `messages` is a text, which becomes a message of the policy "human", or a message or messages, which may contain
+        option calls. A run that was paused because its workers died is resumed. Raises RunNotFound if the run has no
+        such call, and RunConflict if the call does not wait for a decision, or already has a decision or a result.
         """
-        said = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
-        if not self.ledger.decide_for(run, path, dumps(said)):
+        decision = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
+        if not self.ledger.decide_for(run, path, dumps(decision)):
             call = self.ledger.call(run, path)
             if call.state == "started" and call.batch is None:
                 remedy = f"`sabir runs show {run}` shows which call waits"
@@ -221,16 +227,19 @@ class Runs(SyncClosing):
             self.resume(run)
 
     def enqueue(self, run: Run, kept: Sequence[Call] = ()) -> Run:
-        """Store a run in the queue of all workers that know its context. Return the stored run if the name exists."""
+        """Store a run with copies of the calls `kept`, and put it into the queue for its context. Return its row.
+
+        If a run of this name exists, change nothing, and return the row of the existing run.
+        """
         return self.ledger.create(run, lambda connection: self._enqueue(run, connection), kept)
 
     def requeue(self, run: Run) -> None:
-        """Put a run without a worker back into the queue."""
+        """Put a stored run that no worker performs back into the queue."""
         from dbos import error
 
         try:
             self._client.resume_workflow(run.run, queue_name=queue_of(run.application, run.context))
-        except error.DBOSNonExistentWorkflowError:  # its worker died before it told the engine
+        except error.DBOSNonExistentWorkflowError:  # its worker died before the engine knew the run
             self._enqueue(run)
 
     def park(self, run: str, reason: str, *, deaths: int = 0) -> None:
@@ -239,12 +248,16 @@ class Runs(SyncClosing):
         self._client.cancel_workflow(run)
 
     def stay_stopped(self, run: str) -> None:
-        """Cancel a run at the engine if the run was stopped before the engine knew it."""
+        """Cancel a run at the engine if the run was paused or cancelled before the engine knew the run."""
         if self.ledger.run(run).wish != "run":
             self._client.cancel_workflow(run)
 
     def open_queues(self, queues: Iterable[str], poll: float, at_once: int | None) -> None:
-        """Register the queues. Workers poll every `poll` seconds, and run at most `at_once` runs each."""
+        """Register queues at the engine, with settings that apply to all workers of the queues.
+
+        Workers look for runs every `poll` seconds. Each worker performs at most `at_once` queued runs at the same time;
+        None means no limit.
+        """
         for queue in queues:
             self._client.register_queue(queue, polling_interval_sec=poll, worker_concurrency=at_once)
 
@@ -271,9 +284,10 @@ class Runs(SyncClosing):
             self._client.enqueue_in_transaction(connection, options)
 
     def _delete(self, names: Sequence[str]) -> "builtins.list[str]":
-        """Delete ended runs: mark them, delete them at the engine, then in the ledger. Return the deleted names.
+        """Delete those of the runs that have ended and that no worker executes. Return their names.
 
-        If this process dies in between, the run remains as a cancelled run that can be deleted.
+        The runs are first marked as cancelled, then deleted at the engine, then in the ledger. If this process dies in
+        between, the runs remain as cancelled runs that can be deleted.
         """
         over = self.ledger.condemn(self.statuses.over(names))
         if over:
@@ -283,7 +297,7 @@ class Runs(SyncClosing):
 
 
 def _shown(call: Call) -> CallRecord:
-    """Convert a row of the ledger for display."""
+    """Return the CallRecord for a row of the ledger."""
     columns = {name: value for name, value in vars(call).items() if name in CallRecord.model_fields}
     return CallRecord(**columns, messages=tuple(loads(call.given)))
 
@@ -301,18 +315,22 @@ def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
 log = logging.getLogger("sabir.durable")
 
 BEATS_UNSEEN = 3
-"""The number of beats that a worker on Postgres may miss, so that it can lock again after a lost connection."""
+"""How many beats (periodic checks) a worker on Postgres may miss, to take its lock again after a lost connection."""
 
 
 def patience_of(url: URL, beat: float = 1.0) -> float:
-    """Return for how many seconds an unseen worker still counts as alive, so that it can reconnect."""
+    """Return how many seconds after it was last seen a worker still counts as alive, so that it can reconnect.
+
+    This is 0 for SQLite. `beat` is the number of seconds between two checks of a worker.
+    """
     return 0.0 if is_sqlite(url) else BEATS_UNSEEN * beat
 
 
 def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apart_from: str = "") -> list[str]:
     """Put the runs of dead workers back into the queue, and return the names of these runs.
 
-    Workers that were seen in the last `unseen` seconds count as alive, so that a worker can reconnect to the store.
+    Workers that were seen in the last `unseen` seconds count as alive, so that a worker can reconnect to the store. The
+    worker `apart_from` counts as alive, too. A run during which too many workers died is paused instead.
     """
     moved: list[str] = []
     for worker in workers.unseen(unseen):
@@ -328,7 +346,8 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
 def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
     """Put the runs of a store's dead workers back into the queue, from a process without a worker. Return their names.
 
-    `unseen` is the number of seconds after which an unseen worker may count as dead; None for the default.
+    `unseen` is the number of seconds after which an unseen worker may count as dead. None means 0 for SQLite, and 3 for
+    Postgres. Raises StoreInvalid if the store cannot be used.
     """
     url = parse_store(store)
     patience = patience_of(url) if unseen is None else unseen
@@ -340,7 +359,7 @@ def _give_back(runs: Runs, run: Run, worker: str) -> str:
     earlier = 0 if runs.ledger.has_written(worker, run.run) else run.deaths
     deaths = earlier + (run.holder == worker)
     if deaths >= MOST_DEATHS:
-        reason = f"{deaths} workers died while they performed it; resume it after fixing the cause"
+        reason = f"{deaths} workers died while they performed the run; fix the cause, then resume the run"
         log.warning("run %s is paused: %s", run.run, reason)
         runs.park(run.run, reason, deaths=deaths)
     else:

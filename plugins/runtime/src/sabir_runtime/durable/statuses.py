@@ -1,8 +1,8 @@
 """Queries of runs: this package's tables joined with the engine's tables, which are only read.
 
     sabir_runs ─┬─ workflow_status   the engine's row of the run: its status, since when, at which worker
-                ├─ sabir_calls       whether one of its calls waits for a person
-                └─ sabir_workers     whether a worker exists that can take it
+                ├─ sabir_calls       whether one of the run's calls waits for a person
+                └─ sabir_workers     whether a worker exists that can take the run
 
 No engine is imported for this. Changes of a run's status go through the engine (`runs`).
 
@@ -25,7 +25,7 @@ _SECONDS = {
     "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
 }
-"""Seconds since 1970, by the clock of the store."""
+"""SQL for the seconds since 1970 by the clock of the database server, or of this machine for SQLite."""
 
 
 class WorkerList:
@@ -37,7 +37,7 @@ class WorkerList:
         self._now: sa.ColumnElement[float] = sa.literal_column(_SECONDS[engine.dialect.name], sa.Float())
 
     def add(self, worker: str, application: str, version: str, host: str, process: int) -> None:
-        """Record a worker, which already has its lock."""
+        """Add a worker, which already has its lock, to the list. If the worker is in the list, change nothing."""
         row = {"worker": worker, "application": application, "version": version, "host": host, "process": process}
         with self._engine.begin() as connection, suppress(IntegrityError):
             connection.execute(sa.insert(workers).values(**row, started_at=self._now, seen_at=self._now))
@@ -54,7 +54,7 @@ class WorkerList:
             connection.execute(sa.delete(workers).where(workers.c.worker == worker))
 
     def unseen(self, seconds: float) -> list[str]:
-        """Return the workers that were not seen for at least `seconds`."""
+        """Return the ids of the workers that were last seen at least `seconds` ago."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
             return list(connection.execute(sa.select(workers.c.worker).where(age >= sa.literal(seconds))).scalars())
@@ -63,19 +63,19 @@ class WorkerList:
         """Return the application and version of each worker that was seen in the last `seconds`."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
-            found = connection.execute(
+            rows = connection.execute(
                 sa.select(workers.c.application, workers.c.version).where(age < sa.literal(seconds))
             )
-            return frozenset((application, version) for application, version in found)
+            return frozenset((application, version) for application, version in rows)
 
 
 ENDED: tuple[RunState, ...] = ("done", "failed", "cancelled")
-"""The final states of runs. Only a cancelled run can be resumed."""
+"""The states of runs that have ended. Of these runs, only cancelled runs can be resumed."""
 LIVE_SECONDS = 60.0
 """The number of seconds after which an unseen worker no longer counts when `waits_for` is computed."""
 
 _QUEUED = ("ENQUEUED", "DELAYED")
-_IS_NEW = runs.c.epoch == sa.literal_column("0")  # as the index has it
+_IS_NEW = runs.c.epoch == sa.literal_column("0")  # written like the condition of the index sabir_runs_new
 _COLUMNS = [column for column in runs.columns if column is not runs.c.request]
 """The columns for lists of runs, without the request, which can be long."""
 
@@ -95,7 +95,10 @@ _TABLES = {"sqlite": _engine_table(None), "postgresql": _engine_table("dbos")}
 
 
 def check_store(engine: sa.Engine) -> None:
-    """Raise StoreInvalid if the tables of runs, or the engine's, are missing or of a newer version."""
+    """Raise StoreInvalid if the tables of runs or of the engine are missing, or the tables of runs are newer.
+
+    Upgrades older tables of runs.
+    """
     check_tables(engine)
     table = _TABLES[engine.dialect.name]
     if not sa.inspect(engine).has_table(table.name, schema=table.schema):
@@ -103,7 +106,7 @@ def check_store(engine: sa.Engine) -> None:
 
 
 class Statuses:
-    """The runs of a store and the states that they are in."""
+    """Queries for the runs of a store and their states."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine, self._workers = engine, WorkerList(engine)
@@ -112,12 +115,12 @@ class Statuses:
         self._states = _states(self._table.c.status)
 
     def newest(self, state: RunState | None, limit: int) -> list[RunSummary]:
-        """Return runs, the newest first. With `state`, return only runs in this state."""
+        """Return at most `limit` runs, the newest first. With `state`, return only runs in this state."""
         newest_first = self._select().order_by(runs.c.created_at.desc(), runs.c.run).limit(limit)
         return self._summaries(newest_first if state is None else newest_first.where(self._is(state)))
 
     def find(self, names: Sequence[str]) -> list[RunSummary]:
-        """Return the runs with these names, without unknown names."""
+        """Return the runs with these names, in any order. Unknown names are left out."""
         return self._summaries(self._select().where(runs.c.run.in_(names)))
 
     def unfinished(self, application: str) -> list[str]:
@@ -137,17 +140,17 @@ class Statuses:
             return [Run(**row) for query in queries for row in connection.execute(query).mappings()]
 
     def ended_before(self, moment: float) -> list[str]:
-        """Return the names of runs that ended before `moment` and that every worker has released."""
+        """Return the names of runs that ended before `moment` (seconds since 1970) and that no worker executes."""
         at = sa.func.coalesce(self._table.c.updated_at / 1000.0, runs.c.created_at)
         with self._engine.connect() as connection:
             return [*connection.execute(self._over().where(at < moment)).scalars()]
 
     def over(self, names: Sequence[str]) -> sa.Select[tuple[str]]:
-        """Return a query for the names of those of these runs that ended and that every worker has released."""
+        """Return a query for those of the names whose runs have ended, and that no worker executes."""
         return self._over().where(runs.c.run.in_(names)).correlate(None)
 
     def stranded(self, application: str) -> Mapping[str, int]:
-        """Return the number of an application's queued runs for each version that no worker serves."""
+        """Return a mapping from each version that no worker serves to the number of its queued runs."""
         queued = (
             sa.select(runs.c.version, sa.func.count())
             .join(self._table, self._table.c.workflow_uuid == runs.c.run)
@@ -166,15 +169,15 @@ class Statuses:
     def is_known(self, run: str) -> bool:
         """Return whether the engine has a row for a run."""
         with self._engine.connect() as connection:
-            found = sa.select(self._table.c.workflow_uuid).where(self._table.c.workflow_uuid == run)
-            return connection.execute(found).first() is not None
+            query = sa.select(self._table.c.workflow_uuid).where(self._table.c.workflow_uuid == run)
+            return connection.execute(query).first() is not None
 
     def _over(self) -> sa.Select[tuple[str]]:
         ended = sa.or_(*(self._states[state] for state in ENDED))
         return sa.select(runs.c.run).select_from(self._joined).where(ended, sa.not_(HELD))
 
     def _is(self, state: RunState) -> sa.ColumnElement[bool]:
-        """The condition of a state; for the engine, a run that waits for a person is running."""
+        """Return the SQL condition of a state. The engine has no state for a run that waits for a person: it runs."""
         asks = sa.exists().where(calls.c.run == runs.c.run, calls.c.state == "waiting")
         if state == "waiting":
             return sa.and_(self._states["running"], asks)
@@ -189,7 +192,7 @@ class Statuses:
         with self._engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
             running = [row["run"] for row in rows if row["state"] == "running"]
-            # Not in the query itself: Postgres would look through all calls of the store for it.
+            # Not in the query itself, because Postgres would then read all calls of the store.
             asks = sa.select(calls.c.run).where(calls.c.run.in_(running), calls.c.state == "waiting").distinct()
             waiting = frozenset(connection.execute(asks).scalars() if running else ())
         live = self._workers.live(LIVE_SECONDS) if any(row["state"] == "queued" for row in rows) else frozenset()
@@ -197,8 +200,11 @@ class Statuses:
 
 
 def _states(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnElement[bool]]:
-    """State → its condition; exactly one is true for a run; `waiting` is `running` here."""
-    is_unknown, is_cancelled = status.is_(None), runs.c.wish == "cancel"  # unknown to the engine: not begun yet
+    """Return a mapping from each state to its SQL condition. For each run, exactly one condition is true.
+
+    "waiting" has no condition: such runs are "running" here.
+    """
+    is_unknown, is_cancelled = status.is_(None), runs.c.wish == "cancel"  # without a status the run has not begun yet
     is_stopped = status.in_(("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"))
     return {
         "queued": sa.or_(status.in_(_QUEUED), sa.and_(is_unknown, runs.c.wish == "run")),
@@ -222,5 +228,5 @@ def _summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple[str,
 
 
 def _is_served(live: frozenset[tuple[str, str | None]], application: str, version: str) -> bool:
-    """Whether a worker takes such runs; an old worker that does not report its version may."""
+    """Return whether a live worker has the application and version. Old workers, without a version, count as such."""
     return (application, version) in live or (application, None) in live

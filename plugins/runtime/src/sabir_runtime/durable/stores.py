@@ -4,7 +4,7 @@
     postgresql://host/name    through psycopg 3, a pool of connections
 
 With `durability="process"`, a finished write to SQLite survives the end of the process; with "power" also a power cut.
-Postgres has its own setting for this (synchronous_commit), which is not changed.
+Postgres has its own setting for this purpose (synchronous_commit), which is not changed.
 
 A worker counts as alive while it has its lock in the store. Any end of the process releases the lock, even a kill:
 
@@ -37,11 +37,11 @@ from sabir_runtime.durable.row_guard import guard_engine
 Durability: TypeAlias = Literal["process", "power"]
 
 BUSY_MILLISECONDS = 30_000
-"""How long a writer waits for another process's write to SQLite."""
+"""How many milliseconds a writer waits for another process's write to SQLite."""
 KNOWS_SUBSECONDS = (3, 42)
-"""The first SQLite that knows `unixepoch('subsec')` (https://sqlite.org/changes.html)."""
+"""The first version of SQLite that has `unixepoch('subsec')` (https://sqlite.org/changes.html)."""
 POOL = 20
-"""Connections to Postgres that stay open; as many more are opened under load."""
+"""How many connections to Postgres stay open. Under load, up to as many more connections are opened."""
 _SYNCHRONOUS: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
 _BOUNDS = {
     "connect_timeout": 10,
@@ -52,14 +52,14 @@ _BOUNDS = {
     "tcp_user_timeout": 15_000,
 }
 """Default settings of each connection to Postgres: if the network drops packets, the connection ends within 15 s,
-whichever side is to send (https://www.postgresql.org/docs/current/libpq-connect.html)."""
+whether this side or the server has data to send (https://www.postgresql.org/docs/current/libpq-connect.html)."""
 _VARIABLES = {"connect_timeout": "PGCONNECT_TIMEOUT"}
 _FORMS = "give sqlite:///file.db or postgresql://user@host/database"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a worker; runners with equal settings share one."""
+    """The settings of a worker, from DurableRunner. Runners of a process with equal settings share one worker."""
 
     url: URL
     application: str
@@ -71,16 +71,19 @@ class Settings:
 
 
 def version_of(application: str, version: str) -> str:
-    """A version's name in the engine, where it belongs to one application of a store."""
+    """Return a version's name for the engine, which has no applications: "application.version"."""
     return f"{application}.{version}"
 
 
 def parse_store(store: str) -> URL:
-    """Parse a store's URL. Raises StoreInvalid if it is invalid, in memory only, or has an unsupported scheme."""
+    """Parse a store's URL. Raises StoreInvalid if it is invalid, names no file, or has an unsupported scheme.
+
+    The path of an SQLite file is made absolute.
+    """
     try:
         url = make_url(store)
     except (ArgumentError, ValueError):
-        raise StoreInvalid(f"the store is not a valid URL; {_FORMS}") from None  # it may hold a password
+        raise StoreInvalid(f"the store is not a valid URL; {_FORMS}") from None  # the text may contain a password
     backend = url.drivername.partition("+")[0]
     if backend in ("postgresql", "postgres"):
         if "@" in f"{url.host}{url.database}":  # the rest of a password with an unescaped / or @ is parsed into these
@@ -104,7 +107,7 @@ def is_sqlite(url: URL) -> bool:
 
 
 def bounds_of(url: URL) -> dict[str, int]:
-    """Return default parameters for Postgres connections, without those set in the URL or by libpq's variables."""
+    """Return default parameters for Postgres connections, without parameters that the URL or PG… variables set."""
     return {
         name: bound
         for name, bound in _BOUNDS.items()
@@ -113,7 +116,7 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
-    """Create a database engine with guarded rows for a store. Does not connect."""
+    """Create an SQLAlchemy engine for a store. Its rows are checked by `row_guard`. Does not connect yet."""
     if is_sqlite(url):
         engine = create_engine(url)
 
@@ -134,7 +137,7 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
 
     @event.listens_for(engine, "handle_error")
     def refuse(context: ExceptionContext) -> None:
-        """Raise StoreInvalid for lasting failures, so that neither this package nor the engine tries again."""
+        """Raise StoreInvalid for lasting failures, such as a full disk, so that no caller tries again."""
         if DatabaseFailure(context.original_exception).is_lasting:
             task = "opened" if context.connection is None else "used"
             raise unusable(url, context.original_exception, task) from None
@@ -143,14 +146,14 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
 
 
 def _unixepoch(modifier: str) -> float:
-    """Replace the SQL function `unixepoch`, which the engine needs, for an SQLite that lacks 'subsec'."""
+    """Return the seconds since 1970: the SQL function `unixepoch('subsec')` for an SQLite that does not have it."""
     if modifier != "subsec":
-        raise ValueError(f"unixepoch: {modifier!r} is not known here; it takes 'subsec'")
+        raise ValueError(f"unixepoch: {modifier!r} is not a known modifier; expected 'subsec'")
     return time.time()
 
 
 def reach_store(engine: Engine) -> None:
-    """Connect once. Raises StoreInvalid with the driver's message if the store cannot be used."""
+    """Open and close a connection. Raises StoreInvalid with the driver's message if the store cannot be opened."""
     try:
         engine.connect().close()
     except DBAPIError as error:
@@ -158,13 +161,16 @@ def reach_store(engine: Engine) -> None:
 
 
 def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
-    """Return the error for an unusable store: the driver's message without passwords, and a remedy."""
+    """Return the StoreInvalid error for an unusable store, with the driver's message without passwords, and a remedy.
+
+    `task` is "opened" or "used".
+    """
     secrets = [str(url.password or ""), *(str(url.query.get(name, "")) for name in ("password", "sslpassword"))]
     return StoreInvalid(f"{shown(url)} cannot be {task}: {DatabaseFailure(error, tuple(secrets))}")
 
 
 def close_store(engine: Engine) -> None:
-    """Close all connections. Connections in use by a thread of the engine are closed when they are returned."""
+    """Close all connections. Connections that a thread still uses are closed when the thread returns them."""
 
     @event.listens_for(engine, "checkin")
     def close(connection: Any, record: ConnectionPoolEntry) -> None:
@@ -174,7 +180,7 @@ def close_store(engine: Engine) -> None:
 
 
 _KEEPALIVE = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 2", "tcp_keepalives_count = 3")
-"""Settings of the connection that holds the lock: the server notices a dead machine within 11 s."""
+"""Settings of the connection that has a worker's lock. The server then notices a dead machine within 11 s."""
 
 
 def make_lease(url: URL, worker: str) -> "Lease":
@@ -183,7 +189,7 @@ def make_lease(url: URL, worker: str) -> "Lease":
 
 
 class FileLease:
-    """A lock on a file with the worker's name, in a folder next to the store."""
+    """A worker's lock on SQLite: a locked file with the worker's name, in the folder `…-workers` next to the store."""
 
     def __init__(self, url: URL, worker: str) -> None:
         self._folder = Path(f"{url.database}-workers")
@@ -191,7 +197,10 @@ class FileLease:
         self._held: sqlite3.Connection | None = None
 
     def hold(self) -> bool:
-        """Lock the worker's own file, until `release` or the end of this process. Return False if that fails."""
+        """Lock the worker's own file, until `release` or the end of this process.
+
+        If it is locked already, change nothing. Return False if another process has locked the file.
+        """
         if self._held is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._held = _lock_file(self._folder / self._worker)
@@ -199,7 +208,7 @@ class FileLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """Lock another worker's file during the `with` block. Yields False if that worker is alive."""
+        """Lock another worker's file during the `with` block, then remove it. Yields False if that worker is alive."""
         path = self._folder / worker
         self._folder.mkdir(mode=0o700, exist_ok=True)
         taken = _lock_file(path)
@@ -217,7 +226,7 @@ class FileLease:
 
 
 class ServerLease:
-    """An advisory lock of the server, held by a connection that does nothing else."""
+    """A worker's lock on Postgres: an advisory lock on a connection that is used for nothing else."""
 
     def __init__(self, url: URL, worker: str) -> None:
         self._engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=bounds_of(url))
@@ -226,7 +235,10 @@ class ServerLease:
         self._one_at_a_time = threading.Lock()
 
     def hold(self) -> bool:
-        """Take the worker's own lock, or check its connection and reopen a lost one. Return False if that fails."""
+        """Take the worker's own lock. If it was taken before, check the connection, and lock again if it is lost.
+
+        Return False if the server cannot be reached, or another connection has the lock.
+        """
         with self._one_at_a_time:
             if self._connection is not None:
                 try:
@@ -245,7 +257,7 @@ class ServerLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """Hold another worker's lock during the `with` block. Yields False if that worker is alive."""
+        """Take another worker's lock during the `with` block. Yields False if that worker is alive."""
         with closing(self._open()) as connection:
             yield _try_lock(connection, worker)
 
@@ -272,19 +284,20 @@ class ServerLease:
 
 
 Lease: TypeAlias = FileLease | ServerLease
-"""`hold` takes the worker's own lock, `take` another worker's lock, and `release` releases the worker's own."""
+"""The lock of a worker in the store. `hold` takes the worker's own lock, `release` releases it, and `take` takes the
+lock of another worker."""
 
 
 def _try_lock(connection: Connection, worker: str) -> bool:
-    # The key is shared with workers of other versions, so its text stays.
+    # Workers of other versions compute the same key, so this text must not change.
     key = int.from_bytes(sha256(f"sabir-durable:{worker}".encode()).digest()[:8], signed=True)
     return bool(connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": key}).scalar())
 
 
 def _lock_file(path: Path) -> sqlite3.Connection | None:
     """Return a connection with the file's exclusive lock; None if another process has the lock."""
-    with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
-        Path(path).touch(0o600)
+    with suppress(OSError):  # if the file cannot be created, SQLite's error below says why
+        Path(path).touch(0o600)  # only the owner may read the file
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("BEGIN EXCLUSIVE")

@@ -1,20 +1,20 @@
 """This package's tables in a store: runs, their calls, and the workers.
 
-    sabir_runs      one row a run       its request; the epoch that fences off former holders; its holder until it is
-                                        released; the wish for its future
+    sabir_runs      one row a run       its request; its epoch, which grows with each worker or stop, so that writes of
+                                        earlier workers are refused; its holder until it is released; its wished state
     sabir_calls     one row a call      path, digest, request, state, batch, result or failure: JSON, readable
-    sabir_workers   one row a worker    when it was last seen; its lock says whether it lives
+    sabir_workers   one row a worker    when it was last seen; its lock shows whether it lives
 
-Everything is plain text and numbers, so that a database shell shows it. Times are seconds since 1970.
+All values are texts and numbers, so that a database shell shows them. Times are seconds since 1970.
 
-A bound call is recorded with its request, to be read, and a digest, to be compared:
+A bound call is recorded with its request for people, and a digest for comparisons:
 
     request   {"name": …, "observations": {"count": 12, "last": {…}}, "options": […], "arguments": {…}}
     digest    SHA-256 of observations, options and arguments
 
 The digest ignores ids, origins, role hints and steps of messages, which differ between equal calls. It includes the
-options, but no function name and no time. The observations are in the ledger where they arose, so a request shows only
-their number and the last one: a record does not grow with its history.
+options, but no function name and no time. A request contains only the number of the observations and the last
+observation, so that a record does not grow with its history.
 """
 
 import json
@@ -36,9 +36,9 @@ from sabir_runtime.failures import Failure, PolicyFailed, failure_of
 _UNCOUNTED = {"id", "origin", "schema_number", "role_hint_for_llm", "step_num"}
 _UNSHOWN = {*_UNCOUNTED, "schema"}
 _SHOWN = 160
-"""Characters of a value that an error shows."""
+"""The maximum number of characters of a value in an error."""
 _BEFORE = 20
-"""How many of these characters may precede the first one that differs."""
+"""How many of these characters precede the first character that differs, if a value is longer than `_SHOWN`."""
 _digests: dict[int, tuple["weakref.ref[Message]", bytes]] = {}
 
 
@@ -49,7 +49,7 @@ class Request:
     name: str
     digest: str
     shown: str
-    """Readable JSON."""
+    """The request as readable JSON."""
 
 
 def request_of(call: BoundCall) -> Request:
@@ -67,7 +67,10 @@ def request_of(call: BoundCall) -> Request:
 
 
 def whole_request(call: BoundCall) -> str:
-    """Return the JSON text with which another process can repeat a call."""
+    """Return a call's observations, options and arguments as JSON text, with which another process can repeat it.
+
+    Raises PolicyInvalid for arguments that are not JSON.
+    """
     arguments = call.bound.signature.encode(call.arguments)
     observations, options = dumps(call.observations), json.dumps(call.options)
     return f'{{"observations":{observations},"options":{options},"arguments":{arguments}}}'
@@ -80,24 +83,24 @@ def answer_request(call: Message) -> Request:
 
 
 def encode_message(message: Message) -> str:
-    """One message as JSON text."""
+    """Return one message as JSON text in one line."""
     return dumps_lines([message]).rstrip("\n")
 
 
 def encode_failure(failure: PolicyFailed) -> str:
-    """A policy's failure as JSON text."""
+    """Return a policy's failure as JSON text."""
     return failure_of(failure).model_dump_json()
 
 
 def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
-    """Observations, options and the text of the arguments of a whole request."""
+    """Return the observations, the options and the JSON text of the arguments from a text of `whole_request`."""
     stored = json.loads(text)
     return loads(json.dumps(stored["observations"])), stored["options"], json.dumps(stored["arguments"])
 
 
-def difference(recorded: str, found: str) -> str:
-    """Describe the first difference between a stored and a present request of a call."""
-    was, now = (dict(_leaves(json.loads(text))) for text in (recorded, found))
+def difference(recorded: str, present: str) -> str:
+    """Describe the first difference between a stored and a present request of a call, both as JSON text."""
+    was, now = (dict(_leaves(json.loads(text))) for text in (recorded, present))
     place = next((each for each in was | now if was.get(each) != now.get(each)), None)
     if place is None:
         return "recorded with other observations: a message before the last one differs"
@@ -105,29 +108,35 @@ def difference(recorded: str, found: str) -> str:
     return f"recorded with {place} {shown}, found {instead}"
 
 
-def _leaves(held: Any, place: str = "") -> Iterator[tuple[str, str]]:  # what JSON holds
-    """Place → its value as JSON; without the fields that the digests of messages ignore."""
-    if isinstance(held, dict):
-        unshown = _UNSHOWN if {"policy", "payload"} <= held.keys() else ()
-        inner = {f"{place}.{name}".lstrip("."): item for name, item in held.items() if name not in unshown}
+def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:  # any JSON value
+    """Yield the path and the JSON text of each value inside of `value`.
+
+    Fields of messages that the digests ignore are left out. A list without objects is one value.
+    """
+    if isinstance(value, dict):
+        unshown = _UNSHOWN if {"policy", "payload"} <= value.keys() else ()
+        inner = {f"{place}.{name}".lstrip("."): item for name, item in value.items() if name not in unshown}
     else:
-        is_plain = not isinstance(held, list) or not any(isinstance(item, dict) for item in held)
-        inner = {} if is_plain else {f"{place}[{index}]": item for index, item in enumerate(held)}
+        is_leaf = not isinstance(value, list) or not any(isinstance(item, dict) for item in value)
+        inner = {} if is_leaf else {f"{place}[{index}]": item for index, item in enumerate(value)}
     if not inner:
-        yield place, json.dumps(held, ensure_ascii=False)
+        yield place, json.dumps(value, ensure_ascii=False)
     for at, item in inner.items():
         yield from _leaves(item, at)
 
 
 def _windows(*texts: str) -> list[str]:
-    """Values in one line each, long ones from shortly before the first character that differs."""
+    """Return each text in one line of at most `_SHOWN` characters.
+
+    If a text is longer, all begin shortly before the first character that differs.
+    """
     differs = next((index for index, pair in enumerate(zip_longest(*texts)) if len(set(pair)) > 1), 0)
     start = differs - _BEFORE if max(map(len, texts)) > _SHOWN else 0
     return [one_line(f"…{text[start:]}" if start > 0 else text, _SHOWN) for text in texts]
 
 
 def _digest(message: Message) -> bytes:
-    """The digest of one message, cached as long as the message lives: histories are read often."""
+    """Return the digest of one message. It is cached while the message object exists, because histories repeat."""
     key = id(message)
     known = _digests.get(key)
     if known is not None and known[0]() is message:
@@ -143,12 +152,16 @@ def _canonical(text: str) -> str:
 
 
 Wish: TypeAlias = Literal["run", "pause", "cancel"]
-"""The requested state of a run."""
+"""What was requested for a run: "run" to perform it, or to pause or cancel it."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A row of `sabir_runs`: a run's request, and its holder."""
+    """A row of `sabir_runs`: a run's request, and the workers that performed it.
+
+    `epoch` grows when a worker takes the run and when the run is stopped. `fault` is why the run is paused, or None.
+    `worker` is the worker that took the run last.
+    """
 
     run: str
     application: str
@@ -159,12 +172,12 @@ class Run:
     request: str
     epoch: int = 0
     deaths: int = 0
-    """The number of workers that died while performing the run, since its last new record or its resumption."""
+    """How many workers died while they performed the run, since its last new record or since `Runs.resume`."""
     wish: Wish = "run"
     fault: str | None = None
     worker: str | None = None
     holder: str | None = None
-    """The worker that executes the run or a part of it, also after a stop; None after the release."""
+    """The worker that executes the run or a part of the run, even after a stop. None when it has released the run."""
     forked_from: str | None = None
     created_at: float = 0.0
 
@@ -190,7 +203,7 @@ class Call:
 
     @property
     def given(self) -> str:
-        """The result as JSON; while the call is not done, the policy's batch."""
+        """The result as JSON text, else the policy's batch, else an empty list."""
         return self.result or self.batch or "[]"
 
     def outcome(self) -> list[Message]:
@@ -198,7 +211,7 @@ class Call:
         if self.state == "failed":
             raise load_stored(
                 Failure.model_validate, json.loads(self.failure or "{}")
-            ).error()  # also of a newer version
+            ).error()  # load_stored reads failures of a newer version, too
         return loads(self.given)
 
 
@@ -206,7 +219,7 @@ _TYPES = {int: sa.Integer, float: sa.Float}
 
 
 def _columns(row: type[Run] | type[Call], *keys: str) -> Iterator[sa.Column[Any]]:
-    """A column for each field: a number or text, which may be missing where the field may be None."""
+    """Yield a column for each field: a number or text, which may be NULL if the field may be None."""
     for name, hint in get_type_hints(row).items():
         kinds = get_args(hint) or (hint,)
         yield sa.Column(name, _TYPES.get(kinds[0], sa.Text), nullable=type(None) in kinds, primary_key=name in keys)

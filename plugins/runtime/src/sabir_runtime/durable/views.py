@@ -8,15 +8,19 @@ from sabir import Message
 from sabir.authoring import Frozen, one_line
 
 RunState: TypeAlias = Literal["queued", "running", "waiting", "paused", "cancelled", "done", "failed"]
-"""The state of a run. A "waiting" run waits for a person's decision; a "failed" run's policy raised an error."""
+"""The state of a run. A "queued" run has no worker yet, a "waiting" run waits for a person's decision, a "done" run has
+a result, and the policy of a "failed" run raised an error. "paused" and "cancelled" runs can be resumed."""
 CallState: TypeAlias = Literal["started", "waiting", "done", "failed"]
-"""The state of one call. A "waiting" call waits for a person's decision."""
+"""The state of one call in a run. A "started" call has no result yet, and a "waiting" call waits for a person's
+decision. A "done" call has a result, and a "failed" call an error."""
 
 
 class RunSummary(Frozen):
     """One run, without its calls. Returned by `Runs.list` and `Runs.summary`. Times are seconds since 1970.
 
-    `context` and `name` are the stored name of the context and the name of the bound policy that the run calls.
+    `run` is the run's name. `application` and `version` are the settings of the runner that began the run. `context` is
+    the stored name of the context, and `name` the name of the bound policy that the run calls. `created_at` is when the
+    run was stored, and `updated_at` when its state last changed.
     """
 
     run: str
@@ -26,13 +30,14 @@ class RunSummary(Frozen):
     context: str
     name: str
     worker: str | None = None
-    """The id of the worker that performs the run or performed it last; None before the first."""
+    """The id of the worker that performs the run, or performed it last; None if no worker has taken the run yet."""
     fault: str | None = None
-    """The reason why the run is paused; None if there is none."""
+    """The reason why the run is paused; None if the run is not paused, or was paused without a reason."""
     waits_for: str | None = None
-    """Why no worker begins the queued run yet, for example that no worker has its version; None if any worker may."""
+    """What the run waits for before a worker can perform it, as text: "a worker of version '2', and none is running",
+    or a worker that has not released the run yet. None if the run does not wait for a worker."""
     forked_from: str | None = None
-    """The name of the run that this run was forked from, and the path; None for other runs."""
+    """The name of the run that this run was forked from, with " at " and the path if one was given; else None."""
     created_at: float
     updated_at: float
 
@@ -40,8 +45,10 @@ class RunSummary(Frozen):
 class CallRecord(Frozen):
     """One call of a bound policy in a run (`kind` "call"), or the answer to an option call (`kind` "answer").
 
-    `path` identifies the call in its run, and `number` counts the calls from 0 in the order in which they began.
-    Times are seconds since 1970; `ended_at` is None while the call is not done.
+    `path` identifies the call in its run, for example "0:main/1:llm". `number` counts the calls from 0 in the order in
+    which their records were created. `name` is the name of the bound policy or option, and `worker` the id of the
+    worker that stored the record last. Times are seconds since 1970; `ended_at` is None while the call has no result or
+    error.
     """
 
     path: str
@@ -52,16 +59,17 @@ class CallRecord(Frozen):
     request: str
     """The observations, options and arguments, as readable JSON."""
     messages: tuple[Message, ...] = ()
-    """The call's result. While the call is not done, the batch that the policy returned, if any."""
+    """For a "call", the policy's batch, followed by the results of its option calls. Before the call is done, the batch
+    alone, or () without a batch. For an "answer", the result of the option call."""
     failure: str | None = None
-    """The error of a failed call, as JSON; else None."""
+    """The error of a failed call as JSON text, with the fields `type` and `message`; else None."""
     worker: str | None = None
     started_at: float
     ended_at: float | None = None
 
 
 class RunDetails(Frozen):
-    """One run with all its calls. Returned by `Runs.show`."""
+    """One run with all its calls so far. Returned by `Runs.show`."""
 
     summary: RunSummary
     request: str
@@ -69,13 +77,16 @@ class RunDetails(Frozen):
     calls: tuple[CallRecord, ...]
 
     def tree(self, width: int = 80) -> str:
-        """Return the calls as an indented tree: each call below its caller, with at most `width` characters a line."""
+        """Return the calls as an indented tree: each call below its caller, one line for each call.
+
+        A line has at most `width` characters, unless the path and state of the call are longer.
+        """
         return "\n".join(
             _line(call, self.calls, width) for call in sorted(self.calls, key=lambda each: _order(each.path))
         )
 
 
-def _said(message: Message) -> str:
+def _message_line(message: Message) -> str:
     if message.call is not None:
         return f"→ {message.call.option_name}({one_line(message.call.arguments_json, 60)})"
     if message.result is not None:
@@ -88,12 +99,12 @@ def _line(call: CallRecord, calls: Sequence[CallRecord], width: int) -> str:
     above = sorted((other.path for other in calls if call.path.startswith(f"{other.path}/")), key=len)
     shown = call.path.removeprefix(f"{above[-1]}/") if above else call.path
     took = "" if call.ended_at is None else f" {call.ended_at - call.started_at:.2f} s"
-    told = json.loads(call.failure)["message"] if call.failure else " · ".join(map(_said, call.messages))
-    return one_line_kept(f"{'  ' * len(above)}{shown} {call.state}{took}", told, width)
+    text = json.loads(call.failure)["message"] if call.failure else " · ".join(map(_message_line, call.messages))
+    return one_line_kept(f"{'  ' * len(above)}{shown} {call.state}{took}", text, width)
 
 
 def one_line_kept(head: str, tail: str, width: int) -> str:
-    """Return a line with all of `head`, and with as much of `tail` as fits."""
+    """Return a line with all of `head`, and as much of `tail` as fits into `width` characters."""
     room = width - len(head) - 2
     return f"{head}  {one_line(tail, room)}" if tail and room > 8 else head
 

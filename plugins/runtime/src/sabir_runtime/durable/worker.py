@@ -2,8 +2,8 @@
 
     event loop      executions of runs, each a task
     threads         the ledger, so that a database does not block the loop
-    one thread      the beat: keep the lock · stop runs that were taken · deliver people's decisions
-                    · requeue runs of dead workers
+    one thread      the beat, a check every `beat` seconds: keep the lock · stop runs that another worker took
+                    · deliver people's decisions · requeue runs of dead workers
 
 A process has one worker and one engine. Runners with equal settings share the worker.
 """
@@ -56,14 +56,14 @@ Given = TypeVar("Given")
 log = logging.getLogger("sabir.durable")
 
 CLOSING = 20.0
-"""The number of seconds that a closing worker waits for its runs to stop, and for its last beat."""
+"""How many seconds a closing worker waits for its runs to stop, and then for the end of its beat."""
 
 
 def make_store(database: Engine, url: URL) -> None:
     """Connect to a store, and create or upgrade the tables of runs and of the engine."""
     if is_sqlite(url):
-        with suppress(OSError):  # it is there already, or SQLite says why it cannot be made; nobody else may read it
-            Path(str(url.database)).touch(0o600)
+        with suppress(OSError):  # if the file cannot be created, SQLite's error below says why
+            Path(str(url.database)).touch(0o600)  # only the owner may read the file
     reach_store(database)
     make_tables(database)
     url = url.set(drivername=database.dialect.name)
@@ -72,7 +72,10 @@ def make_store(database: Engine, url: URL) -> None:
 
 
 class Worker:
-    """This process's worker for one store. Returned by `DurableRunner.launch`."""
+    """The worker of this process, which performs runs of one store. Returned by `DurableRunner.launch`.
+
+    All open runners of the process share it. `name` is the worker's id in the store.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -83,21 +86,27 @@ class Worker:
         self._threads = ThreadPoolExecutor(1 if is_sqlite(settings.url) else 8, "sabir-durable")
         self._lease, self._workers = make_lease(settings.url, self.name), WorkerList(self.engine)
         self.contexts: dict[str, BaseContext] = {}
-        """Stored name of a context, also earlier names → the context that performs runs with this name."""
+        """Stored or earlier name of a context → the context that performs the runs with this name."""
         self.holders = 0
         """The number of open runners that share this worker."""
         self.live: dict[str, BoundPolicy] = {}
         """Run name → the bound policy to call, for runs whose caller is in this process."""
         self._executions: set[Execution] = set()
         self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
-        """Done when a run that the engine started is released, or was not taken → the event loop of the run."""
+        """A future for each run that the engine has started here → the event loop of the run.
+
+        The future is done when this worker has released the run, or did not take it.
+        """
         self._stranded: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
 
     async def launch(self, contexts: "list[BaseContext]") -> None:
-        """Take the lock, start the engine, and requeue runs of dead workers. Closes everything if that fails."""
+        """Take the worker's lock, start the engine and the beat, and requeue the runs of dead workers.
+
+        If a step fails, closes everything and raises the error.
+        """
         settings = self.settings
         try:
             await self.store(self._prepare)
@@ -116,7 +125,10 @@ class Worker:
             raise
 
     async def add(self, context: "BaseContext") -> None:
-        """Perform runs of this context's class too. The latest context of a class performs its runs."""
+        """Perform the runs of this context's class too. The context that was added last performs the runs of a class.
+
+        Raises DurableFault if a context of another class has the same stored name.
+        """
         new = [name for name in stored_names(context) if name not in self.contexts]
         self._know(context)
         queues = [queue_of(self.settings.application, name) for name in new]
@@ -149,9 +161,10 @@ class Worker:
     async def store(
         self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Given:
-        """Call a function that uses the store in a thread, and return its value. Waits for an unreachable store.
+        """Call a function that uses the store in a thread, and return its value.
 
-        Writes may be repeated, because the first write of a value counts. Raises StoreInvalid for a lasting failure.
+        While the store cannot be reached, the call is repeated every `beat` seconds. A write may be repeated, because
+        the first write of a value counts. Raises StoreInvalid for a lasting failure, and while the worker is closing.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -187,7 +200,7 @@ class Worker:
         try:
             if not self.runs.statuses.left_by(self.name):
                 self._workers.remove(self.name)
-        except DBAPIError as error:  # a worker that takes the lock once the store is back removes this one
+        except DBAPIError as error:  # when the store is back, another worker takes the lock and removes this worker
             refused = unusable(self.settings.url, error.orig or error, "used")
             log.warning("worker %s ends while the store cannot be reached: %s", self.name, refused)
         finally:
@@ -209,7 +222,7 @@ class Worker:
         self._performing[ended] = asyncio.get_running_loop()
         try:
             if self.is_closed:
-                raise asyncio.CancelledError  # nothing is taken: another worker continues it
+                raise asyncio.CancelledError  # this worker has not taken the run, so another worker continues it
             await self._perform(name, refused)
         finally:
             del self._performing[ended]
@@ -224,14 +237,14 @@ class Worker:
             await execution.perform(self._call_of(run))
         except (RunStopped, asyncio.CancelledError) as stopped:
             if isinstance(stopped, asyncio.CancelledError) or self.is_closed:
-                raise asyncio.CancelledError from None  # nothing is recorded: another worker continues it
+                raise asyncio.CancelledError from None  # nothing is recorded, so another worker continues the run
             if execution is None:
                 await self.store(self.runs.stay_stopped, name)
             # The engine then waits for the outcome that the run's present worker records.
             raise engine_errors.DBOSWorkflowCancelledError(str(stopped)) from None
         except (ReplayMismatch, PolicyInvalid, DurableFault) as fault:
             if isinstance(fault, PolicyFailed):
-                raise  # the policy's own, and in the ledger
+                raise  # the policy's own failure, which the ledger contains
             if self.is_closed:
                 raise asyncio.CancelledError from None
             await self.store(self.runs.park, name, fault_text(fault))
@@ -241,7 +254,10 @@ class Worker:
                 await asyncio.shield(asyncio.ensure_future(self._release(execution)))
 
     async def _take(self, name: str) -> tuple[Run, Execution]:
-        """Take a run as soon as no worker executes a part of it."""
+        """Claim a run as soon as no worker executes a part of it. Return its row and its execution.
+
+        Raises RunTaken if this worker is closed meanwhile.
+        """
         while True:
             await self._end_earlier(name)
             taken = await self.store(self.ledger.claim, name, self.name)
@@ -259,11 +275,14 @@ class Worker:
         return run, execution
 
     def _here(self, name: str) -> list[Execution]:
-        """Return the executions of a run whose event loops are still running."""
+        """Return the executions of a run in this process whose event loops are still running."""
         return [each for each in list(self._executions) if each.hold.run == name and each.loop.is_running()]
 
     async def _end_earlier(self, name: str) -> None:
-        """Stop earlier executions here, because a run resumed within a beat may come back to the same worker."""
+        """Stop earlier executions of a run in this process, and wait for their ends.
+
+        A run that is stopped and resumed within a beat may come back to the same worker.
+        """
         for execution in self._here(name):
             self._stop(execution, "was started again")
             await asyncio.shield(asyncio.wrap_future(execution.ended))
@@ -271,7 +290,7 @@ class Worker:
     async def _release(self, execution: Execution) -> None:
         try:
             await self.store(self.ledger.release, execution.hold.run, self.name)
-        except (DurableFault, RuntimeError) as fault:  # closed meanwhile: the worker's lock shows that it has ended
+        except (DurableFault, RuntimeError) as fault:  # closed meanwhile; the free lock shows that the worker has ended
             log.warning("run %s could not be released: %s", execution.hold.run, fault)
         finally:
             self._executions.discard(execution)
@@ -302,21 +321,21 @@ class Worker:
                 if self._recover():
                     self._tell_stranded()
             except Exception:  # after any error, the lock is kept and the next beat tries again
-                log.warning("a beat of worker %s failed", self.name, exc_info=True)
+                log.warning("a periodic check of worker %s failed; the next check follows", self.name, exc_info=True)
 
     def _recover(self) -> list[str]:
         unseen = patience_of(self.settings.url, self.settings.beat)
         return recover(self.runs, self._workers, self._lease, unseen=unseen, apart_from=self.name)
 
     def _tell_stranded(self) -> None:
-        """Log a warning if runs wait for a version without a worker, once for each number of such runs."""
-        found = dict(self.runs.statuses.stranded(self.settings.application))
-        if found and found != self._stranded:
-            shown = ", ".join(f"{number} of version {version!r}" for version, number in found.items())
+        """Log a warning if queued runs wait for a version without a worker. Repeated only if their numbers change."""
+        stranded = dict(self.runs.statuses.stranded(self.settings.application))
+        if stranded and stranded != self._stranded:
+            shown = ", ".join(f"{number} of version {version!r}" for version, number in stranded.items())
             fork = f"`sabir runs fork RUN --for-version {self.settings.version}`"
             remedy = f"start workers of those versions, fork these runs ({fork}), or cancel them"
-            log.warning("queued runs wait, for no worker of their version is there: %s; %s", shown, remedy)
-        self._stranded = found
+            log.warning("queued runs wait, because no worker of their version is running: %s; %s", shown, remedy)
+        self._stranded = stranded
 
     def _tell_taken(self) -> None:
         held = list(self._executions)
@@ -327,7 +346,7 @@ class Worker:
 
     def _stop(self, execution: Execution, why: str) -> None:
         reason = RunTaken(f"run {execution.hold.run!r} {why}")
-        with suppress(RuntimeError):  # its event loop has ended
+        with suppress(RuntimeError):  # the execution's event loop is closed
             execution.loop.call_soon_threadsafe(execution.stop, reason)
 
     def _hand_over(self) -> None:
@@ -346,7 +365,7 @@ def _resolve(future: "asyncio.Future[str]", text: str) -> None:
 
 
 def _is_away(error: DBAPIError) -> bool:
-    """Return whether a write may succeed later: no connection, shutting down, or locked by another writer."""
+    """Return whether a call may succeed later: no connection, the server shuts down, or another writer has a lock."""
     state = getattr(error.orig, "sqlstate", None) or ""
     return (
         error.connection_invalidated

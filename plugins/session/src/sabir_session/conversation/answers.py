@@ -28,8 +28,8 @@ class Answer(Generic[Output]):
     """The answer to one question of a Conversation. `Conversation.ask` returns it.
 
     `replies` are all replies of the model to the question, with the answer last. `messages` are the messages that the
-    question added to the conversation: the question, option calls, results and the answer. `output` is the answer as a
-    value of the output type, or None if no output type was set.
+    question added to the conversation: changed instructions, the question, option calls, results and the answer.
+    `output` is the answer as a value of the output type, or the return value of the output function; None without both.
 
     >>> import sabir_session
     >>> answer = sabir_session.Conversation("echo:m").ask_sync("Hello!")
@@ -73,7 +73,7 @@ class Answer(Generic[Output]):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of all requests: what the model's API could not represent. Equal losses are listed once."""
+        """What the model's APIs could not represent in the requests and replies. Equal losses are listed once."""
         return tuple(dict.fromkeys(loss for reply in self.replies for loss in reply.losses))
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ class Growing(Generic[Output]):
         self._part: Output | None = None
 
     def __call__(self, event: Event) -> Output | None:
-        """Return the output if this event changed it. None if it did not, or while required values are missing."""
+        """Return the output if this event changed the output; else, or while required values are missing, None."""
         if isinstance(event, RequestStarted):
             self._text = self._call = ""
         if self._outputs is None or not isinstance(event, TextArrived | OutputArrived):
@@ -172,16 +172,22 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
 
     @property
     def text(self) -> Iterator[str]:
-        """An iterator over the pieces of text of this question's replies, as they arrive."""
+        """An iterator over the pieces of text of this question's replies, as they arrive. Other events are skipped."""
         return SyncEvents(self, self._reading, self._select.text)
 
     @property
     def outputs(self) -> Iterator[Output]:
-        """An iterator over growing versions of the output, from the first version that fits its type."""
+        """An iterator over growing versions of the output, from the first version that fits its type.
+
+        The validator is not called for them. Yields nothing for an output function, and without an output type.
+        """
         return SyncEvents(self, self._reading, self._select.output)
 
     def answer(self) -> Answer[Output]:
-        """Read the stream to its end and return the answer. Raises SettingsInvalid if the stream was closed earlier."""
+        """Read the stream to its end and return the answer. Raises the errors of `Conversation.ask`.
+
+        Raises SettingsInvalid if the stream was closed before the answer was complete.
+        """
         for _ in self:
             pass
         return _complete(self._reading.result)
@@ -241,16 +247,22 @@ class AnswerStream(AsyncClosing, Generic[Output]):
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """An iterator over the pieces of text of this question's replies, as they arrive."""
+        """An iterator over the pieces of text of this question's replies, as they arrive. Other events are skipped."""
         return AsyncEvents(self, self._reading, self._select.text)
 
     @property
     def outputs(self) -> AsyncIterator[Output]:
-        """An iterator over growing versions of the output, from the first version that fits its type."""
+        """An iterator over growing versions of the output, from the first version that fits its type.
+
+        The validator is not called for them. Yields nothing for an output function, and without an output type.
+        """
         return AsyncEvents(self, self._reading, self._select.output)
 
     async def answer(self) -> Answer[Output]:
-        """Read the stream to its end and return the answer. Raises SettingsInvalid if the stream was closed earlier."""
+        """Read the stream to its end and return the answer. Raises the errors of `Conversation.ask`.
+
+        Raises SettingsInvalid if the stream was closed before the answer was complete.
+        """
         async for _ in self:
             pass
         task = self._reading.task

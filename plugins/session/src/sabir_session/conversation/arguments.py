@@ -21,7 +21,7 @@ NAME = "conversation"
 
 
 class ConversationArguments(TypedDict, Generic[Wanted], total=False):
-    """The optional arguments of a conversation."""
+    """The optional arguments of Conversation, which its docstring explains, except `output`."""
 
     instructions: Instructions
     options: Options

@@ -22,7 +22,8 @@ from sabir_session.evaluation.prompts import Output, Validator
 
 Wanted = TypeVar("Wanted")
 Content = TypeAliasType("Content", str | KnownPart | Message)
-"""One item of a question: a text, a part such as `sabir.image(…)`, or a message."""
+"""One item of a question: a text, a part such as `sabir.image(…)`, or a message. Neighbouring texts and parts become
+one message of the user."""
 
 
 AsyncFunction: TypeAlias = Callable[..., Coroutine[Any, Any, Wanted]]
@@ -38,7 +39,8 @@ class How(TypedDict, Generic[Wanted], total=False):
 
 
 OWN: Any = type("_Own", (), {"__repr__": lambda self: "…"})()
-"""The default of `output` and `instructions`: use the conversation's own. `output=None` means plain text."""
+"""The default of `output` in `ask`: the conversation's own output. The default of `instructions` in Conversation: the
+recorded instructions. None is not the default, because `output=None` means text."""
 
 
 class Asked(NamedTuple):
@@ -90,12 +92,14 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
         """Ask a question. Return the answer when the model has answered and all its option calls have results.
 
         `output` is the type of this answer, or a function to call with the model's values; None means text. `settings`
-        override the conversation's. Without content, `ask` finishes the last question, or returns its answer again; an
-        output function then runs again. An unfinished earlier question is finished first, unless you `drop_last()`.
+        override the conversation's settings field by field. `output_validator` replaces the conversation's validator
+        for this question. Without content, `ask` finishes the last question, or returns its answer again; an output
+        function then runs again. An unfinished earlier question is finished first, unless you `drop_last()`.
 
         Raises RenderingRefused before anything is recorded; CallError, ApprovalPending or BudgetExhausted, after which
-        `ask()` continues; OutputError if the last retry does not fit; ConversationBusy, ConversationNotFound if nothing
-        was asked, and RecordingFailed.
+        `ask()` continues; OutputError if the answer does not fit after the last retry; ConversationBusy while another
+        question is being answered; ConversationNotFound without content if nothing was asked; OptionInvalid,
+        SettingsInvalid or WrongWord for wrong arguments; RecordingFailed, or StoreError if the conversation is closed.
 
         >>> import asyncio, sabir_session
         >>> asyncio.run(sabir_session.Conversation("echo:m").ask("41", output=int)).output
@@ -125,7 +129,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
-        """Sync version of `ask`. Blocks the thread, runs options one by one, and refuses coroutine functions.
+        """Sync version of `ask`. Blocks the thread, runs options one by one, and raises for coroutine functions.
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'
@@ -157,8 +161,9 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
     ) -> AnswerStream[Any]:
         """Ask a question and return the answer as a stream of events. The arguments are the same as in `ask`.
 
-        The question is sent when the first event is read; errors of `ask` raise there. Events of an unfinished earlier
-        question come first, with another `question` id, and are not part of the stream's `text`.
+        The question is sent when the first event is read, where the errors of `ask` are raised; only errors of `output`
+        and of unknown arguments are raised at once. Events of an unfinished earlier question come first, with another
+        `question` id, and are not part of the stream's `text`.
 
         >>> import asyncio, sabir_session
         >>> async def texts(chat: sabir_session.Conversation) -> list[str]:
@@ -192,7 +197,7 @@ class Asking(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> SyncAnswerStream[Any]:
-        """Sync version of `stream`. Reading blocks the thread."""
+        """Sync version of `stream`. The question is answered in the thread that reads, and only while it reads."""
         asked = self._asked(output, output_validator, settings, misnamed)
         return SyncAnswerStream(lambda reading: self._answered(SyncPerformer, content, asked, reading), asked.outputs)
 

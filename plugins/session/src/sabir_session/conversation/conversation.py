@@ -1,4 +1,4 @@
-"""Conversations with a model: questions and answers in order, stored if you like, continued by any model.
+"""Conversations with a model: questions and answers in order, optionally stored, continued by any model.
 
     chat = Conversation("provider:model", instructions="Be brief.", options=[weather], keep="chats.db", name="umbrella")
     answer = chat.ask_sync("Umbrella today?")          await chat.ask(…) · chat.stream(…) · chat.stream_sync(…)
@@ -7,8 +7,8 @@
     ask ──▶ finish an earlier question ──▶ render ──▶ record the question ──▶ evaluate ──▶ Answer
                                               └─ refused: nothing is recorded, nothing is sent
 
-A conversation is one evaluation, as of `evaluate`, that grows with each question. It has the same steps, records,
-budgets and approvals.
+A conversation is one evaluation, like an evaluation of `evaluate`, that grows with each question. It has the same
+steps, records, budgets and approvals.
 """
 
 import logging
@@ -82,9 +82,10 @@ class Conversation(Asking[Output]):
     or a function to call with the model's values; None means text. If an answer does not fit, or `output_validator`
     raises ValueError, the model must answer again, up to `retries` times. `options`, `settings`, `strict`, `budget`,
     `approve` and `watch` work as in `evaluate`. A budget limits the complete conversation, its `seconds` each question.
-    `keep` is a Store, or the path or URL of one. Each message is stored there at once under `name`; the same `keep` and
-    `name` reopen the conversation. Without `keep`, the messages are lost when the program ends. All arguments except
-    `keep` and `name` are attributes that can be changed between questions. A `with` block closes the conversation.
+    `keep` is a Store, or the path or URL of a store. Each message is stored there at once under `name`; the same `keep`
+    and `name` reopen the conversation. Without `keep`, the messages are lost when the program ends. All arguments
+    except `keep` and `name` are attributes that can be changed between questions. A `with` block closes the
+    conversation.
 
     Raises ConversationBusy if another process has opened the name, StoreError if the store cannot be opened,
     OptionInvalid, SettingsInvalid or WrongWord for wrong arguments, and the errors of `sabir.adapter`.
@@ -182,7 +183,10 @@ class Conversation(Asking[Output]):
 
     @property
     def instructions(self) -> Instructions:
-        """The system message of the next question; "" for none. Without your own, the recorded instructions."""
+        """The system message for the next question; "" means none. If you set none, the recorded instructions.
+
+        A text, or a tuple of texts and parts. Set a value to replace the instructions from the next question on.
+        """
         message = self._current_instructions
         if message is None:
             return ""
@@ -226,7 +230,7 @@ class Conversation(Asking[Output]):
 
     @property
     def sent_messages(self) -> tuple[Message, ...]:
-        """The messages that are sent before the next question: current instructions first, no earlier instructions."""
+        """The messages that the next request sends before its question: first the current instructions, if any."""
         return tuple(self._sent_with(()))
 
     @property
@@ -236,7 +240,10 @@ class Conversation(Asking[Output]):
 
     @property
     def usage(self) -> Usage:
-        """The sum of the tokens of all replies in `messages`. A number is None if a provider did not report it."""
+        """The sum of the tokens of all replies in `messages`, without removed turns.
+
+        A number is None if a provider did not report it.
+        """
         return self._totals.up_to(self._kept.evaluation).usage
 
     @property
@@ -245,7 +252,9 @@ class Conversation(Asking[Output]):
         return self._totals.up_to(self._kept.evaluation).cost
 
     def preview(self, *content: Content, output: object = OWN, settings: Settings | None = None) -> Rendering:
-        """Return the request that `ask` would send, with its losses, but send nothing. Raises RenderingRefused.
+        """Return the request that `ask` would send, with its losses, but send and record nothing.
+
+        Raises RenderingRefused if the request has losses of the kinds in `strict`.
 
         >>> import sabir_session
         >>> rendering = sabir_session.Conversation("echo:m").preview("Hello!")
@@ -259,7 +268,7 @@ class Conversation(Asking[Output]):
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
 
         Effects of options are not undone. A budget still counts the replies. Raises ConversationNotFound if nothing was
-        asked, and ConversationBusy while a question is being answered.
+        asked, ConversationBusy while a question is being answered, and StoreError if other records follow the question.
         """
         self._leave_abandoned()
         dropped = self._kept.drop_last()
@@ -271,7 +280,8 @@ class Conversation(Asking[Output]):
         """Replace the last question and its answer with what the `with` block asks. Yields the old messages.
 
         In the block, the conversation ends before the old question. If the block asks a question and gets an answer,
-        one transaction replaces the old messages. Else they stay. Raises ConversationNotFound if nothing was asked.
+        one transaction replaces the old messages. Otherwise the old messages stay. Raises ConversationNotFound if
+        nothing was asked, and ConversationBusy while a question is being answered.
         """
         self._leave_abandoned()
         try:
@@ -284,8 +294,9 @@ class Conversation(Asking[Output]):
     def fork(self, name: str) -> "Conversation[Output]":
         """Return a new conversation with the same attributes and messages, stored under `name` in the same store.
 
-        Both continue independently. The budget of the new conversation counts what was spent before. Raises
-        JournalExists if the store already has that name, and ConversationBusy while a question is being answered.
+        Both continue independently. The budget of the new conversation counts the amounts that were used before. Raises
+        JournalExists if the store already has that name, ConversationBusy while a question is being answered, and
+        StoreError for an invalid name. A conversation without `keep` is forked in memory.
 
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").fork("a second try").name
@@ -300,7 +311,11 @@ class Conversation(Asking[Output]):
         return other
 
     def close(self) -> None:
-        """Release the conversation for other processes, and close the store and the sync clients that it opened."""
+        """Release the conversation for other processes, and close what this conversation opened.
+
+        These are the sync clients of its models, and the store, unless a fork still uses the store. Adapters and stores
+        that you passed stay open.
+        """
         self._leave_abandoned()
         self._kept.close()
         for adapter in self._adapters.values():
@@ -318,7 +333,7 @@ class Conversation(Asking[Output]):
         return f"Conversation({str(self.adapter.target)!r}, name={self.name!r}, messages={len(self.messages)})"
 
     def _default_outputs(self) -> Outputs[Any] | None:
-        """Return the parser of the conversation's own output, cached until the attributes change."""
+        """Return the parser of the conversation's own output, or None for text. Cached until the attributes change."""
         key = (self.output, self.output_validator, self.retries)
         if self._outputs_cache is None or self._outputs_cache[0] != key:
             self._outputs_cache = key, outputs_of(*key)
@@ -412,7 +427,7 @@ class Conversation(Asking[Output]):
             return await self._finish(performer_class, asked, requests, turn, rendering)
 
     def _leave_abandoned(self) -> "asyncio.Task[Any] | None":
-        """Leave the stream of the last question if nobody reads it; return its task if that still has to end."""
+        """Stop the stream of the last question if nobody reads it. Return its task if the task still has to end."""
         turn = self._turn
         reading = None if turn is None else turn.reading
         if turn is None or reading is None or not reading.is_abandoned:
@@ -467,14 +482,14 @@ for _name in ("ask", "ask_sync", "stream", "stream_sync"):
     setattr(Conversation, _name, vars(Asking)[_name])  # help() lists them first, as the class's own methods
 
 KEPT = "The question is stored without an answer: ask() tries again, drop_last() removes the question."
-NOT_ASKED = "The error is of the earlier, unfinished question; the new question was not sent."
+NOT_ASKED = "This error belongs to the earlier, unfinished question; the new question was not sent."
 UNANSWERED = (sabir.CallError, ApprovalPending, BudgetExhausted, OptionInvalid)
 """The errors after which a question has no answer yet."""
 
 
 @contextmanager
 def telling(note: str, *kinds: type[sabir.SabirError]) -> Iterator[None]:
-    """Add a note to errors of these kinds."""
+    """Add a note to errors of these kinds that the `with` block raises."""
     try:
         yield
     except kinds as error:

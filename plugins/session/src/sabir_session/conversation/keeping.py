@@ -1,5 +1,7 @@
 """Storage of a conversation: a session, in memory or with a journal in a store, and the claim on the journal.
 
+A claim is the right of this process to write to the journal.
+
     keep="chats.db", name="trip" ──▶ store ──claim──▶ journal "trip" ──▶ session ──▶ the current evaluation
                                        ├── rewind: removes or replaces the last turn
                                        └── fork: a journal that begins with the same records
@@ -35,7 +37,10 @@ from sabir_session.stores.store import Store
 
 
 class Opened:
-    """A store and the number of its conversations. A store that was opened here is closed after the last one."""
+    """A store, and the number of conversations that use it.
+
+    If this object opened the store, the store is closed when the last conversation leaves.
+    """
 
     def __init__(self, keep: str | Path | Store) -> None:
         self.store = keep if isinstance(keep, Store) else open_store(keep)
@@ -43,7 +48,7 @@ class Opened:
         self.users = 0
 
     def leave(self) -> None:
-        """Note that one conversation does not use the store any more."""
+        """Count one conversation less. Close the store after the last one, if this object opened the store."""
         self.users -= 1
         if self.is_own and self.users <= 0:
             self.store.close()
@@ -64,14 +69,15 @@ class DraftJournal:
         self.records.append((kind, body))
 
     def read(self) -> Iterator[tuple[str, str]]:
-        """Return the records in order, each as (kind, body)."""
+        """Return an iterator over the records in order, each as (kind, body)."""
         return iter(self.records)
 
 
 class Kept:
-    """The storage of one conversation. `keep` is None for memory, a path, a URL or a store.
+    """The storage of one conversation. `keep` is None for memory, or a path, a URL or a store.
 
-    Raises StoreError if the store cannot be opened, and ConversationBusy if another process has the conversation.
+    `session` contains the records of a conversation in memory; None means a new session. Raises StoreError if the store
+    cannot be opened, and ConversationBusy if another process has the conversation open.
     """
 
     def __init__(self, keep: str | Path | Store | Opened | None, name: str, session: Session | None = None) -> None:
@@ -112,7 +118,7 @@ class Kept:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Answer one question in the `with` block. After an error, reload the state from the records.
+        """Reserve the conversation for one question in the `with` block. After an error, reload the recorded state.
 
         Raises ConversationBusy if a question is being answered, or if another object has continued the conversation,
         and StoreError if the conversation is closed.
@@ -162,7 +168,10 @@ class Kept:
         return any(message.policy != SYSTEM for message in self.evaluation.last_turn.messages)
 
     def say(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
-        """Record a question with its effect on the instructions."""
+        """Record a question. `instructions` says whether its first message replaces the instructions ("new").
+
+        "none" removes the instructions, and "same" leaves them unchanged.
+        """
         if self.evaluation is None:
             self.evaluation = begin(Prompt(), speaks_as)
         evaluation = self.evaluation
@@ -171,7 +180,10 @@ class Kept:
         evaluation.unrecorded = ()
 
     def drop_last(self) -> tuple[Message, ...]:
-        """Remove the last turn and return its messages. Raises ConversationNotFound if nothing was asked."""
+        """Remove the last turn (a question and all messages after it), and return its messages.
+
+        Raises ConversationNotFound if nothing was asked, and StoreError if records of something else follow the turn.
+        """
         with self.asking():
             records, start, dropped = self._last_turn()
             stored = None if self._journal is None else self._place_in(self._journal, records, start)
@@ -189,8 +201,8 @@ class Kept:
     def replacing_last(self) -> Iterator[tuple[Message, ...]]:
         """Replace the last turn with the turn of the `with` block. Yields the messages of the old turn.
 
-        In the block, the conversation is in memory only. If the block ends with an answered question, one transaction
-        replaces the old turn in the store. Otherwise the old turn is restored.
+        In the block, the conversation is in memory only. If the last question is answered when the block ends, one
+        transaction replaces the old turn in the store. Otherwise the old turn is restored.
         """
         with self.asking():
             records, start, dropped = self._last_turn()
@@ -222,13 +234,13 @@ class Kept:
                 self._note_spent(attempt)
 
     def _spent_since(self, start: int) -> tuple[SpentReply, ...]:
-        """Return the replies from record `start` of the evaluation on, for the budget."""
+        """Return the numbers of the replies from record `start` of the evaluation on, for the budget."""
         if self.evaluation is None:
             return ()
         return spent_in(get_inner_messages(self.session, self.evaluation.heading.evaluation_id)[start:])
 
     def _note_spent(self, spent: tuple[SpentReply, ...]) -> None:
-        """Record the replies of an attempt whose turn was discarded."""
+        """Record the numbers of the replies of an attempt whose turn was discarded, so that a budget counts them."""
         assert self.evaluation is not None
         with suppress(RecordingFailed):  # the attempt's own error is raised
             self.session.mutate(InnerMessage).append(self.evaluation.writer.dropped(spent))

@@ -31,7 +31,7 @@ Select: TypeAlias = Callable[[Event], Item | None]
 class Turn:
     """The right to answer one question: a context manager that another object can end early.
 
-    `hold` is the underlying context manager. `performer` is set while the question is answered.
+    `hold` is the context manager that reserves the conversation. `performer` is None until the question is answered.
     """
 
     def __init__(self, hold: AbstractContextManager[None], reading: "Reading[Any] | None") -> None:
@@ -55,7 +55,7 @@ class Turn:
     def abandon(self) -> None:
         """Release the right at once, so that the question records nothing more.
 
-        Has no effect while options run. Their results are recorded when the cancelled question ends.
+        Has no effect while options run, because their results are recorded when the cancelled question ends.
         """
         if self.performer is None or not self.performer.runs_options:
             if self.performer is not None:
@@ -87,11 +87,11 @@ class Reading(ABC, Generic[Result]):
 
     @abstractmethod
     async def taken(self) -> None:
-        """Suspend the question until all events are read."""
+        """Suspend the question. The async version waits until all events are read, the sync version until the next."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Stop answering, and release the conversation."""
+        """Stop answering, and release the conversation. Does not wait for the question's task to end."""
 
 
 class SyncReading(Reading[Result]):
@@ -110,7 +110,7 @@ class SyncReading(Reading[Result]):
         self._events.append(event)
 
     async def taken(self) -> None:
-        """Suspend the question until the next event is read."""
+        """Suspend the question until the reader has read all events and asks for the next event."""
         await _suspend()
 
     def next(self) -> Event:
@@ -131,7 +131,7 @@ class SyncReading(Reading[Result]):
         return self._events.popleft()
 
     def leave(self) -> None:
-        """Close the connection. Recorded messages stay."""
+        """Stop the question's coroutine, which closes the connection. Recorded messages stay."""
         self._is_over = True
         if self._steps is not None:
             self._steps.close()
@@ -229,7 +229,7 @@ def _retrieve(task: "asyncio.Task[Any]") -> None:
         task.exception()
 
 
-class _Counted(Generic[Item]):
+class _CountedIterator(Generic[Item]):
     """An iterator that its Reading counts until it ends, is closed or is garbage collected.
 
     The reference to `stream` keeps the stream alive until its last iterator is gone.
@@ -253,8 +253,8 @@ class _Counted(Generic[Item]):
         self._end()
 
 
-class SyncEvents(_Counted[Item], Iterator[Item]):
-    """Iterates over values from the unread events of a question."""
+class SyncEvents(_CountedIterator[Item], Iterator[Item]):
+    """Iterates over the values that `select` returns for the unread events of a question."""
 
     def __next__(self) -> Item:
         """Return the next value. Raises the errors of the question."""
@@ -273,8 +273,8 @@ class SyncEvents(_Counted[Item], Iterator[Item]):
         self._end()
 
 
-class AsyncEvents(_Counted[Item], AsyncIterator[Item]):
-    """Iterates over values from the unread events of a question."""
+class AsyncEvents(_CountedIterator[Item], AsyncIterator[Item]):
+    """Iterates over the values that `select` returns for the unread events of a question."""
 
     async def __anext__(self) -> Item:
         """Return the next value. Raises the errors of the question."""

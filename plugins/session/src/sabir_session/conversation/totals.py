@@ -25,7 +25,10 @@ class Totals:
         self._cost, self._costed = Decimal(0), 0
 
     def up_to(self, evaluation: Evaluation | None) -> "Totals":
-        """Include all replies of this evaluation. The sums begin at zero if it is another evaluation than before."""
+        """Set the evaluation whose replies are summed, and return this object. None means no replies.
+
+        The sums begin at zero if it is another evaluation than before.
+        """
         if evaluation is not self._evaluation:
             self._evaluation = evaluation
             self._replies = [] if evaluation is None else evaluation.replies

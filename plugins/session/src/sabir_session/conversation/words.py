@@ -43,7 +43,10 @@ WORDS = {word: remedy for words, remedy in _WORDS.items() for word in words.spli
 
 
 def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...]) -> None:
-    """Raise WrongWord for the first unknown argument of a function. The error names the right argument."""
+    """Raise WrongWord for the first of the arguments `misnamed`, which the function does not have.
+
+    The error names the argument to use. `known` are the arguments that the function has.
+    """
     for word in misnamed:
         if word in ATTRIBUTES:
             raise WrongWord(f"{function}() has no argument `{word}`; set it on the conversation: chat.{word} = …")
@@ -53,7 +56,7 @@ def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...])
 
 
 def check_value(name: str, value: object) -> None:
-    """Raise AttributeError for an attribute that cannot be set, and SettingsInvalid for an invalid value."""
+    """Raise AttributeError if a conversation has no attribute `name`, and SettingsInvalid for a wrong value."""
     if name not in ATTRIBUTES:
         raise AttributeError(f"a conversation has no attribute {name!r} to set; you can set {', '.join(ATTRIBUTES)}")
     fits, expected = ATTRIBUTES[name]

@@ -1,6 +1,6 @@
 """Budgets: limits for the turns, tokens, seconds and money of an evaluation, checked before each request.
 
-When the seconds are over, options that still run are cancelled.
+When the seconds are over, options that still run are stopped: coroutines are cancelled, threads are left running.
 
     Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
 
@@ -23,7 +23,7 @@ from sabir.authoring import CallArguments, Messages, OptionCall, Relay, Script, 
 from sabir_session.evaluation.prompts import BudgetExhausted
 
 Price: TypeAlias = Callable[[Reply], float | Decimal | None]
-"""A function that returns the cost of a reply, or None if the cost is not known."""
+"""A function that gets a reply and returns its cost, in any unit, or None if the cost is not known."""
 MOST_REQUESTS = 50
 """The largest number of requests in one call of `evaluate` without a budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
@@ -34,10 +34,10 @@ class Budget:
     """Limits for an evaluation, a conversation or an adapter. None means no limit.
 
     `turns` limits the number of replies, and `tokens` the input and output tokens together. `seconds` limits the time
-    since the evaluation began or was resumed, or since the question of a conversation. Then running options are
-    cancelled, and options that do not stop are left running. `cost` limits the sum of the costs of the replies. `price`
-    is a function that returns the cost of a reply, in any unit, or None if unknown. It gets the replies of removed
-    turns without messages.
+    since the evaluation began or was resumed, or since the question of a conversation. When the seconds are over,
+    running coroutine options are cancelled, and options in threads are left running. `cost` limits the sum of the costs
+    of the replies. `price` is a function that returns the cost of a reply, in the unit of `cost`, or None if unknown.
+    For the replies of removed turns, `price` gets replies without messages.
 
     Each limit is checked before a request. BudgetExhausted is raised if the limit is reached, or if the used amount is
     not known. When an evaluation is resumed, the turns, tokens and cost of earlier processes count. In a conversation,
@@ -64,7 +64,7 @@ class Budget:
         """Raise SettingsInvalid for invalid limits."""
         for name in _LIMITS:
             limit = getattr(self, name)
-            try:  # seconds are added to a clock's
+            try:  # seconds are added to a float of the clock, which a Decimal cannot be
                 is_limit = limit is None or bool((limit + 0.0 if name == "seconds" else limit) >= 0)
             except TypeError:
                 is_limit = False
@@ -76,7 +76,10 @@ class Budget:
 
 
 class Ledger:
-    """The sums of the turns, tokens and costs of replies. `price` is None if the budget does not limit the cost."""
+    """The sums of the turns, tokens and costs of replies. `price` is None if the budget does not limit the cost.
+
+    `tokens` and `cost` are None if the number of one reply is not known.
+    """
 
     def __init__(self, price: Price | None) -> None:
         self.price = price
@@ -147,7 +150,7 @@ class BudgetedAdapter(WrappedAdapter):
         return f"with_budget({self.inner!r})"
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering unchanged, and count the reply. Raises BudgetExhausted before sending."""
+        """Send a rendering unchanged, and count the reply. Raises BudgetExhausted instead if a limit is reached."""
         return self._counted(await self._checked.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
@@ -155,7 +158,7 @@ class BudgetedAdapter(WrappedAdapter):
         return self._counted(self._checked.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Send a conversation, and count the reply. Raises BudgetExhausted before sending."""
+        """Send a conversation, and count the reply. Raises BudgetExhausted instead if a limit is reached."""
         return self._counted(await self._checked.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
@@ -163,13 +166,16 @@ class BudgetedAdapter(WrappedAdapter):
         return self._counted(self._checked.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Return the reply as a stream. Of a stream that is closed early, the arrived part is counted."""
-        relay = _Counted(self._checked.stream(messages, **how), self._spending)
+        """Return the reply as a stream. If the stream is closed early, the part of the reply that arrived is counted.
+
+        Raises BudgetExhausted at once, before the stream is read, if a limit is reached.
+        """
+        relay = _CountedStream(self._checked.stream(messages, **how), self._spending)
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """Sync version of `stream`. Reading blocks the thread."""
-        relay = _Counted(self._checked.stream_sync(messages, **how), self._spending)
+        relay = _CountedStream(self._checked.stream_sync(messages, **how), self._spending)
         return SyncReplyStream(relay, relay.start)
 
     @property
@@ -183,7 +189,7 @@ class BudgetedAdapter(WrappedAdapter):
         return reply
 
 
-class _Counted(Relay):
+class _CountedStream(Relay):
     """A stream whose reply is counted, also if the stream fails or is closed. An unread stream is not counted."""
 
     def __init__(self, stream: ReplyStream | SyncReplyStream, spending: Spending) -> None:
@@ -192,20 +198,21 @@ class _Counted(Relay):
 
     def script(self) -> Script[Reply]:
         """Forward the events of the stream, and count the reply at the end."""
-        said = None
+        reply = None
         try:
-            said = yield from super().script()
-            return said
+            reply = yield from super().script()
+            return reply
         finally:
-            said = said or self.partial
-            if said.messages or said.usage.total_tokens:
-                self._spending.add(said)
+            reply = reply or self.partial
+            if reply.messages or reply.usage.total_tokens:
+                self._spending.add(reply)
 
 
 def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
-    """Wrap an adapter so that a request over the budget raises BudgetExhausted. Time counts from this moment.
+    """Return an adapter that counts all requests of `adapter` together, and raises BudgetExhausted over the budget.
 
-    If a provider does not report a number that the budget limits, the next request raises BudgetExhausted.
+    `seconds` count from this call. If a provider does not report a number that the budget limits, the next request
+    raises BudgetExhausted. Errors of `adapter` are raised unchanged.
 
     >>> import sabir, sabir_session
     >>> llm = sabir_session.with_budget(sabir.adapter("echo:m"), sabir_session.Budget(turns=20))
@@ -218,7 +225,8 @@ def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
 def sends_renderings(adapter: Adapter) -> bool:
     """Return whether `adapter.complete` only sends what `adapter.render` returns.
 
-    Other wrappers may do more: fetch media, read a cache, or ask the next member of a fallback.
+    True for an adapter of `sabir.adapter`, also inside `with_budget`. Other wrappers may do more: fetch media, read a
+    cache, or ask the next member of a fallback.
     """
     while isinstance(adapter, BudgetedAdapter):
         adapter = adapter.inner

@@ -50,11 +50,11 @@ class EvaluationArguments(TypedDict, total=False):
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
     strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
-    budget: the limits of the evaluation; without a budget, at most 50 requests.
-    approve: a function that is called before each option call and may deny the call.
+    budget: the limits of the evaluation; without a budget, at most 50 requests in one call.
+    approve: a function that allows, denies or postpones each option call before the call runs.
     watch: a function that is called with progress events; replies are then streamed.
-    retries: how often the model may correct an output that does not fit (2).
-    output_validator: a function that refuses an output by raising ValueError.
+    retries: how often the model may correct an output that does not fit; default 2.
+    output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
     """
 
     options: Options
@@ -72,10 +72,10 @@ class SessionArguments(TypedDict, total=False):
 
     session: the session that records every message; without a session nothing is stored.
     recorder: a coroutine function that is awaited for each write to the session, and calls the function that it gets,
-    for example in a thread, so that a slow journal does not block the event loop. Observers run there too. Without a
-    recorder, the event loop's thread writes. Sync evaluations do not use the recorder.
-    resume: continue the session's latest evaluation (False).
-    evaluation_id: the evaluation to resume instead of the latest.
+    for example in a thread, so that a slow journal does not block the event loop. Observers run in that thread too.
+    Without a recorder, the event loop's thread writes. Sync evaluations do not use the recorder.
+    resume: True continues the last unfinished evaluation of the session, or else its last evaluation; default False.
+    evaluation_id: the evaluation to resume instead; needs resume=True.
     """
 
     session: Session | None
@@ -90,16 +90,16 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
     strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
-    budget: the limits of the evaluation; without a budget, at most 50 requests.
-    approve: a function that is called before each option call and may deny the call.
+    budget: the limits of the evaluation; without a budget, at most 50 requests in one call.
+    approve: a function that allows, denies or postpones each option call before the call runs.
     watch: a function that is called with progress events; replies are then streamed.
-    retries: how often the model may correct an output that does not fit (2).
-    output_validator: a function that refuses an output by raising ValueError.
+    retries: how often the model may correct an output that does not fit; default 2.
+    output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
     session: the session that records every message; without a session nothing is stored.
     recorder: a coroutine function that performs each write to the session, for example in a thread. Sync evaluations do
     not use the recorder.
-    resume: continue the session's latest evaluation (False).
-    evaluation_id: the evaluation to resume instead of the latest.
+    resume: True continues the last unfinished evaluation of the session, or else its last evaluation; default False.
+    evaluation_id: the evaluation to resume instead; needs resume=True.
     """
 
 
@@ -114,12 +114,14 @@ async def evaluate(
 
     With `session`, every message is recorded before it is used. After a crash, `resume=True` continues, with any
     provider. Calls without a result run first, and calls with a result never run again. A finished evaluation returns
-    its recorded answer without a request; its output is read and validated again, so output functions run again.
+    its recorded answer without a request, unless the answer does not fit the output type now: the output is read and
+    validated again, so output functions run again.
 
     Raises ConversationNotFound or PromptMismatch on resume; ApprovalPending for calls that wait for a person;
     BudgetExhausted before a request over the budget, or when the time is over while options run; CallsTooDeep for
     evaluations nested too deeply in options; OptionInvalid for an option that cannot run; OutputError for an answer
-    that does not fit the output type; RecordingFailed if the session cannot record; and the adapter's errors.
+    that does not fit the output type after the last retry; SettingsInvalid or WrongWord for wrong arguments;
+    RecordingFailed if the session cannot record; and the adapter's errors.
 
     >>> import asyncio, sabir, sabir_session
     >>> response = asyncio.run(sabir_session.evaluate(sabir.adapter("echo:m"), "Hello!"))
@@ -135,8 +137,9 @@ def evaluate_sync(
 ) -> PromptResponse[Output]:
     """Sync version of `evaluate`. Blocks the thread and runs the options one after another in the same thread.
 
-    Coroutine functions raise OptionInvalid or SettingsInvalid. With a limit of seconds, each option runs in its own
-    thread, which is left running when the time is over.
+    If `budget` limits the seconds, each option runs in its own thread instead, which is left running when the time is
+    over. Raises OptionInvalid for options that are coroutine functions, and SettingsInvalid for other coroutine
+    functions. `recorder` is not used.
 
     >>> import sabir, sabir_session
     >>> sabir_session.evaluate_sync(sabir.adapter("echo:m"), "Hello!").text
@@ -157,7 +160,7 @@ def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
 async def _evaluated(
     function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> PromptResponse[Output]:
-    """Check the arguments, run the steps, and make the response."""
+    """Check the arguments, run the evaluation to its end, and return the response."""
     evaluation, io = _prepared(function, performer_class, adapter, prompt, how)
     return _response(evaluation, cast("Output", await proceed(evaluation, io)))
 
@@ -214,7 +217,7 @@ def check_functions(performer_class: type[Performer], requests: Requests) -> Non
         option.check_runs(asynchronous=performer_class is LoopPerformer)
     if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
         raise SettingsInvalid(
-            "output or output_validator is a coroutine function; use the async method, or pass a plain function"
+            "output or output_validator is a coroutine function; use the async method, or pass a sync function"
         )
 
 
@@ -230,7 +233,7 @@ def performer_of(
     check_functions(performer_class, requests)
     called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
     missing = sorted(called.difference(option.name for option in requests.offered))
-    if missing:  # these would end in errors for good
+    if missing:  # the error results of these calls would be recorded, and no resume could replace them
         calls = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; pass these options= to resume, or abandon the calls with follow_up()")
     budget = how.get("budget") or Budget(turns=len(evaluation.dropped) + len(evaluation.replies) + MOST_REQUESTS)
@@ -255,9 +258,9 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
 
 
 async def proceed(evaluation: Evaluation, io: Performer) -> object:
-    """Continue an evaluation until its last reply calls no option and its output fits. Return the output, or None.
+    """Continue an evaluation until its last reply calls no option and its output fits.
 
-    Raises BudgetExhausted, ApprovalPending and OutputError.
+    Returns the output, or None without an output type. Raises BudgetExhausted, ApprovalPending and OutputError.
     """
     try:
         for record in evaluation.unrecorded:
@@ -282,7 +285,7 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
 
 
 async def _ask(evaluation: Evaluation, io: Performer) -> None:
-    """Request the next reply, and record the reply."""
+    """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
     io.spending.check()
     await io.show(people.RequestStarted(evaluation.turn + 1, question=io.question))
     reply = await io.complete(io.take_prepared() or evaluation.sent)
@@ -292,7 +295,7 @@ async def _ask(evaluation: Evaluation, io: Performer) -> None:
 
 
 async def _output(evaluation: Evaluation, io: Performer) -> object:
-    """Return the output of the last reply. Raises OutputError if the reply does not fit."""
+    """Return the output of the last reply, or None without an output type. Raises OutputError if it does not fit."""
     outputs, reply = io.requests.outputs, evaluation.replies[-1]
     if outputs is None:
         return None
@@ -308,7 +311,7 @@ async def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid
 
 
 async def _answer(evaluation: Evaluation, io: Performer) -> None:
-    """Run the open calls, and record each result at once. Raises ApprovalPending for calls that wait for a person."""
+    """Run the open calls, and record each result when it arrives. Raises ApprovalPending if calls wait for a person."""
     if evaluation.needs_approval and io.asked_about is None:
         raise _pending(evaluation, "resume with approve=, which decides about them")
     runs: list[Run] = []
@@ -334,12 +337,12 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
 
             late = await io.stop()
             has_failed = is_recording and not isinstance(error, CancelledError)
-            for run, result in () if has_failed else late:  # it ended although it was cancelled
+            for run, result in () if has_failed else late:  # these calls ended although they were cancelled
                 await _settle(evaluation, io, run.open, result)
             raise
     if len(evaluation.open) > len(outputs):
         raise _pending(evaluation, "resume the evaluation to have approve= decide again")
-    for call in outputs:  # after all others, so that what ends the evaluation is its last record
+    for call in outputs:  # after all other results, so that the result that ends the evaluation is the last record
         await io.record(evaluation.settle(call, received(call.message), gives_output=True))
 
 
@@ -359,7 +362,9 @@ async def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result:
 
 @show_arguments
 class MainLoop(ABC, Generic[Request, Output]):
-    """Base class of a program's own loop. A subclass creates prompts from requests; all are evaluated alike.
+    """Base class for programs that evaluate many requests in the same way.
+
+    A subclass creates the prompt for a request, and `execute` evaluates the prompt.
 
         class Support(MainLoop[Ticket, Answer]):
             def create_prompt(self, ticket):
@@ -367,32 +372,35 @@ class MainLoop(ABC, Generic[Request, Output]):
 
         response = await Support(llm, options=[search]).execute(ticket)
 
-    Each evaluation has a new session. To store the messages, pass a session with a journal to `execute`, or override
-    `create_session`.
+    Each evaluation has a new session in memory. To store the messages, pass a session with a journal to `execute`, or
+    override `create_session`.
     """
 
     def __init__(self, adapter: Adapter, **how: Unpack[EvaluationArguments]) -> None:
-        """Set the adapter and the arguments of all evaluations."""
+        """Set the adapter and the arguments of all evaluations. Raises WrongWord for an unknown argument."""
         Settings.refuse_misnamed(type(self).__name__, how, tuple(EvaluationArguments.__annotations__))
         self._adapter = adapter
         self._how = how
 
     @abstractmethod
     def create_prompt(self, request: Request) -> Prompt[Output]:
-        """Return the prompt for a request. It must return an equal prompt for the same request, to allow a resume."""
+        """Return the prompt for a request. To allow a resume, return an equal prompt for an equal request."""
 
     def create_session(self) -> Session:
-        """Return the session of a new evaluation. Override it to return a session with a journal."""
+        """Return a new session in memory for an evaluation. Override this method to return a session with a journal."""
         return Session()
 
     async def execute(self, request: Request, **where: Unpack[SessionArguments]) -> PromptResponse[Output]:
-        """Evaluate the prompt of a request, in `session` or in a new session. Raises the errors of `evaluate`."""
-        return await evaluate(self._adapter, self.create_prompt(request), **self._told(where))
+        """Evaluate the prompt of a request, and return the response. Raises the errors of `evaluate`.
+
+        Without `session`, the session of `create_session` is used.
+        """
+        return await evaluate(self._adapter, self.create_prompt(request), **self._arguments(where))
 
     def execute_sync(self, request: Request, **where: Unpack[SessionArguments]) -> PromptResponse[Output]:
         """Sync version of `execute`. Blocks the thread."""
-        return evaluate_sync(self._adapter, self.create_prompt(request), **self._told(where))
+        return evaluate_sync(self._adapter, self.create_prompt(request), **self._arguments(where))
 
-    def _told(self, where: SessionArguments) -> EvaluateArguments:
+    def _arguments(self, where: SessionArguments) -> EvaluateArguments:
         where["session"] = where.get("session") or self.create_session()
         return EvaluateArguments(**self._how, **where)

@@ -5,13 +5,14 @@
     follow_up(session, message)       adds the next messages                        └── settle(call, result) ──▶ records
     unfinished_evaluations(session)   the ids of unfinished evaluations
 
-Both begin with records, so a new evaluation continues in the same way as an interrupted evaluation.
+`begin` and `restore` both build the Evaluation from records, so a new evaluation continues in the same way as an
+interrupted evaluation.
 
 The records have every version of the instructions. A request has only the current instructions, first:
 
     recorded   I1 · question · reply · I2 · question        sent   I2 · question · reply · question
 
-Law: what is sent before a message changes only when the instructions change.
+Law: the messages that are sent before a given message change only when the instructions change.
 """
 
 import logging
@@ -45,10 +46,11 @@ logger = logging.getLogger("sabir")
 
 
 class OpenCall(NamedTuple):
-    """An open call: its position in the reply, the sequence number of its result, and whether it may have run.
+    """An option call without a result.
 
-    `key` identifies the call permanently by the record of its reply. Two forks share a key only if the record existed
-    before the fork.
+    `position` is the index of the call in its reply, and `sequence` the sequence number for the record of its result.
+    `is_resume` is True if the call may have run before. `key` identifies the call permanently by the record of its
+    reply. Two forks share a key only if the record existed before the fork.
     """
 
     position: int
@@ -59,7 +61,7 @@ class OpenCall(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """The start of a turn: the numbers of messages and replies before it."""
+    """The start of a turn: how many messages and how many replies precede the turn."""
 
     messages: int
     replies: int
@@ -105,9 +107,10 @@ def _mark_of(record: InnerMessage) -> InstructionsMark:
 
 
 def current_messages(records: Sequence[InnerMessage]) -> tuple[Message, ...]:
-    """Return the messages that the next request of an evaluation sends, without earlier versions of the instructions.
+    """Return the messages that the next request of an evaluation sends.
 
-    `records` are the records of one evaluation, from `get_inner_messages`. The current instructions come first.
+    The current instructions come first; earlier versions of the instructions are left out. `records` are the records of
+    one evaluation, as `get_inner_messages(session, evaluation_id)` returns them.
     """
     sent = _Sent()
     for record in records:
@@ -147,9 +150,9 @@ class Evaluation:
         following = 1 + max(record.sequence for record in records)
         turn, first = max(record.turn for record in records), records[0]
         self.dropped = spent_in(record for record in records if record.dropped)
-        """The replies of removed turns, which budgets count."""
+        """The replies of removed turns, which a budget still counts."""
         self.ledger: Ledger | None = None
-        """The used amounts of all replies; None until they are needed."""
+        """The used amounts of all replies; None until `spent` is called."""
         records = [record for record in records if not record.dropped]
         self.replies = [reply_of(record) for record in records if record.is_reply]
         end = len(records)
@@ -222,7 +225,7 @@ class Evaluation:
         return [message for _, message in sorted(self._settled.items())]
 
     def _close_reply(self) -> None:
-        """Append the results of the last reply, which can get no more results."""
+        """Append the results of the last reply to the messages. No more results can be added to that reply."""
         if self._settled:
             self._add(self._results())
             self._settled = {}
@@ -255,9 +258,10 @@ class Evaluation:
         return self._last.tool_call_id if self._last.gives_output else None
 
     def spent(self, budget: Budget) -> Ledger:
-        """Return the used amounts of all replies, with those of removed turns. `Ledger.add` adds to them.
+        """Return the ledger with the used amounts of all replies, including the replies of removed turns.
 
-        Each reply is counted once. Raises SettingsInvalid if the budget's `price` does not return a number or None.
+        The same ledger is returned again while the budget's `price` is the same, and counts each reply once. Raises
+        SettingsInvalid if `price` does not return None or a number of at least 0.
         """
         price = budget.price if budget.cost is not None else None
         if self.ledger is None or self.ledger.price != price:
@@ -269,10 +273,10 @@ class Evaluation:
         return self.ledger
 
     def follow(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
-        """Add the messages of a question or of the runtime. Return their record. Open calls are abandoned.
+        """Add the messages of a question or of the runtime, and return their record. Open calls never get results.
 
-        A message of the runtime continues the turn. Any other message begins a turn. `instructions` is the effect of
-        the first message on the instructions.
+        Messages of the runtime continue the turn. Any other message begins a turn. `instructions` is "new" if the first
+        message replaces the instructions, "none" if the instructions are removed, and "same" or None otherwise.
         """
         self._close_reply()
         if any(message.policy != RUNTIME for message in messages):
@@ -339,7 +343,7 @@ def _matched(
 
 
 def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
-    """Return a new evaluation, of which nothing is recorded yet."""
+    """Return a new evaluation of a prompt. Its `unrecorded` are the records of the prompt's messages."""
     heading = Heading(str(uuid4()), prompt.ns, prompt.key)
     records = tuple(RecordWriter(heading).opening(prompt.opening(), speaks_as))
     return Evaluation(heading, records, records, is_resume=False)
@@ -348,16 +352,18 @@ def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
 def restore(
     session: Session | None, prompt: Prompt[Output], speaks_as: str, evaluation_id: str | None = None
 ) -> Evaluation:
-    """Return the latest evaluation of a session, or the evaluation `evaluation_id`, to continue it.
+    """Return an evaluation of a session, to continue it: the evaluation `evaluation_id`.
 
-    A prompt with a namespace or key is compared by these, and a changed text is only logged. Other prompts must have
-    the recorded messages, or none. Messages of the prompt that were not recorded are added. Raises ConversationNotFound
-    if there is no evaluation, and PromptMismatch if the evaluation belongs to another prompt.
+    None means the last unfinished evaluation, or else the last evaluation of all.
+
+    A prompt with a namespace or key is compared by namespace and key, and a changed text is only logged. Other prompts
+    must have the recorded messages, or none. Messages of the prompt that were not recorded are added. Raises
+    ConversationNotFound if there is no evaluation, and PromptMismatch if the evaluation belongs to another prompt.
     """
     if session is None:
-        remedy = "pass session=, or evaluate without resume=True to begin one"
+        remedy = "pass session=, or evaluate without resume=True to begin a conversation"
         raise ConversationNotFound(f"no conversation to resume: there is no session; {remedy}")
-    records = _records_of(session, evaluation_id, "evaluate without resume=True to begin one")
+    records = _records_of(session, evaluation_id, "evaluate without resume=True to begin a conversation")
     heading = heading_of(records[0])
     given = heading._replace(prompt_ns=prompt.ns, prompt_key=prompt.key)
     if heading != given:
@@ -385,8 +391,9 @@ def follow_up(session: Session, *messages: Message, evaluation_id: str | None = 
         follow_up(session, sabir.user("And tomorrow?"))
         response = await evaluate(llm, prompt, session=session, resume=True)
 
-    `evaluation_id` names the evaluation; None means the latest. Option calls without a result are abandoned. Raises
-    ConversationNotFound if nothing was recorded, and RecordingFailed if the session cannot record.
+    `evaluation_id` names the evaluation; None means the evaluation that a resume would continue. Option calls without a
+    result will not run. Raises ConversationNotFound if nothing was recorded or there is no evaluation of this id,
+    WrongWord for values that are not messages, and RecordingFailed if the session cannot record.
     """
     enable_inner_message_recording(session)
     records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")
@@ -396,7 +403,7 @@ def follow_up(session: Session, *messages: Message, evaluation_id: str | None = 
 
 
 def unfinished_evaluations(session: Session) -> tuple[str, ...]:
-    """Return the ids of the unfinished evaluations of a session, in the order in which they began.
+    """Return the ids of the unfinished evaluations of a session, in the order in which they began; () without any.
 
     for evaluation_id in unfinished_evaluations(session):
         await evaluate(llm, prompt, session=session, resume=True, evaluation_id=evaluation_id)
@@ -417,7 +424,7 @@ def _records_of(session: Session, evaluation_id: str | None, remedy: str) -> tup
 
 
 def heading_of(record: InnerMessage) -> Heading:
-    """Return the fields of a record that all records of its evaluation share."""
+    """Return the evaluation id, namespace and key of a record. All records of an evaluation have the same."""
     return Heading(record.evaluation_id, record.prompt_ns, record.prompt_key)
 
 

@@ -56,9 +56,9 @@ from sabir_session.evaluation.prompts import Output, Validator
 MOST_VALUES = Bounds().most_values
 """The largest number of JSON values in an output. The bounds of a reply do not count values inside texts."""
 RETRIES = 2
-"""How often a model may correct its answer, by default."""
+"""The default of `retries`: how often a model may correct an answer that does not fit."""
 _NO_SCHEMA = ("settings.response_format", "settings.response_format.schema")
-"""The paths of the losses for models that accept no schema."""
+"""The paths of the losses which show that a model accepts no schema of the answer."""
 
 _NUMBER_AT_END = re.compile(r"([:\[,]\s*)-?\d[-+.\deE]*$")
 OUTPUT_OPTION = "final_answer"
@@ -73,10 +73,10 @@ class Applies(Protocol):
 
 
 class Outputs(Generic[Output]):
-    """The parser of an output: a type or function `form`, a validator, and the number of retries.
+    """The parser of an output. `form` is the output type, or a function to call with the model's values.
 
-    Raises OptionInvalid for a function whose signature cannot be read, and SettingsInvalid for a type without a JSON
-    schema.
+    `validator` checks the output, and `retries` is how often the model may correct an answer that does not fit. Raises
+    OptionInvalid for a function whose signature cannot be read, and SettingsInvalid for a type without a JSON schema.
     """
 
     def __init__(self, form: object, validator: Validator[Output] | None = None, retries: int = RETRIES) -> None:
@@ -84,12 +84,12 @@ class Outputs(Generic[Output]):
         self._validator = validator
         self._function = form if inspect.isroutine(form) or isinstance(form, partial) else None
         if self._function is not None:
-            said = Signature.of(self._function)
-            if said.provided:
-                shown = f"the output function {said.name!r} has the parameter {said.provided[0].name!r}"
+            signature = Signature.of(self._function)
+            if signature.provided:
+                shown = f"the output function {signature.name!r} has the parameter {signature.provided[0].name!r}"
                 raise OptionInvalid(f"{shown}, whose type is available to options only; remove the parameter")
-            name, schema, description = said.name, said.parameters, said.description
-            self._read: Callable[[JSONText], object] = said.binder
+            name, schema, description = signature.name, signature.parameters, signature.description
+            self._read: Callable[[JSONText], object] = signature.binder
         else:
             name, adapter, schema = _adapter_of(form)
             description = str(schema.get("description", ""))
@@ -105,10 +105,11 @@ class Outputs(Generic[Output]):
         return any(each is not None and Signature.is_asynchronous(each) for each in (self._function, self._validator))
 
     def read(self, reply: Reply, call: str | None) -> object:
-        """Return the value of a reply: from the arguments of the call with the invocation id `call`, or from the text.
+        """Return the value of a reply, from the arguments of the call with the invocation id `call`.
 
-        Raises OutputTruncated if the reply was cut off at its length limit, OutputRefused if the model refused, and
-        OutputInvalid if the value does not fit.
+        Without such a call, the value is read from the text, and OutputRefused is raised if the model refused. Raises
+        OutputInvalid if the value does not fit; if the reply was also cut off at its length limit, raises
+        OutputTruncated instead.
         """
         named = [each.call for each in reply.option_calls if each.call.option_name == OUTPUT_OPTION]
         calls = [each for each in named if each.invocation_id == call]
@@ -147,8 +148,11 @@ class Outputs(Generic[Output]):
         return cast("Output", value)
 
     def part(self, text: str) -> Output | None:
-        """Return the output of an incomplete text; None while a required value is missing."""
-        if self._function is not None:  # which is called once
+        """Return the output of an incomplete text, without calling the validator.
+
+        Returns None while a required value is missing, and always if the output is a function.
+        """
+        if self._function is not None:  # the function is called once, with the complete values
             return None
         with suppress(ValueError):
             whole_numbers = _NUMBER_AT_END.sub(r"\1", text)  # more digits may follow
@@ -192,7 +196,7 @@ def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # an
         return adapter.validate_json(text)
     except ValidationError:
         with suppress(ValueError):
-            if not (isinstance(found := from_json(text), dict) and [*found] == ["value"]):
+            if not (isinstance(answer := from_json(text), dict) and [*answer] == ["value"]):
                 return TypeAdapter[Any](form).validate_json(text)
         raise
 
@@ -236,7 +240,10 @@ class Requests:
 
     @cached_property
     def how(self) -> CallArguments:
-        """The arguments of each request. Raises OptionInvalid if an option has the name of the output's option."""
+        """The arguments of each request.
+
+        Raises OptionInvalid if the output needs the option `final_answer` and the caller has an option of this name.
+        """
         options, settings = self.offered, self._settings
         if self.outputs is not None and self.by_call:
             if OUTPUT_OPTION in [option.name for option in options]:
@@ -256,7 +263,7 @@ class Requests:
         return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.offered]
 
     def complaint(self, error: OutputInvalid) -> Message:
-        """Return the message that asks the model to answer again."""
+        """Return the message that tells the model why its answer was refused, and asks for another answer."""
         asked = f"Answer again, by the option {OUTPUT_OPTION}." if self.by_call else "Answer again."
         return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {asked}"),)))
 
@@ -273,7 +280,7 @@ def received(call: OptionCall) -> Message:
 
 
 def tries(messages: Iterable[Message]) -> int:
-    """Return the number of refused answers in a turn with these messages."""
+    """Return how many messages of a turn ask the model to answer again."""
     return sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
 
 

@@ -43,8 +43,10 @@ HUMAN = "human"
 class Decision:
     """A person's decision about one option call, with a reason or other arguments. An `approve` function returns it.
 
-    `kind` is "allow", "deny" or "wait". `reason` is the reason of a denial, which is sent to the model. `arguments` are
-    the arguments with which an allowed call runs; None means the model's own. The conversation keeps the model's own.
+    `kind` is "allow" to run the call, "deny" to send the model an error result instead, or "wait" to leave the call
+    open, which raises ApprovalPending. `reason` is the reason of a denial, which is sent to the model. `arguments` are
+    the arguments with which an allowed call runs; None means the model's own arguments. The recorded call has the
+    model's own arguments in any case.
 
     Raises SettingsInvalid for an unknown kind, and for arguments of a call that is not allowed.
     """
@@ -63,8 +65,8 @@ class Decision:
 
 Decided: TypeAlias = Decision | Word
 Approve = TypeAliasType("Approve", Callable[[OptionCall], Decided | Awaitable[Decided]])
-"""A function that decides about one option call before the call runs. It gets the call and returns "allow", "deny",
-"wait" or a Decision. In async evaluations it may be a coroutine function."""
+"""A function that gets an option call before the call runs, and returns "allow", "deny", "wait" or a Decision. In async
+evaluations, the function may be a coroutine function; any other function is then called in a thread."""
 
 
 def as_decision(decided: object) -> Decision:
@@ -72,9 +74,9 @@ def as_decision(decided: object) -> Decision:
     if isinstance(decided, Decision):
         return decided
     if isinstance(decided, str):
-        return Decision(decided)  # type: ignore[arg-type]  # it checks the word itself
-    given = type(decided).__name__
-    raise SettingsInvalid(f"approve() returned a value of type {given}; expected 'allow', 'deny', 'wait' or a Decision")
+        return Decision(decided)  # type: ignore[arg-type]  # Decision checks the word
+    name = type(decided).__name__
+    raise SettingsInvalid(f"approve() returned a value of type {name}; expected 'allow', 'deny', 'wait' or a Decision")
 
 
 def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
@@ -87,7 +89,7 @@ def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
 
 
 def denial(call: Message, decision: Decision) -> Message:
-    """Return the error result of a denied call. The evaluation continues with it."""
+    """Return the error result of a denied call, which is recorded and sent to the model."""
     reason = one_line(decision.reason) or "a person denied this call"
     return OptionResultBuilder.response_to(call, policy=HUMAN).error(DENIED, reason)
 
@@ -96,7 +98,8 @@ def denial(call: Message, decision: Decision) -> Message:
 class RequestStarted:
     """The progress event before a request to the provider.
 
-    `turn` is the number of the request in its evaluation, from 1. `question` is the id of the question's first message.
+    `turn` is the number of the reply that is requested, from 1, counted over the evaluation or the conversation.
+    `question` is the id of the question's first message.
     """
 
     turn: int
@@ -126,8 +129,8 @@ class ReplyArrived:
 class CallStarted:
     """The progress event before an option runs.
 
-    `call` is the option call of the model. `is_resume` is True if the option may already have run in part, before a
-    crash or an error. `question` is the id of the question's first message.
+    `call` is the option call of the model, with the model's arguments. `is_resume` is True if the option may already
+    have run in part, before a crash or an error. `question` is the id of the question's first message.
     """
 
     call: OptionCall
@@ -155,8 +158,8 @@ class CallProgress:
 class CallEnded:
     """The progress event for the recorded result of an option call.
 
-    `call` is the option call of the model, and `result` the message with the result. `question` is the id of the
-    question's first message.
+    A denied call has this event, too, but no CallStarted. `call` is the option call of the model, and `result` the
+    message with the result. `question` is the id of the question's first message.
     """
 
     call: OptionCall
@@ -166,7 +169,9 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class OutputArrived:
-    """The progress event for a piece of an output that the model sends as arguments of a call, not as text.
+    """The progress event for a piece of an output that the model sends as arguments of an option call, not as text.
+
+    Sent for models whose API accepts no schema of the answer.
 
     `text` is the new characters of the JSON. `question` is the id of the question's first message.
     """
@@ -178,20 +183,21 @@ class OutputArrived:
 Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
 """An event of the progress of an evaluation. Its field `question` is the id of the first message of the question."""
 Recorder = TypeAliasType("Recorder", Callable[[Callable[[], None]], Awaitable[None]])
-"""A coroutine function that is awaited for each write to a session. It must call the function that it gets, for example
-in a thread."""
+"""A coroutine function that is awaited for each write to a session. Its argument is the function that writes, which the
+coroutine function must call, for example in a thread."""
 Watch = TypeAliasType("Watch", Callable[[Event], None])
-"""A function that is called with each progress event of an evaluation. Its errors are logged and stop nothing."""
+"""A function that is called with each progress event of an evaluation. If the function raises, the error is logged and
+the evaluation continues."""
 
 
 class Reader(Protocol):
     """A reader of the events of an evaluation. The evaluation pauses until the reader has read all events."""
 
     def tell(self, event: Event) -> None:
-        """Add an event for the reader."""
+        """Add an event to the unread events."""
 
     async def taken(self) -> None:
-        """Wait until all events are read."""
+        """Wait until all added events are read."""
 
 
 class Arriving:
@@ -208,7 +214,7 @@ class Arriving:
         self._grown: set[int] = set()
 
     def __call__(self, event: StreamEvent) -> TextArrived | OutputArrived | None:
-        """Return the progress event for an event of the stream, or None."""
+        """Return the progress event for an event of the stream, or None for an event without new text."""
         if isinstance(event, BlockStart) and event.option_name == self._output_option:
             self._outputs.add(event.index)
         if isinstance(event, BlockDelta) and event.kind == "text" and event.text:

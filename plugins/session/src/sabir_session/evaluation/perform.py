@@ -1,7 +1,7 @@
 """Performers do the I/O of evaluations: send requests, ask for approval, run options, record, report progress.
 
-They decide nothing. In an event loop, the calls of one reply run at the same time, each in its own task. Without an
-event loop, they run one after another in this thread. An error or a cancellation stops the running calls.
+Performers decide nothing. In an event loop, the calls of one reply run at the same time, each in its own task. Without
+an event loop, the calls run one after another in this thread. An error or a cancellation stops the running calls.
 """
 
 import inspect
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sabir")
 
 LEAVING = 1.0
-"""The seconds for cancelled coroutines to end when the time is over."""
+"""How many seconds cancelled coroutines have to end after the time of the budget is over."""
 
 
 class Run(NamedTuple):
@@ -55,7 +55,8 @@ class Ended(NamedTuple):
 class Performer(ABC):
     """The I/O of an evaluation: requests, session, budget, approval and watchers.
 
-    `question` is the id for the events. `prepared` is the rendering of the first request, if it exists already.
+    `question` is the id of the question's first message, for the events. `prepared` is the rendering of the first
+    request, or None if the request was not rendered before. `cancelled` is set when running options must stop.
     """
 
     requests: Requests
@@ -75,7 +76,7 @@ class Performer(ABC):
         return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
 
     async def record(self, record: InnerMessage) -> None:
-        """Append a record to the session."""
+        """Append a record to the session. Without a session, do nothing."""
         if self.session is not None:
             self.session.mutate(InnerMessage).append(record)
 
@@ -114,7 +115,7 @@ class Performer(ABC):
         return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
 
     def take_prepared(self) -> Rendering | None:
-        """Return the rendering of the first request, once."""
+        """Return the rendering of the first request, and None in later calls."""
         prepared, self.prepared = self.prepared, None
         return prepared
 
@@ -128,28 +129,34 @@ class Performer(ABC):
 
     @abstractmethod
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
-        """Call a function that was passed as `argument`. Raises SettingsInvalid if it would have to be awaited."""
+        """Call a function of the caller, and return its result. `argument` names the function in errors.
+
+        In an event loop, a coroutine function is awaited. A sync performer raises SettingsInvalid for such a function.
+        """
 
     async def ask(self, call: OptionCall) -> people.Decision:
-        """Return the decision of the `approve` function about a call."""
+        """Call the `approve` function with a call, and return its decision. Waits until the stream is read so far."""
         assert self.approve is not None
         await self.shown()
         return people.as_decision(await self.apply("approve", partial(self.approve, call)))
 
     @abstractmethod
     def start(self, runs: Sequence[Run]) -> None:
-        """Start to run calls, at the same time if possible."""
+        """Prepare calls to run. In an event loop, all start at once. A sync performer only stores them for `take`."""
 
     @abstractmethod
     async def take(self) -> Ended:
-        """Wait until one of the started calls ends, and return it."""
+        """Wait until one of the calls from `start` ends, and return the call with its result.
+
+        A sync performer runs the next call here. Raises BudgetExhausted when the time of the budget is over.
+        """
 
     async def stop(self) -> list[Ended]:
         """Stop the running calls. Return the calls that ended before they could be stopped."""
         return []
 
     def give_up(self, runs: Iterable[Run]) -> BudgetExhausted:
-        """Return the error for the end of the time. Log the calls that still run."""
+        """Return the BudgetExhausted error for the end of the time, and log a warning for each call that still runs."""
         running = [run.message for run in runs]
         for message in running:
             name, call_id = message.call.option_name, message.call.invocation_id
@@ -161,7 +168,7 @@ class Performer(ABC):
         return self.spending.time_over(running)
 
     def context(self, run: Run, heard: Callable[[people.Event], None]) -> ToolContext:
-        """Return the context of a run. `heard` is called with the progress events."""
+        """Report CallStarted, and return the context of a run. `heard` is called with the option's progress events."""
 
         def report(done: float, total: float | None, text: str) -> None:
             heard(people.CallProgress(run.open.message, done, total, text, question=self.question))
@@ -196,19 +203,23 @@ class SyncPerformer(Performer):
             return stream.reply()
 
     async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
-        """Call a plain function in this thread."""
-        found = function()
-        if inspect.iscoroutine(found):
-            found.close()
-            raise SettingsInvalid(f"{argument} is a coroutine function; use the async method, or pass a plain function")
-        return found
+        """Call a function in this thread. Raises SettingsInvalid if the function returns a coroutine."""
+        returned = function()
+        if inspect.iscoroutine(returned):
+            returned.close()
+            raise SettingsInvalid(f"{argument} is a coroutine function; use the async method, or pass a sync function")
+        return returned
 
     def start(self, runs: Sequence[Run]) -> None:
         """Store the calls. Each begins when `take` is called."""
         self._waiting.extend(runs)
 
     async def take(self) -> Ended:
-        """Run the next call in this thread; with a time limit, in its own thread, which can be left running."""
+        """Run the next call in this thread, and return it with its result.
+
+        With a time limit, the call runs in its own thread. When the time is over, raises BudgetExhausted and leaves the
+        thread running.
+        """
         left = self.spending.left()
         if left == 0:
             raise self.give_up(())
@@ -279,7 +290,7 @@ class LoopPerformer(Performer):
         return Ended(run, result)
 
     async def take(self) -> Ended:
-        """Return the next call that ends. When the time is over, stop all calls and raise BudgetExhausted."""
+        """Wait for the next call that ends. When the time is over, stop all calls and raise BudgetExhausted."""
         import asyncio
 
         while not (ended := [task for task in self._running if task.done()]):
@@ -291,7 +302,7 @@ class LoopPerformer(Performer):
         return ended[0].result()
 
     async def stop(self) -> list[Ended]:
-        """Stop the running calls and wait for their tasks. Return the calls that ended before."""
+        """Cancel the running calls and wait for their tasks. Return the calls that have a result all the same."""
         await self._stop(None)
         return self._ended
 
@@ -299,18 +310,19 @@ class LoopPerformer(Performer):
         """Cancel the running calls and wait for their tasks. Return the calls that still run.
 
         `seconds` limits the wait; None means no limit. Results of calls that ended are stored in `_ended`. If the wait
-        is cancelled, the next call waits for the remaining tasks; each task is cancelled only once.
+        is cancelled, the next `_stop` waits for the remaining tasks; each task is cancelled only once.
         """
         import asyncio
 
         self.cancelled.set()
         running = self._running
-        plain = {
+        sync_options = {
             each.name
             for each in self.requests.offered
             if each.function and not Signature.is_asynchronous(each.function)
         }
-        in_threads = [run for run in running.values() if run.message.call.option_name in plain]  # no cancel ends these
+        # Threads cannot be cancelled, so options in threads may still run.
+        in_threads = [run for run in running.values() if run.message.call.option_name in sync_options]
         for task in running:
             if not task.cancelling():
                 task.cancel()

@@ -1,4 +1,4 @@
-"""Prompts, the input of an evaluation, and its results: a response, or one of these errors.
+"""Prompts, which are the input of evaluations, and the results of evaluations: a response, or one of these errors.
 
 Prompt(ns="shop", key="refund", system="Be brief.", messages=(sabir.user("Where is my parcel?"),), output=Answer)
 
@@ -33,7 +33,7 @@ Options = TypeAliasType("Options", Iterable[OptionLike])
 """The options that a model may call: functions, pydantic models and `sabir.Option` objects."""
 Strict = TypeAliasType("Strict", LossKinds)
 """The kinds of loss that raise RenderingRefused before a request is sent, for example {"dropped"}. True means dropped
-and downgraded, False means no kind."""
+and downgraded, False means no kind. A loss is something that the model's API cannot represent."""
 
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
@@ -45,10 +45,11 @@ _NO_OUTPUT: Any = None  # the default type argument: no output
 class Prompt(Generic[Output]):
     """A prompt for `evaluate`: a system message, the messages after it, and the type of the answer.
 
-    `ns` (a namespace) and `key` identify the prompt when an evaluation is resumed, even if the texts have changed. To
-    resume without both, pass a prompt of the same content or without messages. `system` is the system message, a text
-    or a tuple of texts and parts; "" means none. `output` is the type of the answer, any type that pydantic validates,
-    or a function to call with the model's values. None means a text.
+    `ns` (a namespace) and `key` identify the prompt when an evaluation is resumed, even if the texts have changed. A
+    prompt without both must have the recorded content, or no content, to be resumed. `system` is the system message, a
+    text or a tuple of texts and parts; "" means no system message. `messages` are stored as a tuple. `output` is the
+    type of the answer, any type that pydantic validates, or a function to call with the model's values. None means a
+    text.
 
     Raises WrongWord if `messages` has values that are not messages.
 
@@ -75,8 +76,8 @@ class Prompt(Generic[Output]):
 
 
 PromptLike = TypeAliasType("PromptLike", Prompt[Output] | Messages, type_params=(Output,))
-"""The input of an evaluation: a Prompt, a text, a message or a list of messages. All but a Prompt are used as a prompt
-without a name."""
+"""The input of an evaluation: a Prompt, a text, a message or a list of messages. A text or messages are used as a
+Prompt without `ns`, `key`, `system` and `output`."""
 
 
 def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
@@ -89,10 +90,10 @@ class PromptResponse(Generic[Output]):
     """The result of an evaluation. `evaluate` returns it.
 
     `prompt_ns` and `prompt_key` are the namespace and key of the prompt. `evaluation_id` identifies the evaluation in
-    its session. `reply` is the last reply; if a finished evaluation was resumed, it is built from its record.
-    `messages` are all messages of the evaluation, with the system message first. `output` is the answer as a value of
-    the prompt's output type, or None without a type. `usage` is the sum of the tokens of all replies, including replies
-    in earlier processes. A number is None if a provider did not report it.
+    its session. `reply` is the last reply; if a finished evaluation was resumed, the reply is built from its record.
+    `messages` are all messages of the evaluation in order: the prompt's messages, every reply and every result.
+    `output` is the answer as a value of the prompt's output type, or None without a type. `usage` is the sum of the
+    tokens of all replies, including replies in earlier processes. A number is None if a provider did not report it.
     """
 
     prompt_ns: str
@@ -110,7 +111,7 @@ class PromptResponse(Generic[Output]):
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """Return the sums of the numbers of several usages. A sum is None if one number is None. Raw usages are dropped."""
+    """Return the sums of the numbers of several usages. A sum is None if a number is None. `raw` is not summed."""
     columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
     return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})
 
@@ -122,7 +123,7 @@ class ConversationNotFound(SabirError, ValueError):
 class PromptMismatch(SabirError, ValueError):
     """Raised on resume if the prompt is not the recorded prompt. Pass the recorded prompt, or start a new evaluation.
 
-    Prompts with a namespace or key are compared by these, others by their contents.
+    Prompts with a namespace or key are compared by namespace and key, other prompts by their contents.
     """
 
 
@@ -142,10 +143,11 @@ class ApprovalPending(SabirError):
 class BudgetExhausted(SabirError):
     """Raised instead of the next request when a limit of a Budget is reached, or when the used amount is not known.
 
-    `limit` is the name of the limit ("turns", "tokens", "seconds" or "cost"), `allowed` its value, and `spent` the used
-    amount, or None if a provider did not report it. `response` is the result of the evaluation so far, or None if there
-    is no reply, and for adapters of `with_budget`. `running` are the calls of options that did not stop when the time
-    was over. Resume with a larger budget to continue.
+    Also raised when the seconds are over while options run. `limit` is the name of the limit ("turns", "tokens",
+    "seconds" or "cost"), `allowed` its value, and `spent` the used amount, or None if the amount is not known.
+    `response` is the result of the evaluation so far, or None if there is no reply, and for adapters of `with_budget`.
+    `running` are the calls of options that did not stop when the time was over. Resume with a larger budget to
+    continue, or without a limit for the unknown amount.
     """
 
     def __init__(
@@ -159,7 +161,7 @@ class BudgetExhausted(SabirError):
         figures = "the used amount is not known" if spent is None else f"{spent} used"
         names = ", ".join(call.call.option_name for call in running)
         figures += f", and these options still run: {names}" if running else ""
-        remedy = f"raise the limit with Budget({limit}=…), and resume"
+        remedy = f"{'remove' if spent is None else 'raise'} the limit with Budget({limit}=…), and resume"
         super().__init__(f"the budget of {allowed} {limit} is exhausted: {figures}; {remedy}")
         self.limit = limit
         self.allowed = allowed

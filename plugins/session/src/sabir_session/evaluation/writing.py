@@ -33,9 +33,9 @@ class Heading(NamedTuple):
 
 
 class RecordWriter:
-    """Writes the records of one evaluation. Each record gets the next sequence number; each reply begins a turn.
+    """Creates the records of one evaluation. Each record gets the next sequence number; each reply adds 1 to `turn`.
 
-    A reply reserves sequence numbers for its results, in the order of its calls. Later records come after them.
+    A reply reserves sequence numbers for its results, in the order of its calls. Later records get higher numbers.
     """
 
     def __init__(self, heading: Heading, sequence: int = 0, turn: int = 0) -> None:
@@ -44,7 +44,7 @@ class RecordWriter:
         self.turn = turn
 
     def opening(self, messages: Iterable[Message], speaks_as: str) -> Iterator[InnerMessage]:
-        """Return the records of a prompt's messages. The first record is the instructions, even if they are empty."""
+        """Yield the records of a prompt's messages. The first record is the instructions, even if they are empty."""
         groups = list(_grouped(messages, speaks_as))
         if not groups or groups[0][0] != SYSTEM:
             groups.insert(0, (SYSTEM, []))
@@ -52,9 +52,9 @@ class RecordWriter:
             yield self._write(role, group, tool_calls=_calls_of(group)) if role != "tool" else self.result(group[0])
 
     def following(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
-        """Return the record of the messages of a question. One record, so that a crash cannot separate them.
+        """Return the record of the messages of a question. It is one record, so that a crash cannot separate them.
 
-        `instructions` is the effect of the first message on the instructions.
+        `instructions` is "new" if the first message replaces the instructions, "none" if the question removes them.
         """
         role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
         return self._write(role, messages, instructions=instructions)
@@ -70,13 +70,13 @@ class RecordWriter:
         """
         self.turn += 1
         calls = _calls_of(reply.messages)
-        taken = {name: getattr(reply, name) for name in ("finish_reason", "raw_finish_reason", "usage")}
-        record = self._write("assistant", reply.messages, tool_calls=calls, needs_approval=needs_approval, **taken)
+        fields = {name: getattr(reply, name) for name in ("finish_reason", "raw_finish_reason", "usage")}
+        record = self._write("assistant", reply.messages, tool_calls=calls, needs_approval=needs_approval, **fields)
         self._sequence += len(calls)
         return record
 
     def result(self, message: Message, sequence: int | None = None, *, gives_output: bool = False) -> InnerMessage:
-        """Return the record of a result, with the reserved sequence number; None means the next number."""
+        """Return the record of a result. `sequence` is the number reserved for it; None means the next free number."""
         assert message.result is not None
         names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
         return self._write("tool", [message], sequence=sequence, gives_output=gives_output, **names)
@@ -84,12 +84,12 @@ class RecordWriter:
     def _write(
         self, role: str, messages: Iterable[Message], *, sequence: int | None = None, **fields: Any
     ) -> InnerMessage:
-        held = tuple(messages)
+        messages = tuple(messages)
         if sequence is None:
             sequence, self._sequence = self._sequence, self._sequence + 1
-        content = ("\n\n" if role == USER else "").join(map(_text_of, held))
-        known = {"role": role, "content": content, "messages": held, "sequence": sequence, "turn": self.turn}
-        return InnerMessage.model_validate({**self._heading._asdict(), **known, **fields})
+        content = ("\n\n" if role == USER else "").join(map(_text_of, messages))
+        common = {"role": role, "content": content, "messages": messages, "sequence": sequence, "turn": self.turn}
+        return InnerMessage.model_validate({**self._heading._asdict(), **common, **fields})
 
 
 def messages_of(record: InnerMessage) -> tuple[Message, ...]:
@@ -110,7 +110,7 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
 
 
 def spent_in(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
-    """Return the replies that a budget counts of removed records, with replies that were removed earlier."""
+    """Return the numbers of the replies in records that are removed, and of replies that were removed earlier."""
     spent: list[SpentReply] = []
     for record in records:
         spent += record.dropped
@@ -121,7 +121,7 @@ def spent_in(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
 
 
 def reply_of(record: InnerMessage) -> Reply:
-    """Return the reply of a record, with the fields that are needed to continue or to return the reply again."""
+    """Build the reply of a record. Fields that are not recorded, such as losses and the request id, have defaults."""
     messages = messages_of(record)
     origins = [message.origin for message in messages if message.origin is not None]
     return Reply(

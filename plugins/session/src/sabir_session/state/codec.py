@@ -1,4 +1,4 @@
-"""Convert items to JSON text and back, for journals and snapshots; and the snapshots themselves.
+"""Convert items of slices to JSON text and back, for journals and snapshots. Defines the snapshots, too.
 
     item ──encode──▶ text      written once, by pydantic
     text ──decode──▶ item      of a registered type only: the name of a type never imports a module
@@ -39,7 +39,7 @@ SCHEMA = 2
 Version 1 names each type by module and class. Version 2 does so only for types without a stored name.
 """
 SliceKind: TypeAlias = Literal["state", "log"]
-"""A rollback resets a state. A log only grows, and its items are written to the journal."""
+"""The kind of a slice. A rollback resets a "state". A "log" only grows, and its items are written to the journal."""
 
 Item = TypeVar("Item")
 
@@ -61,14 +61,14 @@ def now() -> datetime:
 
 
 def names_of(item_type: type) -> StoredNames:
-    """Return the names under which items of a type are stored; "module:Class" if the class assigns no `stored_as`."""
+    """Return the names of a type in stored items: its `stored_as` and earlier names, or "module:Class" without them."""
     return StoredNames.of(item_type, f"{item_type.__module__}:{item_type.__qualname__}")
 
 
 class Codec(Generic[Item]):
     """Writes and reads items of one type: a pydantic model, a dataclass, or any type that pydantic validates.
 
-    Both methods raise ValueError with a message of one line that does not name the type.
+    `encode` and `decode` raise ValueError with a message of one line that does not name the type.
     """
 
     def __init__(self, item_type: type[Item]) -> None:
@@ -77,9 +77,12 @@ class Codec(Generic[Item]):
         self._at_rest: Any = item_type if issubclass(item_type, StoredModel) else None
 
     def encode(self, item: Item) -> str:
-        """Return the item as text. Raises ValueError if the text could not be read back as an equal item."""
+        """Return the item as JSON text. Raises ValueError for an item of another type.
+
+        Unless the type is a StoredModel, also raises ValueError if the text could not be read back as an equal item.
+        """
         if type(item) is not self._type:
-            raise ValueError(f"it is a {type(item).__name__}, not a {self._type.__name__}")
+            raise ValueError(f"the item is a {type(item).__name__}, not a {self._type.__name__}")
         try:
             if self._at_rest is not None:
                 return str(self._at_rest.__pydantic_serializer__.to_json(item), "utf-8")
@@ -88,7 +91,7 @@ class Codec(Generic[Item]):
                 return text
         except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(one_line(str(error), 200)) from None
-        raise ValueError("reading it back would give another value")
+        raise ValueError("reading the text back would give another value")
 
     def decode(self, text: str) -> Item:
         """Return the item of a text. Raises ValueError if the text is not an item of this type."""
@@ -102,21 +105,22 @@ class Codec(Generic[Item]):
         except ValidationError as error:
             raise ValueError(one_line(describe_validation_error(error), 300)) from None
         except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+            raise ValueError("the text is nested too deeply") from None
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Item]:
         try:
             return TypeAdapter(self._type)
         except PydanticUserError as error:
-            raise ValueError(f"pydantic cannot describe its type: {one_line(str(error), 150)}") from None
+            raise ValueError(f"pydantic cannot describe the type of the item: {one_line(str(error), 150)}") from None
 
 
 class SliceSnapshot(StoredModel):
     """One slice in a Snapshot.
 
-    `slice_type` and `item_type` are the stored names of the slice and of the type of its items. `kind` is "state" if a
-    rollback resets the slice, or "log" if the slice only grows. `items` are the items, each as JSON text.
+    A slice is a list of items of one type. `slice_type` and `item_type` are both the stored name of that type. `kind`
+    is "state" if a rollback resets the slice, or "log" if the slice only grows. `items` are the items, each as JSON
+    text, in the order in which they were added.
     """
 
     slice_type: NonEmpty
@@ -126,10 +130,10 @@ class SliceSnapshot(StoredModel):
 
 
 class Snapshot(StoredModel):
-    """The content of all slices of a session at one moment. `Session.snapshot` creates it.
+    """The content of all slices (lists of items) of a session at one moment. `Session.snapshot` creates it.
 
-    `schema_number` is the version of the snapshot format, `created_at` the time in UTC, and `slices` are the slices. To
-    restore a snapshot, call `session.mutate().rollback(snapshot)`.
+    `schema_number` is the version of the snapshot format, `created_at` the time in UTC, and `slices` are the contents
+    of the slices. To restore a snapshot, call `session.mutate().rollback(snapshot)`.
     """
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
@@ -137,7 +141,7 @@ class Snapshot(StoredModel):
     slices: tuple[SliceSnapshot, ...] = ()
 
     def to_json(self) -> str:
-        """Return the snapshot as JSON text, in which the items of slices are JSON values."""
+        """Return the snapshot as JSON text, in which each item is a JSON value, not a text. `from_json` reads it."""
         texts = [_with_array(each, "items", each.items) for each in self.slices]
         return _with_array(self, "slices", texts)
 
@@ -170,7 +174,7 @@ class Snapshot(StoredModel):
 
 
 def _with_texts(each: Any) -> Any:
-    """Return a slice of a snapshot's text with each item as a text."""
+    """Return a slice of a parsed snapshot, with each item as JSON text instead of a JSON value."""
     if not isinstance(each, dict) or not isinstance(each.get("items"), list):
         return each
     return {**each, "items": [_encode(item) for item in each["items"]]}

@@ -4,7 +4,8 @@
     bus.publish(event) ───────────┘  │                  │
                                      └ nothing new      └ RecordingFailed: the slice did not change
 
-Sessions are thread-safe. Changes are made one at a time, and observers are called in the order of the changes.
+Sessions are thread-safe. Only one thread changes a session at a time, and observers are called in the order of the
+changes.
 """
 
 import logging
@@ -29,9 +30,9 @@ Observer = Callable[[tuple[Item, ...], tuple[Item, ...]], object]
 class Journal(Protocol):
     """Protocol of an append-only list of records, in which a session stores the items of its logs.
 
-    A session writes an item to the journal before the log changes. `Store.journal` returns a journal in a database. If
-    a journal has a length, it must be the number of records: a session then refuses to write if another session has
-    written to the same journal object.
+    A log is a slice (a list of items of one type) that only grows. A session writes an item to the journal before the
+    log changes. `Store.journal` returns a journal in a database. If a journal has `__len__`, it must return the number
+    of records. A session then raises RecordingFailed if another session has written to the same journal object.
     """
 
     def append(self, kind: str, body: str) -> None:
@@ -41,7 +42,7 @@ class Journal(Protocol):
         """
 
     def read(self) -> Iterable[tuple[str, str]]:
-        """Return the records in order, each as (kind, body): the records from the opening, and all appended since."""
+        """Return the records in order, each as (kind, body), including the records that this object has appended."""
 
 
 class Subscription:
@@ -62,13 +63,16 @@ class Subscription:
 
 
 class EventBus(Protocol):
-    """Protocol of an event bus. A session subscribes to the events for which its slices have reducers."""
+    """Protocol of an event bus. A session subscribes to the types of events for which its slices have reducers.
+
+    Publishing an event on the bus then changes the slices. InProcessEventBus is the default.
+    """
 
     def subscribe(self, event_type: type[Event], handler: Callable[[Event], object]) -> Subscription:
         """Call `handler` with every event of exactly this type. Return the subscription."""
 
     def publish(self, event: object) -> None:
-        """Call the handlers of the event's type with the event."""
+        """Call each handler that is subscribed to the type of `event` with the event."""
 
 
 class Listeners:
@@ -79,10 +83,13 @@ class Listeners:
         self._by_type: defaultdict[type, dict[Subscription, Callable[..., object]]] = defaultdict(dict)
 
     def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
-        """Add a function. Each addition has its own subscription, also for the same function."""
+        """Add a function. Each addition has its own subscription, even if the function was added before.
+
+        Raises ObserverInvalid for a coroutine function.
+        """
         if Signature.is_asynchronous(function):
             name = getattr(function, "__qualname__", type(function).__name__)
-            remedy = "pass a plain function, which may start a task"
+            remedy = "pass a sync function, which may start a task"
             raise errors.ObserverInvalid(f"{name} is a coroutine function, which nothing would await; {remedy}")
 
         def end() -> None:
@@ -116,7 +123,10 @@ class InProcessEventBus:
         return self._handlers.add(event_type, handler)
 
     def publish(self, event: object) -> None:
-        """Call all handlers of the event's type. Then raise a handler's error, or an ExceptionGroup of several."""
+        """Call all handlers of the event's type, even if some raise. Then raise the error of the handler that raised.
+
+        Several errors are raised as an ExceptionGroup.
+        """
         failures: list[Exception] = []
         for handler in self._handlers.of(type(event)):
             try:
@@ -132,9 +142,10 @@ class InProcessEventBus:
 class Session:
     """Lists of typed items (slices) that reducers change: the records of conversations, and data of your own types.
 
-    `bus` publishes the events for the reducers; None creates a bus. `journal` stores the items of logs before they are
-    appended, and its items of a type are loaded when the type is registered. Raises SessionError for a `bus` that is
-    not an EventBus and a `journal` that is not a Journal.
+    `bus` publishes the events for the reducers; None creates an InProcessEventBus. `journal` stores the items of logs,
+    which are slices that only grow, before the items are appended; None means that nothing is stored. The items of a
+    type are loaded from the journal when the type is registered as a log. Raises SessionError for a `bus` without the
+    methods of an EventBus, and for a `journal` without the methods of a Journal.
 
     >>> import sabir, sabir_session
     >>> session = sabir_session.Session()
@@ -164,24 +175,25 @@ class Session:
     @overload
     def mutate(self, item_type: type[Item]) -> "SliceMutator[Item]": ...
     def mutate(self, item_type: type[Item] | None = None) -> "SessionMutator | SliceMutator[Item]":
-        """Return the object that changes the slice of `item_type`, or all slices if there is no `item_type`."""
+        """Return a SliceMutator, which changes the slice of `item_type`, or without a type a SessionMutator for all."""
         return SessionMutator(self) if item_type is None else SliceMutator(self, item_type)
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """Return the items of a slice in order; () for a type that is not registered."""
+        """Return the items of the slice of a type, in the slice's order; () for a type that is not registered."""
         with self._lock:
             return self._slices[item_type].fold.items() if item_type in self._slices else ()
 
     def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """Return the items of a slice in the order of arrival; () for a type that is not registered.
+        """Return the items of the slice of a type in the order of arrival; () for a type that is not registered.
 
-        Records of conversations are grouped by evaluation, in the order in which the evaluations began.
+        Records of conversations (InnerMessage) are grouped by evaluation instead: the evaluations in the order in which
+        their first records arrived, and the records of each evaluation by `sequence`.
         """
         with self._lock:
             return self._slices[item_type].fold.arrived() if item_type in self._slices else ()
 
     def select_last(self, item_type: type[Item]) -> Item | None:
-        """Return the item of a slice that arrived last, whatever its position; None if there is none."""
+        """Return the item of a slice that arrived last, whatever its position. None for no items or no such slice."""
         with self._lock:
             return self._slices[item_type].fold.last() if item_type in self._slices else None
 
@@ -195,27 +207,29 @@ class Session:
         return self._journal is not None
 
     def observe(self, item_type: type[Item], observer: Observer[Item]) -> Subscription:
-        """Call `observer(old, new)`, with all items before and after, when a slice changes. Return the subscription.
+        """Call `observer(old, new)` after each change of the slice of `item_type`. Return the subscription.
 
-        Observers run in the thread of the change, in the order in which they were added. An observer's error is logged
-        on `sabir.session`, and does not undo the change. Each change of an observed slice copies its items twice.
-        Raises ObserverInvalid for a coroutine function.
+        `old` and `new` are all items of the slice before and after the change, also when a journal's records are
+        loaded. Observers run in the thread of the change, in the order in which they were added. An observer's error is
+        logged on `sabir.session`, and does not undo the change. Raises ObserverInvalid for a coroutine function. Each
+        change of an observed slice copies its items, so that changes of long slices take longer.
         """
         return self._observers.add(item_type, observer)
 
     def snapshot(self) -> Snapshot:
-        """Return the content of all slices.
+        """Return a Snapshot of all slices, which `session.mutate().rollback(snapshot)` restores.
 
-        Raises SnapshotSerializationError for a value that could not be read back as an equal value.
+        Raises SnapshotSerializationError for an item that cannot be written as JSON and read back as an equal item.
         """
         with self._lock:
-            held = [(each, each.fold.arrived()) for each in self._slices.values()]
-        return Snapshot(slices=tuple(each.taken(items) for each, items in held))
+            contents = [(each, each.fold.arrived()) for each in self._slices.values()]
+        return Snapshot(slices=tuple(each.snapshot_of(items) for each, items in contents))
 
     def clone(self, bus: EventBus | None = None) -> "Session":
-        """Return an independent session with the same content, without the observers and the journal.
+        """Return an independent session with the same slices and items, without the observers and the journal.
 
-        `bus` is the event bus of the new session; None creates a bus. To continue in a journal, use `Store.fork`.
+        `bus` is the event bus of the new session; None creates an InProcessEventBus. To copy a stored conversation with
+        its journal, use `Store.fork`.
         """
         other = Session(bus)
         with self._lock:
@@ -277,7 +291,7 @@ class Session:
                 self._tell(item_type, before, held.fold.items())
 
     def _take(self, held: Slice[Any], event: object) -> bool:
-        """Apply an event to a slice. Return False if nothing changed."""
+        """Apply an event to a slice; the item of a log is first written to the journal. Return whether it changed."""
         if held.kind == "log" and type(event) is not held.item_type:
             log, name = held.item_type.__name__, type(event).__name__
             raise errors.SliceNotRegistered(
@@ -366,7 +380,7 @@ class Session:
 
 
 def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
-    """Raise SessionError for common wrong arguments: a store, a path, a journal as the bus."""
+    """Raise SessionError if an argument lacks the methods, as a store, a path, or a journal as the bus does."""
     if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
         lacking = f"is of type {type(given).__name__}, without the methods {' and '.join(verbs)}"
         remedy = "pass a journal as Session(journal=store.journal(name))"
@@ -383,22 +397,26 @@ class SliceMutator(Generic[Item]):
     def register(self, event_type: type[Event], reducer: Reducer[Item, Event], kind: SliceKind | None = None) -> None:
         """Register a reducer for events of exactly `event_type`, and create the slice if it does not exist.
 
-        `kind` is "state" or "log"; None means the reducer's default, or else "state". A log accepts items of its own
-        type only, and is filled with its records of the session's journal. Registering the same again has no effect.
-        Raises SliceConflict if the slice is registered differently, and JournalInvalid for a damaged journal.
+        `kind` is "state" or "log". None means the kind of the existing slice; for a new slice, the reducer's default,
+        or else "state". A log accepts only events of its own type, and is filled with the items of this type from the
+        session's journal. Registering the same reducer again has no effect. Raises SliceConflict if the slice is
+        registered differently, and JournalInvalid for a damaged journal.
         """
         self._session._register(self._item_type, event_type, reducer, kind)
 
     def append(self, item: Item) -> None:
-        """Apply the reducer that is registered for the slice's own type to an item.
+        """Change the slice with an item: call the reducer that is registered for the type of the item.
 
-        Raises SliceNotRegistered without a reducer, RecordingFailed if the journal cannot store the item, and the
-        reducer's errors. The slice is then unchanged.
+        An item of a log is written to the session's journal first. Raises SliceNotRegistered without a reducer,
+        RecordingFailed if the journal cannot store the item, and the reducer's errors. The slice is then unchanged.
         """
         self._session._dispatch(self._item_type, item)
 
     def dispatch(self, event: object) -> None:
-        """Apply the reducer that is registered for the event's type. Raises the errors of `append`."""
+        """Change the slice with an event: call the reducer that is registered for the event's type.
+
+        Raises the errors of `append`.
+        """
         self._session._dispatch(self._item_type, event)
 
 
@@ -409,9 +427,9 @@ class SessionMutator:
         self._session = session
 
     def rollback(self, snapshot: Snapshot) -> None:
-        """Set all states to the content of a snapshot. A state that is not in the snapshot becomes empty.
+        """Set all slices of the kind "state" to the content of a snapshot. A state that is not in it becomes empty.
 
-        Logs only grow: a log that is longer than in the snapshot is unchanged, a shorter log is extended, in the
+        Logs only grow: a log that is longer than in the snapshot is unchanged, and a shorter log is extended, in the
         journal too. Raises SnapshotRestoreError if a log differs from the snapshot's, if the snapshot has a slice that
         is not registered, or if an item cannot be read; nothing is changed then. Raises RecordingFailed if the journal
         cannot store an item; earlier items of the logs are then stored, and no state is changed.

@@ -1,6 +1,6 @@
 """Slices: lists of items of one type, with their reducers and their kind, state or log.
 
-    reducer   (items, event) ──▶ items        pure; defines the result
+    reducer   (items, event) ──▶ items        a function without side effects; defines the result
     fold      plan(event) ──▶ the change, or None if nothing changes; raises the reducer's errors
                   │ a log's journal is written here
               commit(plan)                    cannot fail
@@ -22,44 +22,48 @@ from sabir_session.state.codec import Codec, SliceKind, SliceSnapshot, names_of
 Item = TypeVar("Item")
 Event_contra = TypeVar("Event_contra", contravariant=True)
 Plan: TypeAlias = Any
-"""A change that a fold has planned. Only that fold reads it, hence Any."""
+"""A change that `Fold.plan` returns for `Fold.commit`. Each class of folds has its own type of plan, hence Any."""
 
 
 class Selecting(Protocol):
     """The queries that a reducer may use."""
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
-        """Return the items of a slice."""
+        """Return the items of the slice of a type; () if there is no such slice."""
 
 
 @dataclass(frozen=True)
 class ReducerContext:
-    """The context of a reducer. `session` is its session, to read other slices, or None if there is no session."""
+    """The argument `context` of a reducer.
+
+    `session` is the session of the slice, for reading other slices with `select_all`, or None outside of a session.
+    """
 
     session: Selecting | None = None
 
 
 class Reducer(Protocol[Item, Event_contra]):
-    """Protocol of a function that computes the new items of a slice from its items and an event.
+    """Protocol of a function that computes the new items of a slice (a list of items of one type) from an event.
 
-    It must have no side effects, and returns the same tuple if nothing changes.
+    The function must have no side effects. If nothing changes, it should return the same tuple.
     """
 
     def __call__(self, items: tuple[Item, ...], event: Event_contra, /, *, context: ReducerContext) -> tuple[Item, ...]:
-        """Return the items after the event."""
+        """Return the items of the slice after the event. `items` are the items before the event."""
 
 
 class Fold(Generic[Item]):
-    """The items of a slice, updated event by event. This base class calls pure reducers."""
+    """The items of a slice, updated event by event. This base class calls the reducer of the event's type."""
 
     def __init__(self, reducers: Mapping[type, Reducer[Item, Any]], items: tuple[Item, ...] = ()) -> None:
         self._reducers = reducers
         self._items = items
 
     def plan(self, event: Any, context: ReducerContext) -> Plan | None:
-        """Return the change for `commit`, or None if the event changes nothing. Changes nothing itself.
+        """Return the change for `commit`, or None if the event changes nothing. The items stay unchanged until then.
 
-        Raises the reducer's errors, and SliceNotRegistered for an event without a reducer.
+        Raises the reducer's errors, SliceNotRegistered for an event without a reducer, and TypeError if the reducer
+        does not return a tuple.
         """
         reducer = self._reducers.get(type(event))
         if reducer is None:
@@ -85,7 +89,7 @@ class Fold(Generic[Item]):
         return self._items
 
     def arrived(self) -> tuple[Item, ...]:
-        """Return the items in an order in which another slice can add them to become equal."""
+        """Return the items in an order in which an empty slice can add them and become equal to this slice."""
         return self.items()
 
     def last(self) -> Item | None:
@@ -94,7 +98,7 @@ class Fold(Generic[Item]):
         return items[-1] if items else None
 
     def covers(self, items: tuple[Item, ...]) -> bool:
-        """Return whether these items are this log as it is, or as it was earlier."""
+        """Return whether this log begins with these items."""
         return self.items()[: len(items)] == items
 
     def missing(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -111,7 +115,7 @@ class Fold(Generic[Item]):
 
 @dataclass(frozen=True)
 class Declared:
-    """The fold of a reducer, and the default kind of its slice."""
+    """The class of folds for a reducer, and the default kind of its slices."""
 
     fold: Callable[[], Fold[Any]]
     kind: SliceKind
@@ -123,7 +127,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
-    """Declare the fold of a pure reducer and the kind of its slices."""
+    """Return a decorator that declares the class of folds for a reducer, and the default kind of its slices."""
 
     def declare(reducer: Function) -> Function:
         _DECLARED.append((reducer, Declared(fold, kind)))
@@ -133,7 +137,7 @@ def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Func
 
 
 def declared(reducer: object) -> Declared | None:
-    """Return the declaration of a reducer, or None."""
+    """Return what `kept_by` declared for a reducer, or None."""
     return next((own for known, own in _DECLARED if known is reducer), None)
 
 
@@ -161,12 +165,12 @@ class Appended(Fold[Item]):
 
 @kept_by(Appended, kind="log")
 def append_item(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
-    """Return the items with one more item at the end. A reducer for logs."""
+    """Return `items` with `event` added at the end. A reducer whose slices are logs by default."""
     return (*items, event)
 
 
 def replace_latest(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
-    """Return only the new item. A reducer for a state of one value."""
+    """Return only `event`. A reducer for a state of one value, where each new value replaces the last value."""
     return (event,)
 
 
@@ -185,7 +189,7 @@ class Slice(Generic[Item]):
         self.fold = self.fold_of(())
 
     def fold_of(self, items: tuple[Item, ...]) -> Fold[Item]:
-        """Return a fold of this slice's reducers with these items."""
+        """Return a new fold with the reducers of this slice and these items."""
         own = declared(self.reducers[self.item_type]) if set(self.reducers) == {self.item_type} else None
         if own is None:
             return Fold(self.reducers, items)
@@ -194,9 +198,10 @@ class Slice(Generic[Item]):
         return fold
 
     def join(self, event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None) -> bool:
-        """Add a reducer. Return False if it is already registered.
+        """Add a reducer for events of a type. Return False if the same reducer is already registered.
 
-        Raises SliceConflict for another kind, for another reducer of the same events, and for other events of a log.
+        Raises SliceConflict if `kind` differs from the slice's kind, if the events have another reducer already, and if
+        the events of a log are not its items.
         """
         name = self.item_type.__name__
         if kind not in (None, self.kind):
@@ -215,7 +220,7 @@ class Slice(Generic[Item]):
         self.fold = self.fold_of(self.fold.items())
         return True
 
-    def taken(self, items: tuple[Item, ...]) -> SliceSnapshot:
+    def snapshot_of(self, items: tuple[Item, ...]) -> SliceSnapshot:
         """Return the snapshot of these items. Raises SnapshotSerializationError if an item cannot be written."""
         texts: list[str] = []
         for index, item in enumerate(items):
@@ -241,7 +246,7 @@ class Slice(Generic[Item]):
         return tuple(items)
 
     def set_to(self, items: tuple[Item, ...]) -> Fold[Item]:
-        """Return a fold with a snapshot's items. Raises SnapshotRestoreError if the reducer refuses them."""
+        """Return a new fold with a snapshot's items. Raises SnapshotRestoreError if the reducer raises for an item."""
         try:
             return self.fold_of(items)
         except Exception as error:
@@ -261,7 +266,7 @@ class Slice(Generic[Item]):
         return self.fold.missing(items)
 
     def _reaches(self, goal: tuple[Item, ...]) -> bool:
-        """Return whether the log equals the snapshot's once the missing items are added."""
+        """Return whether the log equals the snapshot's log when the missing items are added."""
         reached = self.fold_of(self.fold.items())
         try:
             reached.extend(goal)

@@ -1,6 +1,6 @@
 """Claims on journals: one process at a time uses a conversation, and one of its objects answers a question.
 
-    claim_journal(store, name) ─▶ store.claim(name)                other processes: ConversationBusy while it is held
+    claim_journal(store, name) ─▶ store.claim(name)                other processes: ConversationBusy until its release
                                └▶ the Question of (store, name)    a lock that other objects of this process share
 
 Law: of all claims on one journal, at most one is inside `asking()`.
@@ -11,8 +11,9 @@ deleted. A Postgres database is claimed by an advisory lock
 (https://www.postgresql.org/docs/current/explicit-locking.html), which the server releases with the connection: another
 process may then continue, as after a crash.
 
-Objects of one process are excluded here, in the same way for every store. They may all have a conversation open, as in
-a notebook whose cell runs again; `Store.location` says which stores are one database.
+Objects of one process exclude each other here, in the same way for every store. Several objects may have a conversation
+open, as in a notebook whose cell runs again, but only one may answer a question. `Store.location` says which stores are
+one database.
 """
 
 import os
@@ -52,8 +53,9 @@ class Question:
 class Claim:
     """The right of this process to write to one journal. `Store.claim` returns it.
 
-    `holds` returns whether the engine still excludes other processes, and `release` admits other processes. `forget`
-    is called instead of `release` when the claim is garbage collected, possibly in the middle of a statement.
+    `holds` returns whether the database still excludes other processes, and may claim the journal again. `release`
+    admits other processes. `forget` is called instead of `release` when the claim is garbage collected, possibly in the
+    middle of a statement; None means `release`.
     """
 
     def __init__(
@@ -72,10 +74,10 @@ class Claim:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Answer one question in the `with` block.
+        """Reserve the journal for one question in the `with` block.
 
-        Raises ConversationBusy if this process or another one is answering a question, if another process has the
-        journal, and in a forked child, whose parent has it.
+        Raises ConversationBusy if another object of this process is answering a question, if another process has
+        claimed the journal, and in a forked child, whose parent has claimed the journal.
         """
         if self._process != os.getpid():
             raise busy(self._journal)
@@ -125,8 +127,9 @@ def busy(journal: str, holder: str = "another process") -> ConversationBusy:
 class _LockFile:
     """A locked file, and the number of claims of this process that need it.
 
-    The file exists while it is locked. Its holder removes it before unlocking it, so another process either finds the
-    locked file, or creates a new one. FileLock refuses a file that was removed after it was opened, hence the attempts.
+    The file exists while it is locked. The process that locked the file removes it before unlocking it, so another
+    process either finds the locked file, or creates a new file. FileLock refuses a file that was removed after it was
+    opened, so locking is tried several times.
     """
 
     def __init__(self, path: Path, journal: str) -> None:
@@ -153,7 +156,7 @@ class _LockFile:
         return self._identity is not None and identity_of(self._path) == self._identity
 
     def release(self) -> None:
-        """Remove the file and unlock it."""
+        """Remove the file, unless it was replaced by another file, and unlock it."""
         if self.is_in_place:
             with suppress(OSError):  # Windows removes no open file: FileLock does it there
                 self._path.unlink()
@@ -171,7 +174,7 @@ def claim_file(path: Path, journal: str) -> Claim:
     with _registry:
         lock_file = _lock_files.get(key)
         if lock_file is not None:
-            lock_file.count += 1  # now, because collecting an older claim releases that one
+            lock_file.count += 1  # now, because the garbage collection of an older claim may release the file
         if lock_file is None or lock_file.process != os.getpid() or not lock_file.is_in_place:
             lock_file = _lock_files[key] = _LockFile(*key)
             lock_file.count = 1
@@ -179,7 +182,7 @@ def claim_file(path: Path, journal: str) -> Claim:
 
 
 def remove_lock_file(path: Path, journal: str) -> None:
-    """Remove the lock file of a process that died. The lock file of a running process stays."""
+    """Remove the lock file that a dead process left. If this or another process has claimed the journal, do nothing."""
     with suppress(ConversationBusy, StoreError):
         claim_file(path, journal).release()
 

@@ -2,8 +2,8 @@
 
     name ──▶ Located(number, length) ──▶ Past(parent, length, name) ──▶ … ──▶ Stretch(journal, first, end) ──▶ records
 
-Law: a parent is older than its forks, and no journal ends before its own records begin. A row that breaks this, or is
-of another type, was not written by a store.
+Law: a parent is older than its forks, and no journal ends before its own records begin. A row that breaks this law, or
+has values of another type, was not written by a store.
 """
 
 from abc import ABC, abstractmethod
@@ -17,9 +17,9 @@ from sabir.authoring import DatabaseFailure, one_line
 from sabir_session import errors
 
 POSITIONS = 1 << 32
-"""Positions of one journal; journal n's records have keys from n · POSITIONS."""
+"""The largest number of records in one journal. The keys of the records of journal n begin at n · POSITIONS."""
 JOURNALS = 1 << 31
-"""Journals of one store: their records' keys must fit into 64 bits."""
+"""The numbers of journals are below this number, so that the keys of their records fit into 64 bits."""
 
 _TO_RECORDS = "INSERT INTO sabir_session_records (id, kind, body)"
 APPEND = f"{_TO_RECORDS} SELECT ?, ?, ? FROM sabir_journals WHERE id = ? AND name IS NOT NULL"
@@ -29,7 +29,8 @@ FIND = (
     " WHERE id >= journal.id * 4294967296 AND id < (journal.id + 1) * 4294967296)"
     " FROM sabir_journals AS journal WHERE name = ?"
 )
-"""One statement for the number of a journal, its length and its last record: no other writer comes in between."""
+"""Read the number of a journal, its length and its last record. It is one statement, so that no other writer can change
+the journal between the reads."""
 PAST = "SELECT parent, length, name FROM sabir_journals WHERE id = ?"
 
 Row = tuple[Any, ...]
@@ -47,14 +48,14 @@ class Executed(Protocol):
 
 
 class Located(NamedTuple):
-    """The number of a journal, and the number of its records."""
+    """The id of a journal in the database (`number`), and how many records it has (`length`)."""
 
     number: int
     length: int
 
 
 class Past(NamedTuple):
-    """The row of a journal: its parent, the number of records shared with it, and the name (None if deleted)."""
+    """The row of a journal: the id of its parent, or None; how many records both share; the name, None if deleted."""
 
     parent: int | None
     length: int
@@ -62,7 +63,7 @@ class Past(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Consecutive records of one journal: positions from `first`, `end` exclusive."""
+    """Consecutive records in the rows of one journal: from position `first` to `end`, exclusive."""
 
     journal: int
     first: int
@@ -91,14 +92,20 @@ class Database(ABC):
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:
-        """A transaction: all or nothing, without others' writes between its reads and its writes."""
+        """Return a context manager for a transaction: all writes of the `with` block are made, or none.
+
+        No other writer can write between the reads and the writes of the block.
+        """
 
     def _snapshot(self) -> AbstractContextManager[object]:
-        """A transaction that only reads: all its statements see the database as it is at the first of them."""
+        """Return a context manager for reading: all statements of the `with` block see the database at one moment.
+
+        By default an ordinary transaction. Engines may return one that does not keep other writers waiting.
+        """
         return self._transaction()
 
     def _check_place(self) -> None:  # noqa: B027 - only files can be lost
-        """Raise StoreLost if what is written here would be lost; a server needs no check."""
+        """Raise StoreLost if the database file was deleted or replaced. By default do nothing, as for a server."""
 
     def _locate(self, name: str) -> Located | None:
         rows = self._rows(FIND, (name,))
@@ -115,9 +122,9 @@ class Database(ABC):
         return Located(journal, end)
 
     def _past(self, journal: int) -> Past:
-        """Read a journal's row; raise JournalInvalid if it is missing or cannot be right.
+        """Read the row of a journal. Raises JournalInvalid if the row is missing or has invalid values.
 
-        A parent is older than its forks, so its number is smaller: a chain of parents ends.
+        A parent is older than its forks, so the number of the parent must be smaller. Every chain of parents ends.
         """
         rows = self._rows(PAST, (journal,))
         if not rows:
@@ -125,14 +132,17 @@ class Database(ABC):
         parent, length, name = rows[0]
         journal_text = f"the journal number {journal}"
         if parent is not None:
-            parent = self._number(parent, f"{journal_text} as its parent", least=1, limit=journal)
+            parent = self._number(parent, f"the parent of {journal_text}", least=1, limit=journal)
         length = self._number(length, journal_text)
         if parent is None and length:
             raise self._damaged(f"{journal_text} shares {length} records with another journal, which it does not name")
         return Past(parent, length, name)
 
     def _number(self, value: object, owner: str, *, least: int = 0, limit: int = POSITIONS) -> int:
-        """Return a number from a row; raise JournalInvalid if it is not a whole number from `least` to `limit`."""
+        """Return a number from a row. Raises JournalInvalid unless it is an int of at least `least` and below `limit`.
+
+        `owner` names the journal in the error.
+        """
         if type(value) is not int or not least <= value < limit:
             raise self._damaged(f"{owner} has the invalid number {one_line(repr(value), 60)}")
         return value
@@ -149,9 +159,9 @@ class Database(ABC):
         return stretches[::-1]
 
     def _records(self, journal: int, first: int, end: int) -> list[tuple[str, str]]:
-        """Read the records of a journal from position `first` to `end`, exclusive; call it within a snapshot.
+        """Read the records of a journal from position `first` to `end`, exclusive, each as (kind, body).
 
-        Raises JournalInvalid if a record is missing or is not text.
+        Call it inside of `_snapshot`. Raises JournalInvalid if a record is missing or is not text.
         """
         records: list[tuple[str, str]] = []
         for stretch in self._stretches(journal, end):
@@ -171,7 +181,10 @@ class Database(ABC):
 
     @contextmanager
     def _working(self, task: str) -> Iterator[None]:
-        """Convert the driver's errors in the `with` block to StoreErrors that name the task."""
+        """Convert the database driver's errors in the `with` block to StoreErrors that name the task.
+
+        The block runs under the store's lock. Raises StoreLost if the database file was deleted or replaced.
+        """
         with self._lock:
             self._check_place()
             try:
@@ -180,5 +193,5 @@ class Database(ABC):
                 raise errors.StoreError(f"{self._described} could not {task}: {DatabaseFailure(error)}") from error
 
     def _damaged(self, fault: str) -> errors.JournalInvalid:
-        """Return the error for a row that no version writes."""
+        """Return the error for a row that no version of this library writes. `fault` describes the row."""
         return errors.JournalInvalid(f"{self._described}: {fault}; {DatabaseFailure.DAMAGE}")

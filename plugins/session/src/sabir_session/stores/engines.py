@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 Durability: TypeAlias = Literal["process", "power"]
 _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 _LONGEST_TIMEOUT = 1_000_000
-"""Seconds; SQLite counts milliseconds in 32 bits."""
+"""Every timeout must be below this number of seconds, because SQLite counts milliseconds in 32 bits."""
 _LOCK = 0x5AB1_2005
-"""The number of the advisory lock for creating Postgres's tables. Any constant number serves."""
+"""The number of the advisory lock that each transaction in Postgres takes. Any constant number serves."""
 
 
 def open_store(address: str | Path) -> Store:
@@ -54,9 +54,9 @@ class SQLiteStore(Store):
     """A store in one SQLite file, which is created if it does not exist. The path ":memory:" is a store in memory.
 
     With `durability` "process", records survive a crash of the process; with "power" also a power cut, but each append
-    waits for the disk. `timeout` is the longest wait, in seconds, while another process writes. Several processes may
-    open the file. A new file is readable only by its owner. Raises StoreError if the file cannot be opened or is not a
-    database, and StoreTooNew if a newer version has written it.
+    waits for the disk. `timeout` is how many seconds a call waits while another process writes, before the call raises.
+    Several processes may open the file. A new file is readable only by its owner. Raises StoreError if the file cannot
+    be opened or is not a database, and StoreTooNew if a newer version of sabir-session has written the file.
     """
 
     _failures = sqlite3.Error
@@ -73,8 +73,8 @@ class SQLiteStore(Store):
         self._file: tuple[int, int] | None = None
         _check_options(durability, timeout)
         if self._path is not None:
-            with suppress(OSError):  # it is there already, or SQLite says why it cannot be made
-                Path(path).touch(0o600)  # nobody else may read it: SQLite would leave that to the umask
+            with suppress(OSError):  # if the file cannot be created, SQLite's error below says why
+                Path(path).touch(0o600)  # only the owner may read the file; SQLite would use the umask
         with self._working("be opened"):
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
         try:
@@ -108,7 +108,7 @@ class SQLiteStore(Store):
         return self if self._path is None else self._path
 
     def claim(self, name: str) -> Claim:
-        """Claim a journal for this process by a lock file next to the database.
+        """Claim a journal for this process by a lock file next to the database. A store in memory needs no file.
 
         Raises ConversationBusy if another process has claimed the journal.
         """
@@ -130,7 +130,7 @@ class SQLiteStore(Store):
             self._connection.close()
 
     def __repr__(self) -> str:
-        """Return the path of the store."""
+        """Return `SQLiteStore(path)`."""
         return f"SQLiteStore({self._described})"
 
     def _execute(self, statement: str, values: Row = ()) -> Executed:
@@ -149,7 +149,7 @@ class SQLiteStore(Store):
         self._check_place()
 
     def _snapshot(self) -> AbstractContextManager[None]:
-        return self._transaction("BEGIN")  # the first statement fixes what the others see
+        return self._transaction("BEGIN")  # all statements see the database at the moment of the first statement
 
     def _check_place(self) -> None:
         if self._file is not None and self._path is not None and identity_of(self._path) != self._file:
@@ -166,10 +166,11 @@ def _check_options(durability: object, timeout: object) -> None:
 
 
 class PostgresStore(Store):
-    """A store in one Postgres database. `url` is `postgresql://user@host:port/database`. Creates missing tables.
+    """A store in one Postgres database, with one connection. `url` is `postgresql://user:password@host:port/database`.
 
-    Needs the extra `sabir-session[postgres]`. The store reconnects after a broken connection. Raises StoreError if the
-    server cannot be reached or psycopg is not installed, and StoreTooNew if a newer version has written the tables.
+    Opening the store creates missing tables. Needs the extra `sabir-session[postgres]`. The store reconnects after a
+    broken connection. Raises StoreError for another address, if the server cannot be reached or psycopg is not
+    installed, and StoreTooNew if a newer version of sabir-session has written the tables.
     """
 
     _append = f"{APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
@@ -198,7 +199,7 @@ class PostgresStore(Store):
         self._url = url
         self._is_closed = False
         self._process = os.getpid()
-        self._forgotten: list[int] = []  # keys of claims that were collected, in the middle of a statement perhaps
+        self._forgotten: list[int] = []  # keys of garbage-collected claims, which cannot unlock during a statement
         self._described = "the Postgres database"
         with self._working("be reached"):
             self._connection = self._connect()
@@ -209,9 +210,10 @@ class PostgresStore(Store):
             raise
 
     def claim(self, name: str) -> Claim:
-        """Claim a journal by an advisory lock of this connection. After a reconnect, the next question claims it again.
+        """Claim a journal by an advisory lock of this store's connection.
 
-        Raises ConversationBusy if another connection has claimed the journal, even a connection of this process.
+        After a reconnect, the next question claims the journal again. Raises ConversationBusy if another connection has
+        claimed the journal, even the connection of another PostgresStore of this process.
         """
         check_name(name)
         key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
@@ -225,7 +227,7 @@ class PostgresStore(Store):
             return backend in locked_by
 
         def release() -> None:
-            with suppress(StoreError):  # a connection that is gone holds nothing
+            with suppress(StoreError):  # the server released the lock of a lost connection
                 if not self._is_closed:
                     self._unlock(key)
 
@@ -246,7 +248,7 @@ class PostgresStore(Store):
             self._connection.close()
 
     def __repr__(self) -> str:
-        """Return the address of the database, without user and password."""
+        """Return the name, host and port of the database, without user and password."""
         return f"PostgresStore({self._described})"
 
     def _connect(self) -> "psycopg.Connection[Row]":
@@ -259,7 +261,7 @@ class PostgresStore(Store):
         return connection
 
     def _connected(self) -> "psycopg.Connection[Row]":
-        """Return the connection; reconnect if it broke, and in a forked child, whose parent uses the old one."""
+        """Return the connection. Reconnect if it is broken, and in a forked child, whose parent uses the old one."""
         is_of_parent = self._process != os.getpid()
         if (self._connection.closed or is_of_parent) and not self._is_closed:
             self._process, self._connection = os.getpid(), self._connect()
@@ -283,7 +285,7 @@ class PostgresStore(Store):
 
 
 def _secrets_of(url: str) -> list[str]:
-    """Return the passwords in an address. Raises StoreError for an invalid address; the error does not show it."""
+    """Return the passwords in an address. Raises StoreError for an invalid address, without the address in the text."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 

@@ -3,7 +3,7 @@
     "chats.db" · Path("chats.db") · ":memory:" ──▶ the text of a path      7 · b"a" · "" · "a\\0b" ──▶ StoreError
     "mysql://…" · "sqlite:chats.db" · a folder · a missing folder ──▶ StoreError, which names the remedy
 
-SQLite writes to the file that it opened, also after the file was deleted or another one was put in its place. The
+SQLite writes to the file that it opened, even after the file was deleted or another file was put in its place. The
 records are then lost when the process ends.
 """
 
@@ -30,7 +30,7 @@ def text_of(address: object) -> str:
     except UnicodeEncodeError:
         text = "\0"
     if "\0" in text:
-        # The text is not shown: it may hold a password.
+        # The error does not contain the text, which may contain a password.
         raise StoreError(
             "the address of the store has a character that is not allowed in paths and URLs; remove the character"
         )

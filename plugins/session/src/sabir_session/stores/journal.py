@@ -1,6 +1,6 @@
 """One journal of a store: opened with the records of a moment, read, and extended by one writer.
 
-    store.journal("a") ──▶ StoredJournal ── read() ──▶ all records as of that moment, in one snapshot
+    store.journal("a") ──▶ StoredJournal ── read() ──▶ all records of that moment, in one snapshot
                                          └─ append() ─▶ PositionTaken if another writer was first
 
 A writer may remove records between the opening and the first read. The journal then has the records of the first read,
@@ -52,23 +52,23 @@ class StoredJournal:
             try:
                 written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._taken:
-                reason = "was written by another since this one opened it; open the journal again"
+                reason = "was written by another writer since this object opened the journal; open the journal again"
                 raise errors.PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
-                shown = f"{store._described} did not take position {len(self)} of {self.name!r}"
+                shown = f"{store._described} could not store record {len(self)} of the journal {self.name!r}"
                 raise errors.RecordingFailed(f"{shown}: {DatabaseFailure(error)}") from error
             store._check_place()  # the file may have been deleted since, before the record was in it
             if not written:
                 shown = f"the journal {self.name!r} was deleted from {store._described}"
-                raise errors.RecordingFailed(f"{shown}; open another one")
+                raise errors.RecordingFailed(f"{shown}; open another journal")
             self._key += 1
             self._has_seen_records = True
 
     def read(self, first: int = 0) -> Iterator[tuple[str, str]]:
-        """Return the records from position `first` on, each as (kind, body), in order.
+        """Return an iterator over the records from position `first` on, each as (kind, body), in order.
 
-        Raises JournalInvalid if a record is missing or unreadable, and StoreError if another writer has removed
-        records that this object has already returned.
+        All records are read at once. Raises JournalInvalid if a record is missing or unreadable, and StoreError if
+        another writer has removed records that this object has already returned.
         """
         store = self._store
         with store._working(f"read the journal {self.name!r}"), store._snapshot():

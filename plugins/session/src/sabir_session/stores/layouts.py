@@ -1,4 +1,4 @@
-"""The tables of a store, and the steps that upgrade those of an earlier version.
+"""The tables of a store, and the steps that upgrade the tables of an earlier version.
 
     layout 1 ──step 1──▶ layout 2                    the number is in sabir_session_schema
 
@@ -7,15 +7,15 @@
 
 Law: a store is opened in one transaction, which makes all the missing steps, or none. No step rewrites a row.
 
-A library of an earlier layout refuses the store by its number when it opens it. A process of that library may have the
-store open during the upgrade. It would not see records under names that it does not know, and would continue a
-conversation without them. So step 1 renames the table, and the statements of such a process fail.
+An earlier version of this library refuses to open a store whose layout number is higher than its own. But a process of
+that version may have the store open during the upgrade. It would not see records under names that it does not know, and
+would continue a conversation without them. So step 1 renames the table, and the statements of such a process fail.
 """
 
 from collections.abc import Mapping
 
 VERSION = 2
-"""The layout that this version writes, and the latest that it opens."""
+"""The layout number that this version writes, and the highest layout number that this version opens."""
 
 _VIEW = (
     "CREATE VIEW sabir_journal_records AS SELECT id >> 32 AS journal, id & 4294967295 AS position, kind, body"
@@ -36,10 +36,11 @@ POSTGRES_TABLES = tuple(
 
 _RENAME = "ALTER TABLE sabir_records RENAME TO sabir_session_records"
 SQLITE_UPGRADES: Mapping[int, tuple[str, ...]] = {
-    1: ("DROP VIEW IF EXISTS sabir_journal_records", _RENAME, _VIEW),  # some builds leave the old name in a view
+    # Some builds of SQLite do not change the table's name in the view.
+    1: ("DROP VIEW IF EXISTS sabir_journal_records", _RENAME, _VIEW),
 }
-"""Layout → the statements that upgrade it to the next one."""
+"""Layout number → the statements that upgrade tables of this layout to the next layout."""
 POSTGRES_UPGRADES: Mapping[int, tuple[str, ...]] = {
-    1: (_RENAME,),  # the view refers to the table itself, and keeps who may read it
+    1: (_RENAME,),  # the view refers to the table itself, so the view and its permissions stay
 }
-"""Layout → the statements that upgrade it to the next one."""
+"""Layout number → the statements that upgrade tables of this layout to the next layout."""

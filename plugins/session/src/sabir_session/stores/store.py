@@ -57,13 +57,13 @@ class Store(SyncClosing, Database):
     _tables: tuple[str, ...]
     """The statements that create the tables of this version."""
     _upgrades: Mapping[int, tuple[str, ...]]
-    """Layout → the statements that upgrade it to the next one."""
+    """Layout number of the tables → the statements that upgrade tables of this layout to the next layout."""
 
     def journal(self, name: str) -> StoredJournal:
-        """Return the journal of this name, for `Session(journal=…)`. Create it if it does not exist.
+        """Return the journal of this name, for `Session(journal=…)`. Create the journal if it does not exist.
 
-        The returned object has the records of this moment. If another writer appends a record later, the next append of
-        this object raises PositionTaken, so the records of two writers never mix.
+        The returned object has the records of this moment. If another writer appends a record later, the next append to
+        the returned object raises PositionTaken, so the records of two writers never mix.
         """
         check_name(name)
         with self._working(f"open the journal {name!r}"):
@@ -93,25 +93,26 @@ class Store(SyncClosing, Database):
                 f"the journal {name!r} has {source.length} records; at={at} must be from 0 to {source.length}"
             )
         parent: int | None = None
-        if at:  # the parent is the journal that holds the last of these records, so chains stay short
+        if at:  # the parent is the journal whose rows contain the last shared record, so chains of parents stay short
             parent = self._stretches(source.number, at)[-1].journal
         if not self._execute(FORK, (other, parent, at)).rowcount:
             shown = f"{self._described} already has a journal {other!r}"
-            raise errors.JournalExists(f"{shown}; delete it, or use another name")
+            raise errors.JournalExists(f"{shown}; delete the journal, or use another name")
 
     @property
     def location(self) -> Hashable:
         """The identity of the database: equal for two stores of this process with the same database.
 
-        By default the store itself. Conversations use it to find out that another object of the process is answering a
-        question of the same conversation.
+        By default, the location is the store object itself. Conversations compare locations to find out whether another
+        object of the process is answering a question of the same conversation.
         """
         return self
 
     @abstractmethod
     def claim(self, name: str) -> Claim:
-        """Claim a journal for this process, until the returned claim is released. Conversation calls it.
+        """Claim a journal for this process, so that no other process can open its conversation.
 
+        The claim lasts until `release()` of the returned claim. Conversation calls this method; programs need not.
         Raises ConversationBusy if another process has claimed the journal.
         """
 
@@ -119,16 +120,16 @@ class Store(SyncClosing, Database):
         """Remove the records of a journal from position `at` on, and write `records`, each (kind, body), instead.
 
         Both happen in one transaction. `length` is the number of records that the caller has seen. Forks that share the
-        removed records keep them. Journal objects that were opened before cannot append any more. Raises
-        JournalMissing, PositionTaken if the journal does not have exactly `length` records, and StoreError if `at` is
-        beyond its end.
+        removed records keep them. Journal objects that were opened before cannot append any more. Raises JournalMissing
+        if there is no journal of this name, PositionTaken if the journal does not have exactly `length` records, and
+        StoreError if `at` is not from 0 to `length`.
         """
         check_name(name)
         with self._working(f"remove records of the journal {name!r}"), self._transaction():
             source = self._found(name)
             if source.length != length:
                 shown = f"the journal {name!r} has {source.length} records, not {length}; another writer changed it"
-                raise errors.PositionTaken(f"{shown}, so open it again")
+                raise errors.PositionTaken(f"{shown}, so open the journal again")
             self._execute(HIDE, (source.number,))
             self._fork(source, name, name, at)
             self._sweep(source.number)
@@ -164,7 +165,10 @@ class Store(SyncClosing, Database):
             self._sweep(number)
 
     def _sweep(self, journal: int | None) -> None:
-        """Delete the records of a deleted journal that no fork shares, and its row if it has no forks."""
+        """Delete the records of a deleted journal that no fork shares, and the journal's row if it has no forks.
+
+        Then do the same for its parent, if the parent was deleted. None, or a journal that is not deleted, ends it.
+        """
         while journal is not None:
             past = self._past(journal)
             ((longest,),) = self._rows(LONGEST_FORK, (journal,))
@@ -182,7 +186,7 @@ class Store(SyncClosing, Database):
         located = self._locate(name)
         if located is None:
             known = one_line(", ".join(repr(each) for each in self.names()), 200) or "none"
-            raise errors.JournalMissing(f"{self._described} has no journal {name!r}; it has {known}")
+            raise errors.JournalMissing(f"{self._described} has no journal {name!r}; its journals are: {known}")
         return located
 
     def _open(self) -> None:
@@ -201,7 +205,7 @@ class Store(SyncClosing, Database):
                 self._execute(WRITE_VERSION, (older + 1,))
 
     def _version(self) -> int:
-        """Read the layout of the tables; raise StoreTooNew for a newer one, StoreError for an unknown one."""
+        """Return the layout number of the tables. Raises StoreTooNew for a newer layout, StoreError for an unknown."""
         versions = [row[0] for row in self._rows(READ_VERSION)]
         version = versions[0] if len(versions) == 1 and type(versions[0]) is int else None
         if version is not None and version > VERSION:

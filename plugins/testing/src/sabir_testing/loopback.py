@@ -145,7 +145,7 @@ def head(status: int = 200, kind: str = "application/json", **headers: str) -> b
 
     The body ends with the connection, unless content_length or transfer_encoding is passed.
     """
-    lines = [f"HTTP/1.1 {status} scripted", f"content-type: {kind}"]
+    lines = [f"HTTP/1.1 {status} said", f"content-type: {kind}"]
     lines += [] if {"content_length", "transfer_encoding"} & headers.keys() else ["connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode()

@@ -63,7 +63,8 @@ def network_forbidden(*, loopback: bool = True, remedy: str = "use a scripted ad
         if not is_allowed(host, loopback=loopback):
             name = host.decode(errors="replace") if isinstance(host, bytes | bytearray) else host
             address = f"{name}" if port is None else f"{name}:{port}"
-            raise NetworkForbidden(f"this test connects to {address}, but the network is forbidden{scope}; {remedy}")
+            what = f"this test connects to {address}, but the network is forbidden{scope}"
+            raise NetworkForbidden(f"{what}; {remedy}")
 
     _listen()
     _guards.append(check)

@@ -196,7 +196,7 @@ class AdapterUnderTest:
         """
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
         declared, reason = self.declared(capability), f" ({what})" if what else ""
-        what = f"the suite declares {capability!r} ({CAPABILITIES[capability]}) {declared.name}, but the test sees"
+        what = f"the suite declares {capability!r} {declared.name} ({CAPABILITIES[capability]}), but the test sees"
         what = f"{what} {seen.name}{reason}"
         remedy = f"change the dialect, or declare capabilities = {{{capability!r}: {seen.name}}}"
         expect(declared in (UNKNOWN, seen), f"{what}; {remedy}", **beside)

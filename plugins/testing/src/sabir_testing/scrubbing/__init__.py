@@ -129,7 +129,7 @@ def environment_secrets(environment: Mapping[str, str] = os.environ) -> set[str]
 
 
 class Scrubber:
-    """Scrubs the exchanges of one recording. Secrets that `learn` finds in one request are removed from all exchanges."""
+    """Scrubs the exchanges of one recording. Secrets that `learn` finds in one exchange are removed from all."""
 
     def __init__(self, scrubbing: Scrubbing) -> None:
         self._scrubbing = scrubbing

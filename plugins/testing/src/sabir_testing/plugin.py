@@ -17,7 +17,7 @@ import pytest
 
 from sabir_testing.kit import SUITE_PROPERTY, WARNED_PROPERTY
 
-if TYPE_CHECKING:  # nothing of sabir is loaded for tests that do not ask for it
+if TYPE_CHECKING:  # tests that do not use sabir must not import it
     from typing import Unpack
 
     from sabir_testing.kit.suite import Suite

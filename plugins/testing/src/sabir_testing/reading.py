@@ -175,7 +175,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", **dict.fromkeys((b"x
 
 
 def opened(body: bytes) -> bytes:
-    """Return the body, decompressed if its first bytes are those of a known compression."""
+    """Return the body, decompressed if it begins like a known compression."""
     name = next((name for magic, name in _MAGIC.items() if body.startswith(magic)), "")
     return unpacked(body, name) or body
 

@@ -106,7 +106,9 @@ def _beginning(body: bytes) -> str:
 
 @lru_cache(maxsize=256)
 def _pattern(recorded: str) -> re.Pattern[str]:
-    begun = "|".join(PLACEHOLDER[:length] for length in range(len(PLACEHOLDER) - 1, 0, -1))  # where lengths were kept
+    begun = "|".join(
+        PLACEHOLDER[:length] for length in range(len(PLACEHOLDER) - 1, 0, -1)
+    )  # cut to the secret's length
     pieces = re.split(f"((?:{PLACEHOLDER})+(?:{begun})?|{re.escape(HOST)})", recorded)
     scrubbed = [r"[^/\s\"'<>]*" if piece == HOST else ".*?" for piece in pieces[1::2]]
     kept = [re.escape(piece) for piece in pieces[::2]]

@@ -226,7 +226,7 @@ def _check_alike(whole: Asked, streamed: Asked, view: Callable[[Reply], dict[str
 def _check_failure(service: Service, name: str, way: Way) -> None:
     asked = service.ask(name, way)
     expects = service.question(name).expects
-    if expects is None:  # no key is needed, so that a wrong one does no harm
+    if expects is None:  # the provider needs no key, so a wrong key must be ignored
         what = f"the provider names no key variable, but a request with a wrong key fails: {asked.error}"
         expect(asked.error is None, f"{what}; name the variable in Provider.credentials")
         return

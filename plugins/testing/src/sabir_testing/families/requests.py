@@ -162,7 +162,7 @@ class RequestCases(Suite):
         """A setting changes the request according to its value, or is in the losses."""
         made, changed = (_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = made.body != changed.body
-        if name == "parallel_options":  # one of its two values is the wire's default
+        if name == "parallel_options":  # one of its two values is the API's default
             made = changed if changed.losses else made
         else:
             is_new = made.body != _with(subject, name, None).body
@@ -193,7 +193,7 @@ class RequestCases(Suite):
         others = " and ".join(map(repr, same))
         what = f"option_choice {choice!r} gives the same body as {others}, and no loss reports a difference"
         made.expect(not (is_new and same), what)
-        is_carried = is_new or choice == "auto" or "auto" not in whole  # the wire's default need not be sent
+        is_carried = is_new or choice == "auto" or "auto" not in whole  # the API's default need not be sent
         grade_by_losses(subject, f"option_choice.{choice}", made, is_carried=is_carried, path=path)
 
     @pytest.mark.parametrize("name", WIRE_SETTINGS)

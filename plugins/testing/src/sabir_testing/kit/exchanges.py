@@ -240,7 +240,7 @@ class Service:
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.suite.live(name) as adapter:
-            # the key in use, whatever header carries it: of the adapter, and of the provider's variables
+            # scrub the key of the adapter and of the provider's variables, in whatever header it is sent
             keys = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.key_variables)]
             scrub = Scrubbing(
                 secrets=tuple(key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET)

@@ -117,7 +117,7 @@ class Stream:
         return _played(with_events, self.scope, [b" "] * len(events))
 
     def decode(self) -> list[StreamEvent]:
-        """Return all events of the dialect's decoder itself, without core's checks, including those of `close`."""
+        """Return all events of the dialect's decoder itself, without core's checks, and with the events of `close`."""
         decoder = self.dialect.decoder(self.scope)
         return [decoded for event in (*self.events, None) for decoded in self.step(decoder, event)]
 

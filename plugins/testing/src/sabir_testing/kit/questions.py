@@ -140,7 +140,7 @@ def _calls(reply: Reply) -> tuple[Message, ...]:
 
 
 def _uses_result(replies: Replies) -> None:
-    """A text that contains what the option returned."""
+    """A text that contains the option's result."""
     _answers(replies)
     text = replies[-1].text
     expect("18" in text, f"the decoded reply does not use the option's result, 18 °C: {text!r}")

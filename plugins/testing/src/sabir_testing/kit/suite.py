@@ -245,7 +245,7 @@ class Suite:
     sdk: ClassVar[str] = ""
     """The name of the vendor's SDK module. The tests check that nothing imports it before the first request."""
     variables: ClassVar[Collection[str]] = ()
-    """Environment variables that change what the provider does, besides those of its credentials."""
+    """Environment variables that influence the provider, in addition to the variables of its credentials."""
     allowed: ClassVar[Sequence[Allowed]] = ()
     """Texts in recordings that look like secrets but are not, with the reason."""
     blocks: ClassVar[Sequence[Part]] = ()

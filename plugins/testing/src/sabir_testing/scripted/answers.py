@@ -44,11 +44,11 @@ class ScriptedRequest:
     options: tuple[sabir.Option, ...]
     """The options that were offered."""
     settings: sabir.Settings
-    """The settings of the call, merged with those of the adapter."""
+    """The settings of the call, merged over the adapter's settings."""
     rendering: sabir.Rendering
     """The rendered request, with its losses."""
     streaming: bool
-    """Whether the program asked for a stream."""
+    """Whether the program requested a stream."""
     speaks_as: str = "llm"
     """The policy of the adapter."""
 

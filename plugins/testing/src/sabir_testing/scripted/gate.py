@@ -16,9 +16,7 @@ from typing import TypeAlias
 from sabir.errors import CallTimedOut, SettingsInvalid
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object] | None]
-"""A function that is called with the seconds of a delay, such as `asyncio.sleep`, `time.sleep` or that of a
-fake clock.
-"""
+"""A function that is called with the seconds of a delay, such as `asyncio.sleep`, `time.sleep` or a fake one."""
 
 
 NOT_REACHED = "no call of the program arrived at the Gate"
@@ -60,8 +58,8 @@ class Gate:
         self._passed_sync(self._reached, NOT_REACHED, self._patience)
 
     async def wait(self) -> None:
-        """Wait until the gate is open. Called by the scripted answer. Raises ScriptMismatch if nobody opens
-        it in time.
+        """Wait until the gate is open. The scripted answer calls this. Raises ScriptMismatch if the test does not open
+        the gate in time.
         """
         _settle(self._reached)
         await self._passed(self._opened, NOT_OPENED)
@@ -72,7 +70,9 @@ class Gate:
         self._passed_sync(self._opened, NOT_OPENED, self._patience)
 
     async def _passed(self, future: Future[None], failure: str) -> None:
-        await asyncio.wait([asyncio.wrap_future(future)], timeout=self._patience)  # a cancellation leaves the future
+        await asyncio.wait(
+            [asyncio.wrap_future(future)], timeout=self._patience
+        )  # a cancelled wait does not cancel the future
         self._passed_sync(future, failure, 0)
 
     def _passed_sync(self, future: Future[None], failure: str, patience: float) -> None:

@@ -123,7 +123,7 @@ def suite_file() -> str:
 
 def failure() -> str:
     """What the kit says of the broken line, as a block of the page: from the case's name to the page's."""
-    found = re.search(rf"^_+ TestParrot\.{CASE} _+$\n.*?^more: \S+$", run_broken(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^_+ TestParrot\.{CASE} _+$\n.*?^see \S+$", run_broken(), re.DOTALL | re.MULTILINE)
     assert found, run_broken()
     return f"```text\n{found[0]}\n```"
 

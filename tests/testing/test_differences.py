@@ -13,31 +13,31 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet="ab", max_size=2), inner, max_size=3),
 )
 TOLD: dict[str, tuple[Any, Any, list[str]]] = {
-    "a value": ({"a": 1}, {"a": 2}, ["a: recorded 1, asked 2"]),
-    "a text": ({"a": "x"}, {"a": "y"}, ["a: recorded 'x', asked 'y'"]),
-    "deep inside": ({"a": [{"b": 1}]}, {"a": [{"b": None}]}, ["a[0].b: recorded 1, asked null"]),
-    "another kind": ({"a": []}, {"a": {}}, ["a: recorded [], asked {}"]),
-    "true is not 1": ({"a": 1}, {"a": True}, ["a: recorded 1, asked true"]),
+    "a value": ({"a": 1}, {"a": 2}, ["a: recorded 1, sent 2"]),
+    "a text": ({"a": "x"}, {"a": "y"}, ["a: recorded 'x', sent 'y'"]),
+    "deep inside": ({"a": [{"b": 1}]}, {"a": [{"b": None}]}, ["a[0].b: recorded 1, sent null"]),
+    "another kind": ({"a": []}, {"a": {}}, ["a: recorded [], sent {}"]),
+    "true is not 1": ({"a": 1}, {"a": True}, ["a: recorded 1, sent true"]),
     "a number's form": ({"a": 1}, {"a": 1.0}, []),
-    "one more": ({}, {"a": 1}, ["a: not recorded, asked 1"]),
-    "one less": ({"a": None}, {}, ["a: recorded null, not asked"]),
-    "a longer list": ([1], [1, 2], ["[1]: not recorded, asked 2"]),
-    "a shorter list": ([1, 2], [1], ["[1]: recorded 2, not asked"]),
-    "the whole": ([1], {"a": 1}, ['the body: recorded [1], asked {"a": 1}']),
+    "one more": ({}, {"a": 1}, ["a: not recorded, sent 1"]),
+    "one less": ({"a": None}, {}, ["a: recorded null, not sent"]),
+    "a longer list": ([1], [1, 2], ["[1]: not recorded, sent 2"]),
+    "a shorter list": ([1, 2], [1], ["[1]: recorded 2, not sent"]),
+    "the whole": ([1], {"a": 1}, ['the body: recorded [1], sent {"a": 1}']),
     "the order of fields": ({"a": 1, "b": 2}, {"b": 2, "a": 1}, []),
-    "a long text": ({"a": "x" * 99}, {"a": 1}, ["a: recorded '" + "x" * 58 + "…, asked 1"]),
+    "a long text": ({"a": "x" * 99}, {"a": 1}, ["a: recorded '" + "x" * 58 + "…, sent 1"]),
     "scrubbed": ({"a": "REDACTED", "b": "REDACTED"}, {"a": "owl", "b": {"c": 1}}, []),
     "scrubbed, in a text": ({"a": "key REDACTED."}, {"a": "key owl."}, []),
-    "scrubbed, around it": ({"a": "REDACTED."}, {"a": "a owl"}, ["a: recorded 'REDACTED.', asked 'a owl'"]),
-    "scrubbed, and gone": ({"a": "REDACTED"}, {}, ["a: recorded 'REDACTED', not asked"]),
+    "scrubbed, around it": ({"a": "REDACTED."}, {"a": "a owl"}, ["a: recorded 'REDACTED.', sent 'a owl'"]),
+    "scrubbed, and gone": ({"a": "REDACTED"}, {}, ["a: recorded 'REDACTED', not sent"]),
     "scrubbed, in a name": ({"REDACTED": 1, "b": 2}, {"b": 2, "owl": 1}, []),
     "a host": ({"a": "http://recorded.invalid/x"}, {"a": "http://localhost:8080/x"}, []),
     "another path": (
         ["http://recorded.invalid/x"],
         ["http://a/y"],
-        ["[0]: recorded 'http://recorded.invalid/x', asked 'http://a/y'"],
+        ["[0]: recorded 'http://recorded.invalid/x', sent 'http://a/y'"],
     ),
-    "the placeholder, asked": ({"a": "x"}, {"a": "REDACTED"}, ["a: recorded 'x', asked 'REDACTED'"]),
+    "the placeholder, asked": ({"a": "x"}, {"a": "REDACTED"}, ["a: recorded 'x', sent 'REDACTED'"]),
 }
 
 
@@ -59,17 +59,17 @@ def test_none_are_told_of_equal_values_alone(one: Any, other: Any) -> None:
 def test_bytes_differ_from_some_byte_on() -> None:
     """Where one of the two is no JSON."""
     assert list(body_differences(b"owls and bats", b"owls or bats")) == [
-        "from byte 5 on: recorded b'and bats', asked b'or bats'"
+        "from byte 5 on: recorded b'and bats', sent b'or bats'"
     ]
-    assert list(body_differences(b"\xff", b"\xff\x00")) == ["from byte 1 on: recorded nothing, asked b'\\x00'"]
-    assert list(body_differences(b"{}", b"")) == ["from byte 0 on: recorded b'{}', asked nothing"]
+    assert list(body_differences(b"\xff", b"\xff\x00")) == ["from byte 1 on: recorded nothing, sent b'\\x00'"]
+    assert list(body_differences(b"{}", b"")) == ["from byte 0 on: recorded b'{}', sent nothing"]
     assert list(body_differences(b"owls, REDACTED", b"owls, olive")) == []
 
 
 def test_only_the_first_few_are_listed() -> None:
     told = listed(value_differences(list(range(20)), [None] * 20)).splitlines()
 
-    assert (len(told), told[0], told[-1]) == (MOST_SHOWN + 1, "  [0]: recorded 0, asked null", "  …")
+    assert (len(told), told[0], told[-1]) == (MOST_SHOWN + 1, "  [0]: recorded 0, sent null", "  …")
 
 
 def test_a_path_is_compared_like_a_text() -> None:

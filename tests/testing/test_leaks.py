@@ -217,7 +217,7 @@ def test_what_is_allowed_is_not_found(tmp_path: Path) -> None:
     assert [leak.kind for leak in leaks(path, [Allowed(KEY[:9] + ".*", "made up")])] == [RANDOM]
     assert [leak.kind for leak in leaks(path, [Allowed(".*", "made up", kind="API key")])] == [RANDOM]
     assert len(leaks(path, [Allowed(KEY[:9], "made up")])) == 2
-    with pytest.raises(ValueError, match="gives no reason; say why it may be read by all"):
+    with pytest.raises(ValueError, match="has no reason; write why this text may be published"):
         Allowed("owl", "  ")
 
 

@@ -65,9 +65,7 @@ def test_every_way_out_is_forbidden_and_named(way: Callable[[], object], address
     with pytest.raises(NetworkForbidden) as caught, network_forbidden():
         way()
 
-    assert str(caught.value) == (
-        f"the network is forbidden in this test, which asked for {address}; let it use a scripted adapter"
-    )
+    assert str(caught.value) == f"this test connects to {address}, but the network is forbidden; use a scripted adapter"
 
 
 def test_this_machine_is_reached() -> None:
@@ -92,7 +90,7 @@ def test_this_machine_is_reached() -> None:
 def test_this_machine_can_be_forbidden_too(host: str) -> None:
     """Then only sockets that are no network's are left; the message says that this is meant."""
     one, other = socket.socketpair()
-    with one, other, pytest.raises(NetworkForbidden, match="every network, this machine's own included, is forbidden"):
+    with one, other, pytest.raises(NetworkForbidden, match="forbidden, including addresses of this machine;"):
         with network_forbidden(loopback=False):
             one.sendall(b"hello")
             assert other.recv(100) == b"hello"
@@ -202,7 +200,7 @@ MARKER = """
     def test_free():
         assert not guarded()
 """
-LET = "let it use a scripted adapter"
+USE = "use a scripted adapter"
 
 
 @pytest.mark.parametrize(
@@ -212,10 +210,10 @@ LET = "let it use a scripted adapter"
             FIXTURE,
             "",
             2,
-            f"the network is forbidden *, which asked for {ELSEWHERE}:9; {LET}, or leave out the fixture *",
+            f"this test connects to {ELSEWHERE}:9, but *; {USE}, or remove the fixture no_network",
         ),
-        (OPTION, "sabir_no_network = true", 3, f"*; {LET}, or mark it with @pytest.mark.network"),
-        (MARKER, "", 3, f"every network, this machine's *127.0.0.1:9; {LET}, or take off its marker no_network"),
+        (OPTION, "sabir_no_network = true", 3, f"*; {USE}, or mark the test with @pytest.mark.network"),
+        (MARKER, "", 3, f"*127.0.0.1:9*this machine; {USE}, or remove the marker no_network"),
     ],
     ids=["fixture", "option", "marker"],
 )

@@ -33,19 +33,19 @@ def suite(**attributes: Any) -> type[ProviderConformance]:
     ("attributes", "said"),
     [
         ({"test_messages_keep_their_order": None}, r"overrides test_messages_keep_their_order.*write xfail = "),
-        ({"subject": None}, "overrides subject, which the kit needs for itself"),
-        ({"service": None}, "overrides service, which the kit needs for itself"),
+        ({"subject": None}, "overrides subject, which the kit uses internally"),
+        ({"service": None}, "overrides service, which the kit uses internally"),
         ({"xfail": {"test_messages_keep_their_oder": "x"}}, "did you mean 'test_messages_keep_their_order'"),
-        ({"xfail": {"test_messages_keep_their_order": " "}}, "gives no reason"),
-        ({"capabilities": {"image": FULL}}, "names 'image', which there is not"),
-        ({"capabilities": {"image.url": "full of it"}}, "give FULL, DOWNGRADED, REFUSED or UNKNOWN"),
-        ({"prompts": {"textt": "Hello."}}, r"prompts names 'textt'.*did you mean 'text'"),
-        ({"settings": {"kit": sabir.Settings()}}, "settings names 'kit'"),
-        ({"adapter": "echo:small"}, "is of type str; give what sabir.adapter"),
-        ({"capabilites": {}}, "capabilites is no attribute of a suite; did you mean 'capabilities'"),
-        ({"xfail": ["test_messages_keep_their_order"]}, "xfail is of type list; give a dict"),
-        ({"cassettes": "cassettes"}, "cassettes is of type str; give a Path"),
-        ({"examples": 0}, "examples is 0; give at least 1"),
+        ({"xfail": {"test_messages_keep_their_order": " "}}, "has no reason; write why"),
+        ({"capabilities": {"image": FULL}}, "capabilities contains the unknown name 'image'"),
+        ({"capabilities": {"image.url": "full of it"}}, "use FULL, DOWNGRADED, REFUSED or UNKNOWN"),
+        ({"prompts": {"textt": "Hello."}}, r"prompts contains the unknown name 'textt'.*did you mean 'text'"),
+        ({"settings": {"kit": sabir.Settings()}}, "settings contains the unknown name 'kit'"),
+        ({"adapter": "echo:small"}, "has the type str; use the result of sabir.adapter"),
+        ({"capabilites": {}}, "capabilites is not an attribute of a suite; did you mean 'capabilities'"),
+        ({"xfail": ["test_messages_keep_their_order"]}, "xfail has the type list; use a dict"),
+        ({"cassettes": "cassettes"}, "cassettes has the type str; use a Path"),
+        ({"examples": 0}, "examples is 0; use at least 1"),
     ],
 )
 def test_a_suite_that_leaves_something_out_in_silence_is_refused(attributes: Mapping[str, Any], said: str) -> None:
@@ -60,7 +60,7 @@ def test_an_inherited_override_is_refused_too() -> None:
 
     with pytest.raises(TypeError, match="overrides test_rendering_repeats"):
         type("TestAcme", (mixin, ProviderConformance), {"adapter": sabir.adapter("echo:small")})
-    with pytest.raises(TypeError, match="names 'nonsense'"):
+    with pytest.raises(TypeError, match="unknown name 'nonsense'"):
         type("TestMore", (suite(test_our_own=lambda self: None),), {"xfail": {"nonsense": "why"}})
 
 
@@ -69,13 +69,13 @@ def test_an_inherited_override_is_refused_too() -> None:
     [
         (
             SUITE.replace('    adapter = sabir.adapter("echo:small")\n', "    examples = 5\n"), (),
-            "*TestEcho has no adapter; write adapter = sabir.adapter(*",
+            "*TestEcho does not set `adapter`; write adapter = sabir.adapter(*",
         ),
         (
             REQUESTS + '    xfail = {"test_a_setting_is_looked_at[sed]": "why"}\n', (),
-            "*xfail names 'test_a_setting_is_looked_at?sed?', a row that there is not*",
+            "*xfail contains 'test_a_setting_is_looked_at?sed?', a row that does not exist; use one of *",
         ),
-        ("", ("--sabir-record", "-n2"), "*--sabir-record asks a service in one process; give -n0 with it*"),
+        ("", ("--sabir-record", "-n2"), "*--sabir-record cannot run in several processes; add -n0*"),
     ],
     ids=["no adapter", "no such row", "recording in processes"],
 )  # fmt: skip
@@ -96,7 +96,9 @@ def test_a_skip_is_a_failure(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_echo=body.replace("class TestEcho", "@pytest.mark.skip\nclass TestEcho"))
     ran = pytester.runpytest_inprocess(*QUIET, "-k", "slash")
 
-    ran.stdout.fnmatch_lines(["TestEcho skips test_paths_begin_with_a_slash; to opt out of a case, write xfail = *"])
+    ran.stdout.fnmatch_lines(
+        ["TestEcho skips test_paths_begin_with_a_slash, which is not allowed; to opt out, write xfail = *"]
+    )
     assert ran.ret == pytest.ExitCode.TESTS_FAILED
 
 
@@ -118,9 +120,9 @@ class Silent(Delegate):
         (
             Silent,
             [
-                "six texts of one side are not in the body in the order in which they were said",
+                "six texts by 'user' are not all in the body, or not in the order of the history",
                 "1  user: text 'kit-turn-0.', text 'kit-turn-1.'",
-                "what was rendered for {}:small:",
+                "the rendered request for {}:small:",
                 "the losses:\n  none",
             ],
         ),
@@ -138,7 +140,7 @@ def test_a_failure_is_told_in_words(pytester: pytest.Pytester, dialect: type[Del
     said = ran.stdout.str()
     ran.assert_outcomes(failed=1)
     rule = "Messages of one side, and the parts of a message, are sent in their order."
-    page = "more: docs/reference/conformance.md#test_messages_keep_their_order"
+    page = "see docs/reference/conformance.md#test_messages_keep_their_order"
     for each in (*words, f"the rule:\n  {rule}", page):
         assert each.format(name) in said
     assert "Traceback" not in said
@@ -165,7 +167,7 @@ def test_what_is_opted_out_of_is_expected_to_fail_and_listed(pytester: pytest.Py
 
     ran.assert_outcomes(failed=1, passed=10)
     ran.stdout.fnmatch_lines(
-        ["test_paths_begin_with_a_slash holds now; take *out of TestEcho.xfail*our reason, with a link"]
+        ["test_paths_begin_with_a_slash passes now; remove *from TestEcho.xfail*our reason, with a link)"]
     )
 
 
@@ -209,7 +211,7 @@ def test_a_new_case_warns_for_one_minor_release(
     ran = pytester.runpytest_inprocess(*QUIET, "-k", "something_new")
 
     ran.assert_outcomes(**{outcome: 1})
-    assert ("new in this release: a failure from the next one on" in ran.stdout.str()) is (outcome == "passed")
+    assert ("new cases that fail: only a warning in this release" in ran.stdout.str()) is (outcome == "passed")
     assert "it does not hold here" in ran.stdout.str()
 
 
@@ -277,9 +279,9 @@ def test_the_fixture_fails_a_test_that_does_not_use_up_its_script(pytester: pyte
     result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines_random(
         [
-            "1 of 2 scripted answers not asked for: 'Bye'; sent: request 1: 'What now?' (1 message)",
-            "1 answer scripted, and request 2: 'Hi' (1 message) came in addition; *",
+            "the program did not request 1 of 2 scripted answers: 'Bye'. All requests: request 1: 'What now?' *",
+            "the script has 1 answer, but the program sent request 2: 'Hi' (1 message); *",
             "*assert 1 == 2",
         ]
     )
-    assert result.stdout.str().count("not asked for") == 1
+    assert result.stdout.str().count("did not request") == 1

@@ -66,7 +66,7 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
         subject, histories_of(speakers_for(subject.target)), lambda history: (subject.render(history), None)[1]
     )
 
-    assert told.what == "echo.plain: encode_turn raised KeyError: 'x'"
+    assert told.what == "encode_turn of echo.plain raises KeyError: 'x'"
     assert {"option_call", "option_result"} <= {message.kind for message in told.history}
     assert "test_properties.py" in told.shown["raised at"]
     assert isinstance(told.__cause__, KeyError)

@@ -92,25 +92,33 @@ def call(number: object = 1, name: str = "weather", **arguments: Any) -> sabir.O
 
 
 WRONG: Sequence[tuple[str, list[sabir.Reply], str]] = [
-    ("text", [reply()], "holds no text"),
-    ("text", [reply(TEXT, reason="other")], "ended with 'other'"),
-    ("option_call", [reply(TEXT)], "holds 0 calls"),
-    ("option_call", [reply(call(1), call(2), reason="option_calls")], "holds 2 calls"),
-    ("option_call", [reply(call(name="forecast"), reason="option_calls")], "calls 'forecast'; the option offered is"),
-    ("option_call", [reply(call(town="Paris"), reason="option_calls")], "arguments are none of 'weather'"),
-    ("option_call", [reply(call())], "its finish reason is 'stop'"),
-    ("parallel_calls", [reply(call(), reason="option_calls")], "holds 1 calls"),
-    ("parallel_calls", [reply(call(1), call(1, city="Rome"), reason="option_calls")], "share an id"),
+    ("text", [reply()], "contains no text"),
+    ("text", [reply(TEXT, reason="other")], "finish reason of the decoded reply is 'other'"),
+    ("option_call", [reply(TEXT)], "contains 0 option calls"),
+    ("option_call", [reply(call(1), call(2), reason="option_calls")], "contains 2 option calls"),
+    (
+        "option_call",
+        [reply(call(name="forecast"), reason="option_calls")],
+        "calls the option 'forecast'; expected the offered option",
+    ),
+    ("option_call", [reply(call(town="Paris"), reason="option_calls")], "do not fit the option 'weather'"),
+    ("option_call", [reply(call())], "is 'stop'; expected 'option_calls'"),
+    ("parallel_calls", [reply(call(), reason="option_calls")], "contains 1 option calls"),
+    ("parallel_calls", [reply(call(1), call(1, city="Rome"), reason="option_calls")], "have the same id"),
     ("option_result", [reply(sabir.TextPart(text="It rains."))], "does not use the option's result"),
-    ("structured_output", [reply(TEXT)], "no JSON of the schema"),
-    ("structured_output", [reply(sabir.TextPart(text='{"city": "Paris"}'))], "no JSON of the schema"),
-    ("max_tokens", [reply(TEXT)], "its finish reason is 'stop'"),
-    ("reasoning", [reply(TEXT)], "holds no reasoning"),
-    ("reasoning", [reply(THOUGHT)], "no text beside its reasoning"),
-    ("reasoning", [reply(THOUGHT, sabir.TextPart(text="I look it up. Yes."))], "stands in the answer's text too"),
-    ("reasoning_loop", [reply(call(), reason="option_calls"), reply(TEXT)], "no reasoning before its call"),
-    ("reasoning_loop", [reply(THOUGHT, TEXT)], "calls no option"),
-    ("reasoning_loop", [reply(THOUGHT, call(), reason="option_calls"), reply()], "holds no text"),
+    ("structured_output", [reply(TEXT)], "not JSON of the requested schema"),
+    ("structured_output", [reply(sabir.TextPart(text='{"city": "Paris"}'))], "not JSON of the requested schema"),
+    ("max_tokens", [reply(TEXT)], "is 'stop'; expected 'length'"),
+    ("reasoning", [reply(TEXT)], "contains no reasoning part"),
+    ("reasoning", [reply(THOUGHT)], "contains reasoning, but no text"),
+    (
+        "reasoning",
+        [reply(THOUGHT, sabir.TextPart(text="I look it up. Yes."))],
+        "text of the decoded reply contains the reasoning",
+    ),
+    ("reasoning_loop", [reply(call(), reason="option_calls"), reply(TEXT)], "contains no reasoning; expected"),
+    ("reasoning_loop", [reply(THOUGHT, TEXT)], "contains no option call; expected"),
+    ("reasoning_loop", [reply(THOUGHT, call(), reason="option_calls"), reply()], "contains no text"),
 ]
 
 
@@ -138,7 +146,7 @@ def test_a_suite_has_to_say_what_its_service_refuses() -> None:
     """Nobody else knows: without it, the question cannot be asked."""
     with (
         service(refused_body={}) as asked,
-        pytest.raises(ConformanceFailure, match="says nothing under `refused_body`"),
+        pytest.raises(ConformanceFailure, match="does not set `refused_body`"),
     ):
         asked.ask("bad_request", WHOLE)
 
@@ -172,7 +180,7 @@ def test_calls_are_answered_where_the_question_says_so() -> None:
 
 def test_a_request_that_was_not_recorded_says_how_it_differs() -> None:
     """CD-11: a wrong rendering finds no answer, and the author reads what changed."""
-    with service(prompts={"text": "Hello?"}) as asked, pytest.raises(ConformanceFailure, match=r"asked 'Hello\?'"):
+    with service(prompts={"text": "Hello?"}) as asked, pytest.raises(ConformanceFailure, match=r"sent 'Hello\?'"):
         asked.ask("text", WHOLE)
 
 
@@ -231,7 +239,10 @@ def test_what_is_wrong_on_purpose_is_wrong_while_it_is_recorded(question: str, s
 
 @pytest.mark.parametrize(
     ("question", "prompt", "words"),
-    [("text", "overload", "could not be recorded: Overloaded"), ("overloaded", "Hello", "was to fail")],
+    [
+        ("text", "overload", "is not recorded, because it raises Overloaded"),
+        ("overloaded", "Hello", "answers instead of failing with Overloaded"),
+    ],
 )
 def test_what_is_not_the_answer_asked_for_is_not_kept(question: str, prompt: str, words: str, tmp_path: Path) -> None:
     """A failure in place of an answer, or an answer in place of a failure, leaves the folder as it was."""
@@ -255,7 +266,7 @@ def test_what_is_declared_refused_has_to_be_reported_as_lost() -> None:
         check_refusal(asked, "image", "image.bytes")
     with (
         service(capabilities={"image.bytes": REFUSED}) as asked,
-        pytest.raises(ConformanceFailure, match="reports nothing lost"),
+        pytest.raises(ConformanceFailure, match="has no loss of the kind"),
     ):
         check_refusal(asked, "image", "image.bytes")
 
@@ -276,7 +287,7 @@ def test_streaming_that_is_declared_refused_is_refused_in_words() -> None:
         assert asked.refused_need("text", STREAMED) == "streaming"
         assert asked.refused_need("text", WHOLE) is None
         check_refusal(asked, "text", "streaming")
-    with service(**refused) as asked, pytest.raises(ConformanceFailure, match="asked for over the network"):
+    with service(**refused) as asked, pytest.raises(ConformanceFailure, match="is requested over the network"):
         check_refusal(asked, "text", "streaming")
 
 

@@ -219,29 +219,33 @@ async def test_a_call_that_breaks_is_tried_again() -> None:
 MISMATCHES: dict[str, tuple[Callable[[ScriptedAdapter], object], str]] = {
     "one answer short": (
         lambda llm: [llm.complete_sync(text) for text in "abc"],
-        "2 answers scripted, and request 3: 'c' (1 message) came in addition; add an answer, or end the script with "
-        "always(…)",
+        "the script has 2 answers, but the program sent request 3: 'c' (1 message); add an answer, or end the script "
+        "with always(…)",
     ),
     "nothing asked": (
         lambda llm: llm.assert_finished(),
-        "2 of 2 scripted answers not asked for: a call of weather, 'Take one.'; sent: none",
+        "the program did not request 2 of 2 scripted answers: a call of weather, 'Take one.'. All requests: none",
     ),
-    "nothing sent": (lambda llm: llm.last, "nothing was sent to this adapter; check that the program was given it"),
+    "nothing sent": (
+        lambda llm: llm.last,
+        "this adapter received no request; check that the program uses this adapter",
+    ),
     "another text": (
         lambda llm: llm.complete_sync("Hi") and llm.assert_asked("Hello"),
-        "request 1 asks 'Hi' in place of 'Hello'; sent: request 1: 'Hi' (1 message)",
+        "request 1 has the user text 'Hi'; expected 'Hello'. All requests: request 1: 'Hi' (1 message)",
     ),
     "fewer requests": (
         lambda llm: llm.complete_sync("Hi") and llm.assert_asked("Hi", "Bye"),
-        "2 requests expected and 1 sent: request 1: 'Hi' (1 message)",
+        "the program sent 1 request; expected 2. All requests: request 1: 'Hi' (1 message)",
     ),
     "other options": (
         lambda llm: llm.complete_sync("Hi", options=[weather]) and llm.assert_offered("weather", "time"),
-        "options weather, time expected in every request; another is request 1: 'Hi' (1 message, options weather)",
+        "every request must offer the options weather, time; another one is request 1: 'Hi' (1 message, options "
+        "weather)",
     ),
     "options where none": (
         lambda llm: llm.complete_sync("Hi", options=[weather]) and llm.assert_offered(),
-        "no options expected in every request; another is request 1: 'Hi' (1 message, options weather)",
+        "every request must offer no options; another one is request 1: 'Hi' (1 message, options weather)",
     ),
 }
 
@@ -271,13 +275,13 @@ async def test_no_way_of_asking_hides_a_request_too_many() -> None:
         lambda: llm.stream("Hi").reply(),
         lambda: sabir.fallback(llm, other).complete("Hi"),
     ):
-        with pytest.raises(ScriptMismatch, match="0 answers scripted"):
+        with pytest.raises(ScriptMismatch, match="the script has 0 answers"):
             await ask()
-    with pytest.raises(ScriptMismatch, match="0 answers scripted"):
+    with pytest.raises(ScriptMismatch, match="the script has 0 answers"):
         llm.stream_sync("Hi").reply()
 
     assert (len(llm.sent), len(other.sent)) == (4, 0)
-    with pytest.raises(ScriptMismatch, match="0 answers scripted, and request 1: 'Hi'"):
+    with pytest.raises(ScriptMismatch, match="the script has 0 answers, but the program sent request 1: 'Hi'"):
         llm.assert_finished()
 
 
@@ -288,14 +292,20 @@ async def no_answer(sent: ScriptedRequest) -> str:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ScriptedAdapter("a", {"b": "c"}), "answer 2 of the script is of type dict; give a str, a part, calls"),
-        (lambda: ScriptedAdapter(sabir.RateLimited), "answer 1 of the script is the class RateLimited; give an error"),
-        (lambda: ScriptedAdapter("a", weather), "answer 2 of the script is of type Option; give a str"),
-        (lambda: ScriptedAdapter(no_answer), "answer 1 of the script is a coroutine function; give a plain one"),
-        (lambda: ScriptedAdapter(always("x"), "a"), "answer 1 of the script is always(…), which only the last can be"),
-        (lambda: reply("a", 3), "content[1] is of type int; give a str"),
-        (lambda: delayed(lambda sent: "x", 3), "a function cannot be delayed; let it return delayed(…)"),
-        (lambda: ScriptedAdapter(lambda sent: None).complete_sync("Hi"), "what the function of answer 1 returned is"),
+        (
+            lambda: ScriptedAdapter("a", {"b": "c"}),
+            "answer 2 of the script has the type dict; use a str, a part, calls",
+        ),
+        (lambda: ScriptedAdapter(sabir.RateLimited), "answer 1 of the script is the error class RateLimited; use an"),
+        (lambda: ScriptedAdapter("a", weather), "answer 2 of the script has the type Option; use a str"),
+        (lambda: ScriptedAdapter(no_answer), "answer 1 of the script is an async function; use a plain function"),
+        (lambda: ScriptedAdapter(always("x"), "a"), "answer 1 of the script is always(…), which must be the last"),
+        (lambda: reply("a", 3), "content[1] has the type int; use a str"),
+        (lambda: delayed(lambda sent: "x", 3), "delayed(…) cannot delay a function; return delayed(…)"),
+        (
+            lambda: ScriptedAdapter(lambda sent: None).complete_sync("Hi"),
+            "the value that the function of answer 1 returned has the type",
+        ),
         (lambda: ScriptedAdapter(lambda sent: len).complete_sync("Hi"), "the function of answer 1 returned a "),
         (lambda: ScriptedAdapter("a", strict=["lost"]), "strict= contains lost"),
         (lambda: ScriptedAdapter("a", model="gpt-5"), "'gpt-5' is not a model string"),
@@ -337,4 +347,4 @@ async def test_it_is_an_adapter_in_every_way() -> None:
         assert llm.count_tokens_sync("Hello").estimated
         llm.complete_sync("Hi")
 
-    assert repr(llm) == "<ScriptedAdapter openai:gpt-5: 2 answers, then always one, 1 asked for>"
+    assert repr(llm) == "<ScriptedAdapter openai:gpt-5: 2 answers, then always the same answer, 1 request>"

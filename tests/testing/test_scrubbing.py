@@ -223,7 +223,7 @@ def test_what_is_kept_may_be_chosen(tmp_path: Path) -> None:
     assert held["response"]["headers"] == {"content-type": ["application/json"], "acme-region": ["north"]}
     assert held["request"]["uri"] == f"http://{HOST}/v1?page=2"
     assert json.loads(held["request"]["body"]) == {"nick_name": PLACEHOLDER, "user": "all"}
-    with pytest.raises(ValueError, match="holds an empty text; leave it out"):
+    with pytest.raises(ValueError, match="contains an empty text, which would match everywhere; remove it"):
         Scrubbing(secrets=("",))
 
 
@@ -357,7 +357,7 @@ def test_what_is_compressed_is_stored_as_it_reads_without_its_secrets(tmp_path: 
 def test_a_request_that_cannot_be_decompressed_is_not_written(tmp_path: Path) -> None:
     """CD-11: nobody can say what is in it."""
     path = tmp_path / "text.yaml"
-    with pytest.raises(CassetteFailed, match=r"the request body of exchange 0 is compressed \(zz\), and could not be"):
+    with pytest.raises(CassetteFailed, match="the request body of exchange 0 has content-encoding 'zz' and cannot be"):
         record(path, Planted(b"\x00\x01", headers={"content-encoding": "zz"}))
 
     assert not path.exists()

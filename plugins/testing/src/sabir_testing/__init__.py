@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _HOMES = ("scripted", "plugin", "network", "kit.questions", "kit.broken", "kit.suite", "families")
 """The modules that define the names, searched in this order."""
 _RENAMED = {"Sent": "ScriptedRequest"}
-"""A name of before the renaming that programs written earlier still use, and its new name."""
+"""Old name → new name. Earlier programs still use the old names."""
 
 __all__ = [
     "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "AdapterUnderTest", "Answer", "ConformanceFailure",

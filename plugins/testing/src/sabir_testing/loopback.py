@@ -1,11 +1,11 @@
-"""A real HTTP server on a loopback port that sends exactly a test's script, and records its requests.
+"""A real HTTP server on a loopback port that sends exactly the bytes of a script and records its requests.
 
-    with Server([head(), b'{"ok": true}']) as server:       the script: bytes to say, and events to wait for
+    with Server([head(), b'{"ok": true}']) as server:       the script: bytes to send, and events to wait for
         …  sabir.adapter("acme:small", api_key="test", base_url=server.url)
-    server.asked[0].body                                    what came
+    server.asked[0].body                                    the body of the first request
 
-It waits for the test, not for time: a step of a script may be an event that the test sets. When the `with` block ends,
-no socket and no thread is left, and connections that still wait for an answer are closed.
+A step of a script may be an event that the test sets, so that no test depends on time. When the `with` block ends, the
+server closes its sockets, ends its threads, and closes connections that still wait for a response.
 """
 
 import contextlib
@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, TypeAlias
 
 Step: TypeAlias = bytes | threading.Event
-"""What a server does: say bytes, or wait for an event, and for no longer than its patience."""
+"""A step of a script: bytes to send, or an event to wait for, at most `Server.patience` seconds."""
 PATIENCE = 20.0
-"""Seconds after which a test that waits for the other side is broken, not slow."""
+"""The longest wait in seconds. A test that needs longer is broken, not slow."""
 _GLANCE = 0.02
-"""Seconds between two looks at whether a client that waits is still there."""
+"""Seconds between two checks whether a waiting client has closed its connection."""
 
 
 @dataclass
 class Asked:
-    """One request as it came. Names of headers are in lower case."""
+    """One received request. The names of the headers are in lower case."""
 
     method: str
     path: str
@@ -37,24 +37,24 @@ class Asked:
 
 @dataclass
 class Server:
-    """Answers every request by the same script, on a port of its own.
+    """A server on its own port that answers every request with the same script.
 
-    A connection serves one request, or as many as come where `keeps_alive` says so. `patience` is how many seconds a
-    step waits for its event.
+    With `keeps_alive`, a connection serves several requests, otherwise one. `patience` is the longest wait for an event
+    of the script, in seconds.
     """
 
     script: Sequence[Step]
     keeps_alive: bool = False
     patience: float = PATIENCE
     asked: list[Asked] = field(default_factory=list)
-    """The requests, in the order in which they came."""
+    """The received requests, in order."""
     arrived: threading.Event = field(default_factory=threading.Event)
-    """Set when a request is there."""
+    """Set when the first request was received."""
     closed: threading.Event = field(default_factory=threading.Event)
-    """Set when a client hangs up: before the answer's end, or on a connection that would be kept."""
+    """Set when a client closes a connection before the end of a response, or a connection that is kept alive."""
 
     gave_up: threading.Event = field(default_factory=threading.Event)
-    """Set when the server waited for an event of its script in vain."""
+    """Set when an event of the script was not set within `patience` seconds."""
 
     def __post_init__(self) -> None:
         self._over = threading.Event()
@@ -66,11 +66,11 @@ class Server:
         self._thread.start()
 
     def __enter__(self) -> "Server":
-        """The server, which listens already."""
+        """Return the server, which already listens."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Hang up on everyone, and wait until the last thread is done."""
+        """Close all connections, and wait until the last thread has ended."""
         with self._lock:
             self._over.set()
             for connection in self._open:
@@ -101,7 +101,10 @@ class Server:
             self.closed.set()
 
     def _read(self, stream: BinaryIO) -> bool:
-        """Take the next request; False where none comes any more, ConnectionError where it ends in its middle."""
+        """Record the next request and return True; False if the client closed the connection before.
+
+        Raises ConnectionError if the client closes the connection within the request.
+        """
         opening = stream.readline()
         if not opening:
             self._hung_up()
@@ -121,26 +124,26 @@ class Server:
                 connection.sendall(step if self.keeps_alive else _closing(step))
 
     def _wait(self, step: threading.Event, connection: socket.socket) -> None:
-        """Wait for the test's event, noticing a client that hangs up meanwhile."""
+        """Wait for the test's event. Raises ConnectionError if the client closes the connection meanwhile."""
         connection.settimeout(_GLANCE)
         for _ in range(int(self.patience / _GLANCE)):
             if step.is_set() or self._over.is_set():
                 break
             try:
                 if connection.recv(1, socket.MSG_PEEK) == b"":
-                    raise ConnectionError("the client hung up")
+                    raise ConnectionError("the client closed the connection")
             except TimeoutError:
                 continue
-            step.wait(_GLANCE)  # it sends more before it has its answer: that is read later
+            step.wait(_GLANCE)  # the client sends more before the response: that is read later
         else:
             self.gave_up.set()
         connection.settimeout(None)
 
 
 def head(status: int = 200, kind: str = "application/json", **headers: str) -> bytes:
-    """The head of an answer. `kind` is its content type; `_` in a header's name stands for `-`.
+    """Return the status line and headers of a response. `kind` is the content type; `_` in names is replaced by `-`.
 
-    The body ends with the connection, unless a length or chunks are announced.
+    The body ends with the connection, unless content_length or transfer_encoding is passed.
     """
     lines = [f"HTTP/1.1 {status} said", f"content-type: {kind}"]
     lines += [] if {"content_length", "transfer_encoding"} & headers.keys() else ["connection: close"]
@@ -149,33 +152,38 @@ def head(status: int = 200, kind: str = "application/json", **headers: str) -> b
 
 
 def whole(body: bytes, status: int = 200, kind: str = "application/json", **headers: str) -> bytes:
-    """An answer that tells its length, so that its connection can be kept."""
+    """Return a complete response with a content-length, so that the connection can be kept alive."""
     return head(status, kind, content_length=str(len(body)), **headers) + body
 
 
 def chunk(data: bytes) -> bytes:
-    """A piece of a body whose head says `transfer_encoding="chunked"`; an empty one ends it, else it breaks off."""
+    """Return a chunk of a body for `head(transfer_encoding="chunked")`. An empty chunk ends the body; without it, the
+    body is incomplete.
+    """
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 @contextlib.contextmanager
 def unreachable() -> Iterator[str]:
-    """The URL of a loopback port that is taken, and where nobody listens: every connection to it is refused."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+    """Return a context manager with the URL of a reserved loopback port that refuses every connection."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{reserved.getsockname()[1]}"
 
 
 def _closing(step: bytes) -> bytes:
-    """The start of an answer, saying that its connection ends with it: else a client sends more where nobody reads."""
-    line, end, rest = step.partition(b"\r\n")
-    if not line.startswith(b"HTTP/") or b"connection:" in rest.partition(b"\r\n\r\n")[0].lower():
+    """Add the header `connection: close` to the head of a response.
+
+    Otherwise a client would send another request, which nobody reads.
+    """
+    line, end, fields = step.partition(b"\r\n")
+    if not line.startswith(b"HTTP/") or b"connection:" in fields.partition(b"\r\n\r\n")[0].lower():
         return step
-    return line + end + b"connection: close\r\n" + rest
+    return line + end + b"connection: close\r\n" + fields
 
 
 def _body(stream: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:
-    """The pieces of a request's body: one of its length, or as many as it was sent in."""
+    """Yield a request's body: in one piece of its content-length, or in its chunks."""
     if headers.get("transfer-encoding", "").lower() != "chunked":
         yield _exactly(stream, int(headers.get("content-length", 0)))
         return
@@ -186,7 +194,7 @@ def _body(stream: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:
-    found = stream.read(size)
-    if len(found) < size:
-        raise ConnectionError("the client hung up in the middle of its request")
-    return found
+    data = stream.read(size)
+    if len(data) < size:
+        raise ConnectionError("the client closed the connection in the middle of its request")
+    return data

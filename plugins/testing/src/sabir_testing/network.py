@@ -1,17 +1,17 @@
-"""No network in a test: a request for an address outside this machine fails the test, with a remedy in the text.
+"""The network guard: a connection to an address outside this machine fails the test, with a remedy in the message.
 
-    test ── socket.connect, getaddrinfo, sendto … ──▶ guard ── this machine ──▶ goes on
+    test ── socket.connect, getaddrinfo, sendto … ──▶ guard ── this machine ──▶ allowed
                                                         └──── elsewhere ─────▶ NetworkForbidden
 
     [tool.pytest.ini_options]
-    sabir_no_network = true                     every test, its fixtures included
-    @pytest.mark.network                        but this one
-    @pytest.mark.no_network(loopback=False)     this one, and not even addresses of this machine
-    def test_it(no_network): …                  this one, from here on
+    sabir_no_network = true                     forbidden in every test and its fixtures
+    @pytest.mark.network                        allowed in this test
+    @pytest.mark.no_network(loopback=False)     forbidden in this test, also for addresses of this machine
+    def test_it(no_network): …                  forbidden in this test, after the fixture was created
 
-The guard hears the audit events of Python's own `socket`, which asyncio and the vendors' SDKs use, for all threads at
-once; it does not see other processes, nor libraries that open sockets in C. Where an event loop talks to itself over a
-socket of this machine, as on Windows, it needs `loopback`. A pytest plugin of its own: fixture, hooks and markers.
+The guard receives the audit events of Python's `socket` in all threads. asyncio and the vendors' SDKs use that module.
+Other processes, and libraries that open sockets in C, are not checked. The event loop of Windows needs `loopback`,
+because it connects to itself. This module is a pytest plugin: a fixture, hooks and markers.
 """
 
 import ipaddress
@@ -27,18 +27,18 @@ import pytest
 INI = "sabir_no_network"
 """The ini option that forbids the network in every test."""
 MARKERS = (
-    "network: this test may use the network, although sabir_no_network forbids it",
-    "no_network(loopback=True): this test must not use the network, and without loopback not even this machine's own",
+    "network: allow the network in this test, although sabir_no_network forbids it",
+    "no_network(loopback=True): forbid the network in this test; with loopback=False also addresses of this machine",
 )
 
 _OF_SOCKETS = ("socket.connect", "socket.sendto", "socket.sendmsg")
-"""Audit events of a socket and an address."""
+"""Audit events whose arguments are a socket and an address."""
 _BY_NAME = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
 """Audit events whose first argument is a host, and whose second may be a port."""
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 
 _guards: list[Callable[..., None]] = []
-"""What checks a host and a port, for each block that is open, the innermost last."""
+"""The checks of a host and a port, one for each open `network_forbidden` block, the innermost last."""
 
 
 class NetworkForbidden(BaseException):
@@ -49,7 +49,7 @@ class NetworkForbidden(BaseException):
 
 
 @contextmanager
-def network_forbidden(*, loopback: bool = True, remedy: str = "let it use a scripted adapter") -> Iterator[None]:
+def network_forbidden(*, loopback: bool = True, remedy: str = "use a scripted adapter") -> Iterator[None]:
     """Return a context manager that forbids the network in its `with` block. NetworkForbidden is raised for forbidden
     addresses.
 
@@ -57,13 +57,14 @@ def network_forbidden(*, loopback: bool = True, remedy: str = "let it use a scri
     advice at the end of the error.
     """
 
-    what = "the network is" if loopback else "every network, this machine's own included, is"
+    scope = "" if loopback else ", including addresses of this machine"
 
     def check(host: object, port: object = None) -> None:
         if not is_allowed(host, loopback=loopback):
-            shown = host.decode(errors="replace") if isinstance(host, bytes | bytearray) else host
-            address = f"{shown}" if port is None else f"{shown}:{port}"
-            raise NetworkForbidden(f"{what} forbidden in this test, which asked for {address}; {remedy}")
+            name = host.decode(errors="replace") if isinstance(host, bytes | bytearray) else host
+            address = f"{name}" if port is None else f"{name}:{port}"
+            what = f"this test connects to {address}, but the network is forbidden{scope}"
+            raise NetworkForbidden(f"{what}; {remedy}")
 
     _listen()
     _guards.append(check)
@@ -76,21 +77,22 @@ def network_forbidden(*, loopback: bool = True, remedy: str = "let it use a scri
 @cache
 def _listen() -> None:
     """Start to receive audit events. Python cannot remove an audit hook."""
-    sys.addaudithook(_heard)
+    sys.addaudithook(_audit)
 
 
-def _heard(event: str, arguments: tuple[Any, ...]) -> None:
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    """Check the address of an audit event of `socket`."""
     if not _guards:
         return
     if event in _BY_NAME:
-        asked = arguments[:2]
+        address = arguments[:2]
     elif event in _OF_SOCKETS and arguments[0].family in _INTERNET and isinstance(arguments[1], tuple):
         host, *port = arguments[1][:2]
-        asked = (host or "0.0.0.0", *port)
+        address = (host or "0.0.0.0", *port)
     else:
         return
     for check in reversed(_guards):
-        check(*asked)
+        check(*address)
 
 
 def is_allowed(host: object, *, loopback: bool) -> bool:
@@ -115,7 +117,7 @@ def is_allowed(host: object, *, loopback: bool) -> bool:
 @pytest.fixture
 def no_network() -> Iterator[None]:
     """Forbid the network until the test ends, except addresses of this machine."""
-    with network_forbidden(remedy="let it use a scripted adapter, or leave out the fixture no_network"):
+    with network_forbidden(remedy="use a scripted adapter, or remove the fixture no_network"):
         yield
 
 
@@ -135,12 +137,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Forbid the network during a test and its fixtures, if the ini option or the marker requires it."""
     marker = item.get_closest_marker("no_network")
     if marker is not None:
-        remedy = "let it use a scripted adapter, or take off its marker no_network"
+        remedy = "use a scripted adapter, or remove the marker no_network"
         guard = network_forbidden(loopback=marker.kwargs.get("loopback", True), remedy=remedy)
     elif item.config.getini(INI) and not (
-        item.get_closest_marker("network") or item.config.getoption("sabir_record", False)  # that asks the services
+        item.get_closest_marker("network")
+        or item.config.getoption("sabir_record", False)  # recording needs the services
     ):
-        guard = network_forbidden(remedy="let it use a scripted adapter, or mark it with @pytest.mark.network")
+        guard = network_forbidden(remedy="use a scripted adapter, or mark the test with @pytest.mark.network")
     else:
         return (yield)
     with guard:

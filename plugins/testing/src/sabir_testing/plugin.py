@@ -1,7 +1,7 @@
-"""The pytest plugin: failures of the kit in words, a check for skipped cases, and a summary of capabilities.
+"""The pytest plugin: short reports of failed cases, a check for skipped cases, and a summary of capabilities.
 
---sabir-record ask the services again and record their answers scripted a fixture that creates scripted adapters; all
-answers must be used when the test ends
+--sabir-record    send the questions to the real services and record the answers
+scripted          a fixture that creates scripted adapters; a test must use all their answers
 
     def test_it_looks_up_the_weather(scripted):
         llm = scripted(calls(weather={"city": "Paris"}), "It rains.")
@@ -17,15 +17,16 @@ import pytest
 
 from sabir_testing.kit import SUITE_PROPERTY, WARNED_PROPERTY
 
-if TYPE_CHECKING:  # nothing of sabir is loaded for tests that do not ask for it
+if TYPE_CHECKING:  # tests that do not use sabir must not import it
     from typing import Unpack
 
     from sabir_testing.kit.suite import Suite
     from sabir_testing.scripted import Scriptable, ScriptedAdapter, ScriptedArguments
 
 pytest_plugins = ("sabir_testing.network",)
-"""What users' own tests need."""
+"""The plugin with the fixtures and markers for the tests of users."""
 PAGE = "docs/reference/conformance.md"
+"""The page that explains the rules of all test cases."""
 _MADE = pytest.StashKey[list["ScriptedAdapter"]]()
 
 
@@ -35,28 +36,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--sabir-record",
         action="store_true",
-        help="ask each suite's service its questions anew, and record the answers as cassettes",
+        help="send each suite's questions to the real service, and record the answers as cassettes",
     )
 
 
 def suite_of(item: pytest.Item) -> "type[Suite] | None":
-    """Return the suite that a test is a case of, or None."""
+    """Return the suite that a test belongs to; None for a test that is not a case of the kit."""
     base = sys.modules.get("sabir_testing.kit.suite")
     cls = getattr(item, "cls", None)
     if base is None or not (isinstance(cls, type) and issubclass(cls, base.Suite)):
-        return None  # where nobody imported the kit, nothing of it is loaded
+        return None  # the kit was not imported, so there is no suite, and the kit need not be loaded
     return cls if getattr(item, "originalname", "") in base.case_names(cls) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse to record in several processes."""
     if config.getoption("sabir_record", False) and getattr(config.option, "numprocesses", None):
-        raise pytest.UsageError("--sabir-record asks a service in one process; give -n0 with it")
+        raise pytest.UsageError("--sabir-record cannot run in several processes; add -n0")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases in `xfail` as expected to fail, with the reason. Raises UsageError for a row that does
-    not exist.
+    """Mark the cases in `xfail` as expected to fail, with the reason.
+
+    Raises UsageError for a suite without an adapter and for an `xfail` row that does not exist.
     """
     rows: dict[tuple[type[Suite], str], set[str]] = {}
     for item in items:
@@ -64,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if getattr(suite, "adapter", None) is None:
             remedy = "write adapter = sabir.adapter('provider:model', api_key='test')"
-            raise pytest.UsageError(f"{suite.__name__} has no adapter; {remedy}")
+            raise pytest.UsageError(f"{suite.__name__} does not set `adapter`; {remedy}")
         item.user_properties.append((SUITE_PROPERTY, f"{item.nodeid.partition('::')[0]}::{suite.__name__}"))
         bare = getattr(item, "originalname", item.name)
         rows.setdefault((suite, bare), set()).add(item.name)
@@ -74,15 +76,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for (suite, bare), names in rows.items():
         wrong = [case for case in suite.xfail if case.startswith(f"{bare}[") and case not in names]
         if wrong and not any("::" in argument for argument in items[0].config.args):
-            there = ", ".join(sorted(names))
-            raise pytest.UsageError(f"{suite.__name__}.xfail names {wrong[0]!r}, a row that there is not; {there} are")
+            rows_of_case = ", ".join(sorted(names))
+            what = f"{suite.__name__}.xfail contains {wrong[0]!r}, a row that does not exist"
+            raise pytest.UsageError(f"{what}; use one of {rows_of_case}")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report a failed case by the fault and the rule, without the traceback through the kit."""
+    """Replace the report of a failed case by the fault and the rule, without a traceback. A skipped case fails."""
     report = yield
     suite = suite_of(item)
     if suite is None or (report.passed and not report.failed):
@@ -110,12 +113,12 @@ def rule_of(item: pytest.Item) -> str:
     function = getattr(item, "function", None)
     docstring = " ".join((getattr(function, "__doc__", None) or "").split())
     name = getattr(item, "originalname", item.name)
-    return f"the rule:\n  {docstring}\n\nmore: {PAGE}#{name}"
+    return f"the rule:\n  {docstring}\n\nsee {PAGE}#{name}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print each suite's results, its expected failures, and the capabilities that were seen."""
-    reports = [each for key, kept in terminalreporter.stats.items() if key != "deselected" for each in kept]
+    reports = [each for key, group in terminalreporter.stats.items() if key != "deselected" for each in group]
     if not any(SUITE_PROPERTY in dict(getattr(report, "user_properties", ())) for report in reports):
         return
     from sabir_testing.kit.broken import summary

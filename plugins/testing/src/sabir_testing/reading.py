@@ -1,14 +1,14 @@
-"""Bytes and JSON values of any wire, read: what a body is as a text, which JSON documents are in it, and their texts.
+"""Reading: the text of a body in any encoding, the JSON documents in it, and the texts in JSON values.
 
-bodies      decompressed (`unpacked`: gzip, deflate, br, zstd), and as a text (`as_text`: UTF-8, UTF-16 and UTF-32 by
-            their mark or their zeros, and any encoding that the content type names); runs of base64 (`encoded`)
+bodies      decompressed (`unpacked`: gzip, deflate, br, zstd), and decoded (`as_text`: UTF-8, UTF-16 and UTF-32,
+            detected by their marks or zeros, and the encoding in the content type); base64 in texts (`encoded`)
 documents   {"a": 1}                    one document
-            data: {"a": 1}\\n\\n          one an event (server-sent events), however many `data:` lines it has
-            {"a": 1}\\n{"a": 2}\\n        one a line
-            \\x00\\x08{"a": 1}\\x00\\xff     one a frame of bytes, read as letters
-values      {"a": ["x", {"b": 1}]}  ──leaves──▶  a, x, b, 1          objects ──▶ every object in it
+            data: {"a": 1}\\n\\n          one document for each server-sent event, which may have several `data:` lines
+            {"a": 1}\\n{"a": 2}\\n        one document for each line
+            \\x00\\x08{"a": 1}\\x00\\xff     one document for each binary frame, decoded as Latin-1
+values      {"a": ["x", {"b": 1}]}  ──leaves──▶  a, x, b, 1          objects ──▶ every object in the value
 
-`replace` puts changed documents back where they stood; all other characters stay as they are.
+`replace` writes changed documents back at their places. All other characters remain unchanged.
 """
 
 import base64
@@ -28,11 +28,11 @@ from sabir.authoring import JSONValue
 # Values
 
 Place = tuple[str | int, ...]
-"""Names and positions from a value's root to what is in it."""
+"""A path in a JSON value: names of fields and positions in arrays."""
 
 
 class Leaf(NamedTuple):
-    """A value that holds no others, or the name of a field, and its place."""
+    """A text, number, boolean or null in a JSON value, or the name of a field, with its place."""
 
     place: Place
     value: str | float | bool | None
@@ -40,7 +40,7 @@ class Leaf(NamedTuple):
 
 
 def walk(value: Any, place: Place = ()) -> Iterator[Leaf]:
-    """Every leaf of a JSON value in its order; a name stands before what it names, at the same place."""
+    """Yield every leaf of a JSON value, in order. The name of a field comes before its value, with the same place."""
     if isinstance(value, Mapping):
         for name, member in value.items():
             yield Leaf((*place, name), name, is_name=True)
@@ -53,32 +53,32 @@ def walk(value: Any, place: Place = ()) -> Iterator[Leaf]:
 
 
 def leaves(value: JSONValue, *, has_names: bool = True) -> list[str]:
-    """Every text in it, the names of fields and numbers too; no empty ones."""
-    found = (leaf.value for leaf in walk(value) if has_names or not leaf.is_name)
-    return [str(each) for each in found if each not in ("", None) and not isinstance(each, bool)]
+    """Return all non-empty texts and numbers in a JSON value as texts, with `has_names` also the names of fields."""
+    values = (leaf.value for leaf in walk(value) if has_names or not leaf.is_name)
+    return [str(each) for each in values if each not in ("", None) and not isinstance(each, bool)]
 
 
 def texts(value: JSONValue) -> list[str]:
-    """Every text in it, numbers too, but no names of fields; no empty ones."""
+    """Return all non-empty texts and numbers in a JSON value as texts, without the names of fields."""
     return leaves(value, has_names=False)
 
 
 def strings(value: JSONValue) -> Iterator[str]:
-    """Every string in it, the names of fields aside."""
+    """Return all strings in a JSON value, without the names of fields."""
     return (leaf.value for leaf in walk(value) if isinstance(leaf.value, str) and not leaf.is_name)
 
 
 def objects(value: JSONValue) -> list[Mapping[str, JSONValue]]:
-    """Every object in it."""
+    """Return all objects in a JSON value, the outermost first."""
     if isinstance(value, Mapping):
-        return [value, *(found for item in value.values() for found in objects(item))]
+        return [value, *(inner for item in value.values() for inner in objects(item))]
     if isinstance(value, list | tuple):
-        return [found for item in value for found in objects(item)]
+        return [inner for item in value for inner in objects(item)]
     return []
 
 
 def read(text: str | bytes) -> JSONValue:
-    """A text as the JSON that it is, or as itself."""
+    """Return the JSON value of a text; the text itself if it is not JSON."""
     try:
         value: JSONValue = json.loads(text)
     except ValueError:
@@ -87,7 +87,7 @@ def read(text: str | bytes) -> JSONValue:
 
 
 def every_string(value: JSONValue) -> Iterator[str]:
-    """Every string of a JSON value, its keys among them, and what stands in strings that are JSON themselves."""
+    """Yield all strings in a JSON value, with the names of fields and the strings within strings that are JSON."""
     for leaf in walk(value):
         if isinstance(leaf.value, str):
             yield leaf.value
@@ -95,7 +95,7 @@ def every_string(value: JSONValue) -> Iterator[str]:
 
 
 def _inner(text: str) -> Iterator[str]:
-    """The strings of a JSON text: arguments and results often are such."""
+    """Yield the strings in a text that is JSON, as arguments and results often are."""
     if text.startswith(("{", "[")):
         try:
             yield from every_string(json.loads(text))
@@ -105,7 +105,7 @@ def _inner(text: str) -> Iterator[str]:
 
 # Bodies
 
-_MARKS = (  # of 32 bits first: its mark begins as that of 16 bits does
+_MARKS = (  # UTF-32 first, because its mark begins like the mark of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -118,9 +118,9 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def unpacked(body: bytes, encodings: str) -> bytes | None:
-    """The body without what `Content-Encoding` says of it; None where that is unknown here, or not true.
+    """Return the body decompressed by the value of `Content-Encoding`; None for an unknown encoding or invalid data.
 
-    Some clients take the encoding away and keep its name: a plain text is what it is.
+    A plain text is returned unchanged, because some clients decompress the body and keep the header.
     """
     for name in reversed([each.strip().lower() for each in encodings.split(",")]):
         unpack = _UNPACKERS.get(name)
@@ -128,13 +128,13 @@ def unpacked(body: bytes, encodings: str) -> bytes | None:
             return None
         try:
             body = unpack(body)
-        except Exception:  # each library has errors of its own
+        except Exception:  # each library has its own exceptions
             return body if is_plain(body) else None
     return body
 
 
 def is_plain(body: bytes) -> bool:
-    """Whether it is a text in UTF-8 that a person could read."""
+    """Return whether a body is printable UTF-8 text."""
     try:
         return all(letter.isprintable() or letter.isspace() for letter in body.decode())
     except UnicodeDecodeError:
@@ -142,7 +142,7 @@ def is_plain(body: bytes) -> bool:
 
 
 def _inflated(body: bytes) -> bytes:
-    """What servers call deflate: with zlib's heading, or without."""
+    """Decompress `deflate`, which servers send with or without the zlib header."""
     try:
         return zlib.decompress(body)
     except zlib.error:
@@ -150,14 +150,14 @@ def _inflated(body: bytes) -> bytes:
 
 
 def _by(*modules: str) -> Callable[[bytes], bytes]:
-    """`decompress` of the first of those modules that is installed; ImportError where none is."""
+    """Return a function that calls `decompress` of the first installed module, or raises ImportError."""
 
     def unpack(body: bytes) -> bytes:
         for name in modules:
             with suppress(ImportError):
-                found: bytes = import_module(name).decompress(body)
-                return found
-        raise ImportError(f"none of {', '.join(modules)} is installed")
+                unpacked_body: bytes = import_module(name).decompress(body)
+                return unpacked_body
+        raise ImportError(f"the body cannot be decompressed; install one of {', '.join(modules)}")
 
     return unpack
 
@@ -175,29 +175,29 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", **dict.fromkeys((b"x
 
 
 def opened(body: bytes) -> bytes:
-    """The body, decompressed if its first bytes name a known compression."""
+    """Return the body, decompressed if it begins like a known compression."""
     name = next((name for magic, name in _MAGIC.items() if body.startswith(magic)), "")
     return unpacked(body, name) or body
 
 
 @dataclass(frozen=True)
 class BodyText:
-    """A body as a text: `mark` and `text.encode(encoding)` are its bytes again."""
+    """The text of a body. Its bytes are `mark + text.encode(encoding)`."""
 
     text: str
     encoding: str
     mark: bytes = b""
 
     def written(self, text: str) -> bytes:
-        """Another text in the same encoding."""
+        """Return the bytes of another text in the same encoding, with the same mark."""
         return self.mark + text.encode(self.encoding)
 
 
 def as_text(body: bytes, content_type: str = "") -> BodyText | None:
-    """The body as a text; None where it is none."""
+    """Return the text of a body; None if the body is not text."""
     mark, encoding = next(((mark, name) for mark, name in _MARKS if body.startswith(mark)), (b"", ""))
-    named = _CHARSET.search(content_type)
-    for name in (encoding, json.detect_encoding(body), named[1] if named else "utf-8"):
+    charset = _CHARSET.search(content_type)
+    for name in (encoding, json.detect_encoding(body), charset[1] if charset else "utf-8"):
         try:
             text = body[len(mark) :].decode(name)
             if text.encode(name) == body[len(mark) :]:
@@ -208,7 +208,7 @@ def as_text(body: bytes, content_type: str = "") -> BodyText | None:
 
 
 class Encoded(NamedTuple):
-    """A run of base64 from `start` to `end` of a text, as it stands there, and the bytes that it holds."""
+    """A run of base64 letters in a text, from `start` to `end`. `held` are the decoded bytes."""
 
     start: int
     end: int
@@ -216,24 +216,24 @@ class Encoded(NamedTuple):
     held: bytes
 
     def written(self, held: bytes) -> str:
-        """Other bytes in the same alphabet."""
+        """Return other bytes as base64 of the same variant."""
         is_url_safe, is_padded = "-" in self.run or "_" in self.run, len(self.run) % 4 == 0
         text = (base64.urlsafe_b64encode if is_url_safe else base64.b64encode)(held).decode()
         return text if is_padded else text.rstrip("=")
 
 
 def encoded(text: str) -> Iterator[Encoded]:
-    """The runs of base64 in a text, in order; many a word is one by chance, and holds nothing that reads."""
-    for found in _RUN.finditer(text):
-        letters = found.group().rstrip("=")
-        letters = letters[: len(letters) - (len(letters) % 4 == 1)]  # a single letter more holds no byte
+    """Yield the runs of base64 letters in a text, in order. Ordinary words can be such runs by chance."""
+    for match in _RUN.finditer(text):
+        letters = match.group().rstrip("=")
+        letters = letters[: len(letters) - (len(letters) % 4 == 1)]  # a single further letter encodes no byte
         padding = "=" * (-len(letters) % 4)
         try:
-            held = base64.b64decode(letters.translate(_URL_SAFE) + padding, validate=True)
+            content = base64.b64decode(letters.translate(_URL_SAFE) + padding, validate=True)
         except ValueError:
             continue
-        run = letters + padding if text.startswith(padding, found.start() + len(letters)) else letters
-        yield Encoded(found.start(), found.start() + len(run), run, held)
+        run = letters + padding if text.startswith(padding, match.start() + len(letters)) else letters
+        yield Encoded(match.start(), match.start() + len(run), run, content)
 
 
 # Documents
@@ -248,7 +248,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON value, and where in the text it stands."""
+    """A JSON value, and its start and end in a text."""
 
     start: int
     end: int
@@ -256,18 +256,18 @@ class Document:
 
 
 def documents(text: str) -> list[Document]:
-    """The documents of a body in order; none where it holds no JSON object or array."""
-    if whole := list(_parsed(text, 0, len(text))):
-        return whole
+    """Return the JSON objects and arrays in a body's text, in order; [] if there are none."""
+    if document := list(_parsed(text, 0, len(text))):
+        return document
     if is_framed(text):
         return list(_framed(text))
     if _DATA.search(text) is None:
         return list(_lines(text, 0, len(text)))
-    return [found for block in _DATA.finditer(text) for found in _event(text, block.start(), block.end())]
+    return [document for block in _DATA.finditer(text) for document in _event(text, block.start(), block.end())]
 
 
 def is_framed(text: str) -> bool:
-    """Whether a body, as it reads, holds what no text does: lengths and marks of frames."""
+    """Return whether the text of a body contains control characters, as binary frames do."""
     return _CONTROL.search(text) is not None
 
 
@@ -283,38 +283,38 @@ def _framed(text: str) -> Iterator[Document]:
 
 
 def replace(text: str, changed: Sequence[tuple[Document, Any]]) -> str:
-    """The text with other values in the place of some of its documents, each written on one line."""
+    """Return the text with other values instead of some of its documents, as compact JSON."""
     for document, value in sorted(changed, key=lambda each: each[0].start, reverse=True):
         text = text[: document.start] + written(value) + text[document.end :]
     return text
 
 
 def around(text: str, found: Sequence[Document]) -> list[str]:
-    """The parts of a text before, between and after its documents."""
+    """Return the parts of a text before, between and after its documents."""
     ends = [0, *(document.end for document in found)]
     starts = [*(document.start for document in found), len(text)]
     return [text[end:start] for end, start in zip(ends, starts, strict=True)]
 
 
 def written(value: Any) -> str:
-    """A value as compact JSON that UTF-8 can hold; a lone half of a surrogate pair stays escaped."""
+    """Return a value as compact JSON. Non-ASCII characters are escaped only if UTF-8 cannot encode them."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return json.dumps(value, separators=(",", ":")) if _HALF.search(text) else text
 
 
 def placed_texts(value: Any) -> Iterator[tuple[Place, str]]:
-    """Every text in a value with its place, names of fields among them."""
+    """Return all texts in a JSON value with their places, including the names of fields."""
     return ((leaf.place, leaf.value) for leaf in walk(value) if isinstance(leaf.value, str))
 
 
 def shown_place(place: Place) -> str:
-    """A place as one writes it: `choices[0].delta.content`."""
+    """Return a place as a path, such as `choices[0].delta.content`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A text that may be a piece of a longer one: the document it is in, and its place there."""
+    """A text that may be a piece of a longer text. `document` is the number of its document, `place` its path there."""
 
     document: int
     place: Place
@@ -322,9 +322,9 @@ class Fragment:
 
 
 def streamed(values: Sequence[Any]) -> list[list[Fragment]]:
-    """The texts at the same place of several documents, which a reader would put together.
+    """Return groups of texts that a stream's reader would join: the texts at the same place of several documents.
 
-    Documents that count (`index`, `output_index`) are put together for each count.
+    Documents with different counters (`index`, `output_index`) are in different groups.
     """
     groups: dict[tuple[Place, Place], list[Fragment]] = {}
     for number, value in enumerate(values):
@@ -354,12 +354,12 @@ def _leaves(value: Any, place: Place, counts: Place) -> Iterator[tuple[Place, st
 
 
 def _event(text: str, start: int, end: int) -> Iterator[Document]:
-    """An event's `data:` lines as one document; where they are none together, each on its own."""
+    """Yield the joined `data:` lines of an event as one document; the document of each line if they are not JSON."""
     lines = list(_LINE.finditer(text, start, end))
-    whole = _value("\n".join(line.group()[5:] for line in lines))
-    if whole is not None:
+    value = _value("\n".join(line.group()[5:] for line in lines))
+    if value is not None:
         first = lines[0].start() + 5
-        yield Document(first + text.startswith(" ", first), lines[-1].end(), whole)
+        yield Document(first + text.startswith(" ", first), lines[-1].end(), value)
         return
     for line in lines:
         yield from _lines(text, line.start() + 5, line.end())
@@ -371,7 +371,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[Document]:
 
 
 def _parsed(text: str, start: int, end: int) -> Iterator[Document]:
-    """The document that a part of a text is, if it is one."""
+    """Yield the document of a part of a text, if the part is JSON."""
     inside = text[start:end]
     value = _value(inside)
     if value is not None:

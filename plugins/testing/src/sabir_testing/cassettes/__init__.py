@@ -1,11 +1,11 @@
-"""Cassettes: real HTTP exchanges through any client that vcrpy patches, scrubbed, with who answered in their heading.
+"""Cassettes: recorded HTTP exchanges of any client that vcrpy patches, without secrets, and with their provenance.
 
-recording(path, provenance)    ask ──▶ decompress ──▶ learn the secrets of all ──▶ scrub each ──▶ check ──▶ write
-replaying(path)                ask ──▶ method, path, body are equal ──▶ the recorded answer       each must be requested
+recording(path, provenance)    requests ──▶ decompress ──▶ collect all secrets ──▶ scrub ──▶ check ──▶ write
+replaying(path)                request ──▶ equal method, path and body ──▶ recorded response    each must be requested
 
 A recording that fails a check is not written. By default vcrpy ignores bodies, and so replays wrong requests; it also
-replays empty cassettes, and does not report exchanges that were not requested. `differences` tells how a request
-differs from a recorded one; `stored` holds the exchanges of a file, and its checks.
+replays empty cassettes, and does not report exchanges that were not requested. The module `differences` compares
+requests with recorded ones, and `stored` reads and checks cassette files.
 """
 
 import ipaddress
@@ -59,7 +59,9 @@ _DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class NotRecorded(CassetteFailed):
-    """A request that is not in the cassette; the text names it, its difference from the nearest one, and the remedy."""
+    """Raised for a request that is not in the cassette. The message shows how the request differs from the recorded
+    request with the fewest differences.
+    """
 
 
 @contextmanager
@@ -71,17 +73,19 @@ def recording(
     allowed: Sequence[Allowed] = (),
     stream_end: str = "",
 ) -> Iterator[Cassette]:
-    """Record the requests within the block as the cassette at `path`, replacing an older one.
+    """Return a context manager that records the requests of its block as the cassette at `path`, and replaces an older
+    one.
 
-    Raises CassetteFailed at the end for the faults that `check_cassette` finds; then, and if the block raises, nothing
-    is written. `stream_end`: a text that the last event of every stream holds.
+    `stream_end` is a text that the last event of every stream must contain. Raises CassetteFailed at the end for the
+    faults that `check_cassette` finds. In this case, and if the block raises, nothing is written.
     """
     path = Path(path)
     check_provenance(provenance, str(path))
     with _patched(Cassette, path, RecordMode.ALL) as cassette:
         yield cassette
     if not len(cassette):
-        raise NotPlayed(f"nothing was asked while {path} was recorded; ask inside, through a client that vcrpy patches")
+        what = f"the block of recording({str(path)!r}) sent no request"
+        raise NotPlayed(f"{what}; send requests inside the block, with an HTTP client that vcrpy patches")
     # Only after vcrpy has restored the clients, which it fails to do if saving raises.
     interactions = _scrubbed(path, cassette, provenance.get("server", ""), scrub)
     document = {"provenance": dict(provenance), "version": 1, "interactions": interactions}
@@ -93,11 +97,11 @@ def recording(
 
 @contextmanager
 def replaying(path: Path | str) -> Iterator[Cassette]:
-    """Answer the requests within the block from the cassette at `path`, without a network.
+    """Return a context manager that answers the requests of its block from the cassette at `path`, without a network.
 
-    Raises NotRecorded for a request that it does not hold, also at the end, since many clients take the failure for a
-    broken connection; NotPlayed for exchanges that were not requested; CassetteFailed for a cassette that is missing
-    or empty, and for an empty body.
+    Raises NotRecorded for a request that is not in the cassette, and again at the end of the block, because many
+    clients treat the first error as a broken connection. Raises NotPlayed for exchanges that were not requested, and
+    CassetteFailed for a missing or empty cassette and for an empty body.
     """
     read_stored(path)
     with _patched(_Replayed, path, RecordMode.NONE) as cassette:
@@ -105,7 +109,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
             yield cassette
         except (KeyboardInterrupt, SystemExit, GeneratorExit, CassetteFailed):
             raise
-        except BaseException as error:  # pytest's failures are not Exceptions, and may be the result
+        except BaseException as error:  # pytest's failures are BaseExceptions, and may be a consequence
             if cassette.missed:
                 raise cassette.missed[0] from error
             raise
@@ -115,7 +119,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
 
 
 def _patched(kind: type[Cassette], path: Path | str, mode: RecordMode) -> Any:
-    """vcrpy's block in which clients are patched: requests match by method, path and body."""
+    """Return vcrpy's context manager, which patches clients. Requests match by method, path and body."""
     return kind.use(
         path=str(path),
         record_mode=mode,
@@ -127,7 +131,7 @@ def _patched(kind: type[Cassette], path: Path | str, mode: RecordMode) -> Any:
 
 
 class _Persister:
-    """Gives vcrpy what a file holds, read once for each state of it; a file that is recorded again holds nothing."""
+    """Loads a cassette for vcrpy, cached until the file changes. For a new recording, old contents are ignored."""
 
     def __init__(self, mode: RecordMode) -> None:
         self._mode = mode
@@ -135,27 +139,27 @@ class _Persister:
     def load_cassette(self, path: str, serializer: object) -> tuple[list[Request], list[dict[str, Any]]]:
         if self._mode is RecordMode.ALL:
             raise CassetteNotFoundError
-        found: tuple[list[Request], list[dict[str, Any]]] = deserialize(path, self)
-        return found
+        loaded: tuple[list[Request], list[dict[str, Any]]] = deserialize(path, self)
+        return loaded
 
     def deserialize(self, path: str) -> Any:
         return deepcopy(read_stored(path).document)
 
     def save_cassette(self, path: str, cassette: Mapping[str, Any], serializer: object) -> None:
-        """Nothing: `recording` writes the file, once it is checked."""
+        """Do nothing: `recording` writes the file after its checks."""
 
 
-def _match_path(asked: Request, recorded: Request) -> None:
-    assert is_same_text(recorded.path, asked.path), f"recorded {recorded.path}, asked {asked.path}"
+def _match_path(sent: Request, recorded: Request) -> None:
+    assert is_same_text(recorded.path, sent.path), f"recorded {recorded.path}, sent {sent.path}"
 
 
-def _match_body(asked: Request, recorded: Request) -> None:
-    found = listed(body_differences(_sent(recorded), _sent(asked)))
-    assert not found, found
+def _match_body(sent: Request, recorded: Request) -> None:
+    differences = listed(body_differences(_sent(recorded), _sent(sent)))
+    assert not differences, differences
 
 
 class _Replayed(Cassette):  # type: ignore[misc]  # vcrpy has no types
-    """A cassette that keeps the requests which it could not answer."""
+    """A cassette that remembers the requests without a recorded response."""
 
     missed: list[NotRecorded]
 
@@ -164,46 +168,48 @@ class _Replayed(Cassette):  # type: ignore[misc]  # vcrpy has no types
         self.missed = []
 
     def can_play_response_for(self, request: Request) -> bool:
-        """Whether there is an answer; every client of vcrpy calls this before it takes one."""
+        """Return True if a response is recorded, otherwise raise NotRecorded. vcrpy calls this for every request."""
         if super().can_play_response_for(request):
             return True
         self.missed.append(NotRecorded(self._missing(request)))
         raise self.missed[-1]
 
     def _missing(self, asked: Request) -> str:
-        path = Path(self.path)
-        said = f"{asked.method} {asked.path}"
-        head = f"the case {path.stem!r} ({path}) does not hold what was asked: {said}"
+        """Return the message of NotRecorded."""
+        sent = f"{asked.method} {asked.path}"
+        head = f"the request {sent} is not in the cassette {self.path}"
         alike = [each for each in self.requests if each.method == asked.method and is_same_text(each.path, asked.path)]
         if not alike:
-            held = ", ".join(sorted({f"{each.method} {each.path}" for each in self.requests})) or "nothing"
-            return f"{head}; it holds {held}; {REMEDY}"
-        ways = [list(islice(body_differences(_sent(each), _sent(asked)), 50)) for each in alike]
-        nearest = min(ways, key=len)
-        if not nearest:
-            times = sum(not way for way in ways)
-            return f"{head}, once more than it was recorded ({times}×); {REMEDY}"
-        return f"{head}; the body differs from the nearest recorded one:\n{listed(iter(nearest))}\n{REMEDY}"
+            recorded = ", ".join(sorted({f"{each.method} {each.path}" for each in self.requests})) or "no requests"
+            return f"{head}, which contains {recorded}; {REMEDY}"
+        differences = [list(islice(body_differences(_sent(each), _sent(asked)), 50)) for each in alike]
+        fewest = min(differences, key=len)
+        if not fewest:
+            times = sum(not each for each in differences)
+            return f"{head} again: it is recorded {times}× and was sent more often; {REMEDY}"
+        return f"{head}; its body differs from the most similar recorded one:\n{listed(iter(fewest))}\n{REMEDY}"
 
 
 def _scrubbed(path: Path, cassette: Cassette, server: str, scrub: Scrubbing) -> list[dict[str, Any]]:
-    """The recorded interactions without their secrets; CassetteFailed for what cannot be scrubbed, or is no vendor's.
+    """Return the recorded interactions without their secrets.
 
-    The server may be called a vendor's own service only if no address of this machine or a private network was asked.
+    Raises CassetteFailed for a compressed request body that cannot be decompressed, and for a request to this machine
+    or a private network if the provenance calls the server a vendor's own service.
     """
     scrubber = Scrubber(scrub)
     for request, response in cassette.data:
         scrubber.learn(request.uri, _flat(request.headers), _sent(request))
         scrubber.learn_headers(_flat(response["headers"]))
     if any(map(_is_private, scrubber.hosts)) and NOT_A_VENDOR not in server:
-        remedy = f'say "{NOT_A_VENDOR}\'s {OWN_SERVICE}"'
-        raise CassetteFailed(f"{path}: an address of a private network was asked, and server is {server!r}; {remedy}")
+        remedy = f'add "{NOT_A_VENDOR}\'s {OWN_SERVICE}" to "server"'
+        what = f"{path}: a request was sent to this machine or a private network, but the provenance has"
+        raise CassetteFailed(f'{what} "server": {server!r}; {remedy}')
     for number, request in enumerate(cassette.requests):
         named = _flat(request.headers).get("content-encoding", "")
-        if unpacked(_given(request), named) is None:  # no secret in it would be found; `check_held` tells of responses
+        if unpacked(_given(request), named) is None:  # secrets would not be found; `check_held` reports responses
             raise CassetteFailed(
-                f"{path}: the request body of exchange {number} is compressed ({named}), and could not be "
-                "decompressed; send it uncompressed, or install what decompresses it"
+                f"{path}: the request body of exchange {number} has content-encoding {named!r} and cannot be "
+                "decompressed; send the body uncompressed, or install brotli or zstandard"
             )
     return [_interaction(scrubber, scrub, request, response) for request, response in cassette.data]
 
@@ -234,23 +240,23 @@ def _given(request: Request) -> bytes:
 
 
 def _sent(request: Request) -> bytes:
-    """The body of a vcrpy request as bytes; decompressed if possible."""
+    """Return the body of a vcrpy request as bytes, decompressed if possible."""
     given = _given(request)
     read = unpacked(given, _flat(request.headers).get("content-encoding", ""))
     return opened(given if read is None else read)
 
 
 def _lists(headers: Mapping[Any, Any]) -> dict[str, list[str]]:
-    """Headers as clients hold them: a text, bytes, or several of either."""
-    found: dict[str, list[str]] = {}
+    """Return headers with lists of text values. Clients have text, bytes, or lists of these."""
+    headers_by_name: dict[str, list[str]] = {}
     for name, value in headers.items():
         values = value if isinstance(value, (list, tuple)) else [value]
-        found.setdefault(_text(name), []).extend(map(_text, values))
-    return found
+        headers_by_name.setdefault(_text(name), []).extend(map(_text, values))
+    return headers_by_name
 
 
 def _flat(headers: Mapping[Any, Any]) -> dict[str, str]:
-    """Headers by names in lower case, each as one text."""
+    """Return headers with names in lower case and one text for each."""
     return {name.lower(): ", ".join(values) for name, values in _lists(headers).items()}
 
 
@@ -266,7 +272,7 @@ def _is_private(host: str) -> bool:
 
 
 def _writable(body: bytes) -> str | bytes:
-    """A text if possible, so that people can read a cassette; bytes where YAML cannot hold its control characters."""
+    """Return a body as text if it is UTF-8, so that people can read a cassette; otherwise return the bytes."""
     try:
         return body.decode()
     except UnicodeDecodeError:

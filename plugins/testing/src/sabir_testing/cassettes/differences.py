@@ -1,10 +1,10 @@
-"""How a request differs from a recorded one: place by place if both bodies are JSON, else by the first different byte.
+"""Differences of a request from a recorded one: by path if both bodies are JSON, otherwise the first different byte.
 
-temperature: recorded 0, asked 1
-messages[1].content: recorded 'Hi', asked 'Hello'
-seed: not recorded, asked 7
+temperature: recorded 0, sent 1
+messages[1].content: recorded 'Hi', sent 'Hello'
+seed: not recorded, sent 7
 
-Scrubbed text is not known any more, so a placeholder matches any text.
+A placeholder in a recorded request matches any text, because the scrubbed text is unknown.
 """
 
 import json
@@ -18,13 +18,13 @@ from sabir_testing.reading import Place, shown_place
 from sabir_testing.scrubbing import HOST, PLACEHOLDER
 
 MOST_SHOWN = 6
-"""How many differences a message lists."""
+"""The largest number of differences in an error message."""
 _WIDTH = 60
 _ABSENT = object()
 
 
 def is_same_text(recorded: str, asked: str) -> bool:
-    """Whether two texts are equal, except where the first was scrubbed."""
+    """Return whether two texts are equal. Placeholders in the recorded text match any text."""
     if recorded == asked:
         return True
     if PLACEHOLDER not in recorded and HOST not in recorded:
@@ -33,7 +33,7 @@ def is_same_text(recorded: str, asked: str) -> bool:
 
 
 def body_differences(recorded: bytes, asked: bytes) -> Iterator[str]:
-    """The differences of two bodies, one line each; none of equal ones."""
+    """Yield the differences of two bodies in words; nothing if they are equal."""
     if recorded == asked:
         return
     try:
@@ -45,7 +45,7 @@ def body_differences(recorded: bytes, asked: bytes) -> Iterator[str]:
 
 
 def value_differences(recorded: Any, asked: Any, place: Place = ()) -> Iterator[str]:
-    """The differences of two JSON values; true is not 1, but 1.0 is."""
+    """Yield the differences of two JSON values in words. 1 and 1.0 are equal, 1 and true are not."""
     if recorded == PLACEHOLDER and asked is not _ABSENT:
         return
     if isinstance(recorded, dict) and isinstance(asked, dict):
@@ -59,11 +59,11 @@ def value_differences(recorded: Any, asked: Any, place: Place = ()) -> Iterator[
             one, two = (each[position] if position < len(each) else _ABSENT for each in (recorded, asked))
             yield from value_differences(one, two, (*place, position))
     elif not _is_same(recorded, asked):
-        yield f"{shown_place(place) or 'the body'}: {_told('recorded', recorded)}, {_told('asked', asked)}"
+        yield f"{shown_place(place) or 'the body'}: {_described('recorded', recorded)}, {_described('sent', asked)}"
 
 
 def listed(differences: Iterator[str]) -> str:
-    """The first few differences, each on a line of its own."""
+    """Return the first differences, one on a line."""
     lines = list(islice(differences, MOST_SHOWN + 1))
     if len(lines) > MOST_SHOWN:
         lines[MOST_SHOWN:] = ["…"]
@@ -71,7 +71,7 @@ def listed(differences: Iterator[str]) -> str:
 
 
 def _asked_name(name: str, recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """A field's name in the request: its own, or, if it was scrubbed, that of an additional field."""
+    """Return the name in the request for a recorded field. A scrubbed name matches an additional field."""
     if name in asked or PLACEHOLDER not in name:
         return name
     others = (other for other in asked if other not in recorded)
@@ -84,7 +84,7 @@ def _is_same(recorded: object, asked: object) -> bool:
     return isinstance(recorded, bool) == isinstance(asked, bool) and recorded == asked
 
 
-def _told(word: str, value: object) -> str:
+def _described(word: str, value: object) -> str:
     if value is _ABSENT:
         return f"not {word}"
     text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -97,16 +97,18 @@ def _byte_differences(recorded: bytes, asked: bytes) -> Iterator[str]:
         return
     pairs = zip(recorded, asked, strict=False)
     at = next((at for at, (mine, yours) in enumerate(pairs) if mine != yours), min(len(recorded), len(asked)))
-    yield f"from byte {at} on: recorded {_bytes_told(recorded[at:])}, asked {_bytes_told(asked[at:])}"
+    yield f"from byte {at} on: recorded {_beginning(recorded[at:])}, sent {_beginning(asked[at:])}"
 
 
-def _bytes_told(body: bytes) -> str:
+def _beginning(body: bytes) -> str:
     return repr(body[:30]) if body else "nothing"
 
 
 @lru_cache(maxsize=256)
 def _pattern(recorded: str) -> re.Pattern[str]:
-    begun = "|".join(PLACEHOLDER[:length] for length in range(len(PLACEHOLDER) - 1, 0, -1))  # where lengths were kept
+    begun = "|".join(
+        PLACEHOLDER[:length] for length in range(len(PLACEHOLDER) - 1, 0, -1)
+    )  # cut to the secret's length
     pieces = re.split(f"((?:{PLACEHOLDER})+(?:{begun})?|{re.escape(HOST)})", recorded)
     scrubbed = [r"[^/\s\"'<>]*" if piece == HOST else ".*?" for piece in pieces[1::2]]
     kept = [re.escape(piece) for piece in pieces[::2]]

@@ -1,10 +1,10 @@
-"""Cassettes on disk: read once for each state of the file, split into exchanges, and checked before they are used.
+"""Cassette files: read and cached until they change, split into exchanges, and checked.
 
-path ──▶ heading (provenance) + interactions ──▶ RecordedExchange(method, path, request body │ status, headers, body)
+path ──▶ provenance + interactions ──▶ RecordedExchange(method, path, request body │ status, headers, body)
 
-check_cassette      a file: exchanges, whole bodies, provenance, and no secret
-check_provenance    a heading
-check_played        the requests to a cassette while it was replayed
+check_cassette      checks a file: exchanges, complete bodies, provenance, and no secrets
+check_provenance    checks the provenance
+check_played        checks after a replay that every exchange was requested
 """
 
 import json
@@ -24,44 +24,46 @@ from sabir_testing.scrubbing import Allowed, Leak
 from sabir_testing.scrubbing.leaks import leaks_in
 
 Provenance = Mapping[str, str]
-"""Who answered: the fields of PROVENANCE_FIELDS, and any others."""
+"""Facts about the service that answered: the fields of PROVENANCE_FIELDS, and any others."""
 
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The fast one, where PyYAML was built with it."""
+"""PyYAML's fast loader, if PyYAML was built with it."""
 _STREAM_TYPES = {"text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"}
 
 PROVENANCE_FIELDS = ("server", "version", "model", "date", "client")
 OWN_SERVICE, NOT_A_VENDOR = "own service", "not a vendor"
-"""The allowed values of `server`."""
-REMEDY = "if the new request is right, record it anew: pytest --sabir-record"
+"""The field `server` of the provenance must contain one of these texts."""
+REMEDY = "if the request is right, record it again with `pytest --sabir-record`"
 _UNSAID = {"", "unknown", "none", "null"}
 _WITHOUT_BODY = {204, 205, 304}
 
 
 class CassetteFailed(AssertionError):
-    """A cassette is invalid, or its exchanges were not requested; the text says which, and the remedy."""
+    """Raised for an invalid cassette and for a replay that does not match the cassette. Its message has the remedy."""
 
 
 class NotPlayed(CassetteFailed):
-    """Nothing asked for some of the recorded exchanges, or there is none."""
+    """Raised if recorded exchanges were not requested, or if a cassette has none."""
 
 
 class Leaking(CassetteFailed):
-    """A recording holds secrets or private data. `leaks`: the findings."""
+    """Raised for a cassette that contains secrets or private data. `leaks` are the findings."""
 
     def __init__(self, path: Path, leaks: Sequence[Leak]) -> None:
         self.leaks = tuple(leaks)
-        remedy = "name it in Scrubbing(fields=…, secrets=…), or in Allowed(pattern, reason) if all may read it"
+        remedy = "add them to Scrubbing(fields=…, secrets=…), or to Allowed(pattern, reason) if they may be published"
         super().__init__(
-            f"{path} leaks; {remedy}:\n" + "\n".join(f"  {leak.place}: {leak.kind} {leak.shown}" for leak in leaks)
+            f"{path} contains secrets or private data; {remedy}:\n"
+            + "\n".join(f"  {leak.place}: {leak.kind} {leak.shown}" for leak in leaks)
         )
 
 
 @dataclass(frozen=True)
 class RecordedExchange:
-    """One request and its response.
+    """One recorded request and its response.
 
-    `path` has neither host nor query. `headers` are the response's, their names in lower case.
+    `path` is the path of the request's URL, without host and query. `headers` are the headers of the response, with
+    names in lower case.
     """
 
     method: str
@@ -73,12 +75,12 @@ class RecordedExchange:
 
     @property
     def content_type(self) -> str:
-        """The response's, without parameters and in lower case."""
+        """The content type of the response, in lower case and without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def is_stream(self) -> bool:
-        """Whether the response is a stream of events, or of lines of JSON."""
+        """Whether the response is a stream of server-sent events or JSON lines."""
         return self.content_type in _STREAM_TYPES
 
     @cached_property
@@ -92,7 +94,7 @@ class RecordedExchange:
 
 @dataclass(frozen=True)
 class Stored:
-    """The contents of one file. `document` is the whole of it, and must not be changed."""
+    """The contents of one cassette file. `document` is the complete YAML document, and must not be changed."""
 
     document: Mapping[str, Any]
     provenance: Provenance
@@ -100,27 +102,30 @@ class Stored:
 
 
 def read_stored(path: Path | str) -> Stored:
-    """The contents of a cassette, cached until the file changes; raises CassetteFailed if it is missing or invalid."""
+    """Return the contents of a cassette, cached until the file changes.
+
+    Raises CassetteFailed if the file is missing or invalid.
+    """
     path = Path(path)
     try:
         state = path.stat()
     except FileNotFoundError:
-        raise CassetteFailed(f"there is no cassette {path}; record it: pytest --sabir-record") from None
+        raise CassetteFailed(f"the cassette {path} does not exist; record it with `pytest --sabir-record`") from None
     return _stored(path, state.st_mtime_ns, state.st_size)
 
 
 def parse(text: str, path: Path) -> Stored:
-    """The contents of a cassette's text; raises CassetteFailed, which names the file, for an invalid text."""
+    """Return the contents of a cassette's text. Raises CassetteFailed, with the path, for an invalid text."""
     try:
         document = yaml.load(text, _LOADER)
-        found = tuple(_exchange(each) for each in document["interactions"])
+        recorded = tuple(_exchange(each) for each in document["interactions"])
         heading = document.get("provenance") or {}
         provenance = MappingProxyType({str(name): str(value) for name, value in heading.items()})
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise CassetteFailed(
-            f"{path} is no cassette of vcrpy ({type(error).__name__}: {error}); record it anew"
+            f"{path} is not a valid vcrpy cassette ({type(error).__name__}: {error}); record it again"
         ) from None
-    return Stored(document, provenance, found)
+    return Stored(document, provenance, recorded)
 
 
 @lru_cache(maxsize=512)
@@ -129,12 +134,15 @@ def _stored(path: Path, modified: int, size: int) -> Stored:
 
 
 def exchanges(path: Path | str) -> list[RecordedExchange]:
-    """The recorded exchanges in order; raises CassetteFailed if there is no such cassette."""
+    """Return the exchanges of a cassette, in order. Raises CassetteFailed if the file is missing or invalid."""
     return list(read_stored(path).exchanges)
 
 
 def provenance_of(path: Path | str) -> Provenance:
-    """The provenance in the heading; empty without a heading."""
+    """Return the provenance of a cassette; {} if it has none.
+
+    Raises CassetteFailed if the file is missing or invalid.
+    """
     return read_stored(path).provenance
 
 
@@ -160,60 +168,76 @@ def _bytes(body: str | bytes | None) -> bytes:
 
 
 def check_played(cassette: Any) -> None:
-    """Raise CassetteFailed for an empty vcrpy cassette, an empty body, or an exchange that was not requested."""
+    """Check a vcrpy cassette after a replay.
+
+    Raises NotPlayed for an empty cassette and for exchanges that were not requested, and CassetteFailed for an empty
+    response body.
+    """
     where = cassette.path
     if not len(cassette):
-        raise NotPlayed(f"{where} is empty; record it: pytest --sabir-record")
+        raise NotPlayed(f"the cassette {where} contains no exchanges; record it with `pytest --sabir-record`")
     for number, (request, response) in enumerate(zip(cassette.requests, cassette.responses, strict=True)):
         if not response["body"]["string"] and _needs_body(request.method, response["status"]["code"]):
-            raise CassetteFailed(f"{where}: the recorded body of exchange {number} is empty; {REMEDY}")
-    left = [str(number) for number in range(len(cassette)) if not cassette.play_counts.get(number)]
-    if left and cassette.record_mode.value == "none":
-        asked = f"{len(left)} of {len(cassette)} recorded exchanges"
-        raise NotPlayed(f"{where}: {asked} were not asked for, counted from 0: {', '.join(left)}; {REMEDY}")
+            raise CassetteFailed(f"{where}: the response body of exchange {number} is empty; {REMEDY}")
+    unused = [str(number) for number in range(len(cassette)) if not cassette.play_counts.get(number)]
+    if unused and cassette.record_mode.value == "none":
+        count = f"{len(unused)} of {len(cassette)} recorded exchanges"
+        what = f"{where}: {count} were not requested (numbers, counted from 0: {', '.join(unused)})"
+        remedy = "if the program needs fewer requests now, record it again with `pytest --sabir-record`"
+        raise NotPlayed(f"{what}; {remedy}")
 
 
 def check_provenance(provenance: Provenance, where: str = "the cassette") -> None:
-    """Raise CassetteFailed unless the heading names the server, its version, the model, the date and the client.
+    """Raise CassetteFailed unless the provenance has all of PROVENANCE_FIELDS, with a date and a valid `server`.
 
-    `server` says whose service it is: "Acme's own service", or "…, not a vendor's own service".
+    `server` must contain "own service", as in "Acme's own service", or "not a vendor", as in "a proxy, not a vendor's
+    own service". `where` begins the error message.
     """
     missing = [name for name in PROVENANCE_FIELDS if str(provenance.get(name, "")).strip().lower() in _UNSAID]
     if missing:
         raise CassetteFailed(
-            f"{where} does not say its {', '.join(missing)}; give all of {', '.join(PROVENANCE_FIELDS)}"
+            f"the provenance of {where} lacks {', '.join(missing)}; it needs {', '.join(PROVENANCE_FIELDS)}"
         )
     try:
         date.fromisoformat(provenance["date"])
     except ValueError:
-        raise CassetteFailed(f"{where} is of {provenance['date']!r}; give the date as 2026-01-31") from None
+        what = f"the provenance of {where} has the invalid date {provenance['date']!r}"
+        raise CassetteFailed(f"{what}; write dates as 2026-01-31") from None
     if not any(words in provenance["server"] for words in (OWN_SERVICE, NOT_A_VENDOR)):
-        remedy = f'write "…\'s {OWN_SERVICE}" or "…, {NOT_A_VENDOR}\'s {OWN_SERVICE}"'
-        raise CassetteFailed(f"{where} does not say whose service {provenance['server']!r} is; {remedy}")
+        remedy = f'write "…\'s {OWN_SERVICE}" for a vendor, otherwise "…, {NOT_A_VENDOR}\'s {OWN_SERVICE}"'
+        what = f"the server {provenance['server']!r} in the provenance of {where} does not say whose service it is"
+        raise CassetteFailed(f"{what}; {remedy}")
 
 
 def check_cassette(path: Path | str, *, allowed: Sequence[Allowed] = (), stream_end: str = "") -> None:
-    """Raise CassetteFailed for missing exchanges or provenance, an empty or cut body, or a leak (Leaking)."""
+    """Check a cassette file.
+
+    Raises NotPlayed if it has no exchanges, Leaking for secrets and private data that no entry of `allowed` matches,
+    and CassetteFailed for a missing file, invalid provenance, and an empty or incomplete body. `stream_end` is a text
+    that the last event of every stream must contain.
+    """
     check_held(read_stored(path), Path(path), allowed=allowed, stream_end=stream_end)
 
 
 def leaks(path: Path | str, allowed: Sequence[Allowed] = ()) -> list[Leak]:
-    """The leaks in a cassette, in the order of the file; raises CassetteFailed if there is no such cassette."""
+    """Return the secrets and private data in a cassette, in the order of the file, without those in `allowed`.
+
+    Raises CassetteFailed if the file is missing or invalid.
+    """
     return leaks_in(read_stored(path).document, Path(path), allowed)
 
 
 def check_held(held: Stored, path: Path, *, allowed: Sequence[Allowed], stream_end: str) -> None:
-    """As `check_cassette`, for contents that were already read, or will be written to `path`."""
+    """Check contents that were read from, or will be written to, `path`. Raises like `check_cassette`."""
     if not held.exchanges:
-        raise NotPlayed(f"{path} is empty; record it: pytest --sabir-record")
+        raise NotPlayed(f"the cassette {path} contains no exchanges; record it with `pytest --sabir-record`")
     check_provenance(held.provenance, str(path))
     for number, exchange in enumerate(held.exchanges):
         fault = _fault(exchange, stream_end)
         if fault:
-            raise CassetteFailed(f"{path}: the recorded body of exchange {number} {fault}; record it anew")
-    found = leaks_in(held.document, path, allowed)
-    if found:
-        raise Leaking(path, found)
+            raise CassetteFailed(f"{path}: the response body of exchange {number} {fault}; record it again")
+    if findings := leaks_in(held.document, path, allowed):
+        raise Leaking(path, findings)
 
 
 def _needs_body(method: str, status: int) -> bool:
@@ -221,17 +245,17 @@ def _needs_body(method: str, status: int) -> bool:
 
 
 def _fault(exchange: RecordedExchange, stream_end: str) -> str | None:
-    """What is wrong with a response's body, or None."""
+    """Return the fault of a response's body in words; None if it has none."""
     body = exchange.response_body
     if not body:
         return "is empty" if _needs_body(exchange.method, exchange.status) else None
     if "content-encoding" in exchange.headers:
-        return f"is compressed ({exchange.headers['content-encoding']}), and could not be decompressed"
+        return f"has content-encoding {exchange.headers['content-encoding']!r} and cannot be decompressed"
     read = as_text(body)
     text = body.decode("utf-8", "replace") if read is None else read.text
     if exchange.is_stream:
         return _stream_fault(exchange, text, stream_end)
-    return "is JSON that was cut" if exchange.content_type.endswith("json") and _is_cut(text) else None
+    return "is incomplete JSON" if exchange.content_type.endswith("json") and _is_cut(text) else None
 
 
 def _stream_fault(exchange: RecordedExchange, text: str, stream_end: str) -> str | None:
@@ -240,16 +264,16 @@ def _stream_fault(exchange: RecordedExchange, text: str, stream_end: str) -> str
     last = text.strip().rpartition("\n\n" if has_events else "\n")[2]
     lines = [line.removeprefix("data:") for line in last.split("\n") if line.startswith("data:") or not has_events]
     if _is_cut("\n".join(lines)):
-        return "is a stream that was cut in an event"
+        return "is a stream that ends within an event"
     if has_events and not text.endswith("\n\n"):
-        return "is a stream that was cut after an event, before its blank line"
+        return "is a stream whose last event has no blank line after it"
     if stream_end and exchange.status < 400 and stream_end not in last:
-        return f"is a stream without its end: {stream_end!r} is not in its last event"
+        return f"is a stream without its end marker: {stream_end!r} is not in the last event"
     return None
 
 
 def _is_cut(body: str) -> bool:
-    """Whether a body begins as a JSON object or a list of objects, but is not complete; `[DONE]` does not count."""
+    """Return whether a body begins like a JSON object or a list of objects, but is invalid. `[DONE]` is neither."""
     if not body.lstrip().startswith(("{", "[{")):
         return False
     try:

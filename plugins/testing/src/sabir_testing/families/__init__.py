@@ -1,7 +1,7 @@
 """The two classes from which conformance suites inherit, composed of families of test cases.
 
-ProviderConformance for a provider that is reached over HTTP: tested with recordings OfflineConformance for a provider
-on this machine: asked while the tests run, without transport tests
+ProviderConformance     for a provider that is reached over HTTP: tested with recordings
+OfflineConformance      for a provider on this machine: tested live, without transport tests
 """
 
 from sabir_testing.families.contract import ContractCases

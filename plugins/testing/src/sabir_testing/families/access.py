@@ -1,6 +1,6 @@
-"""Access: a connection's endpoint, its key, its client, and who closes the client.
+"""Access: the endpoint, the key and the client of a connection, and the closing of the client.
 
-The other half of the family `transport`: its cases stand on the same server (see `transport`).
+These test cases belong to the family `transport`, and use the same server as the module `transport`.
 """
 
 import re
@@ -43,15 +43,15 @@ SECRETIVE_URLS = {
     "query": "ftp://host/v1?key=hidden",
     "fragment": "ftp://me:p?#/hidden@host",
 }
-"""URLs that are refused, and hold a secret."""
+"""Invalid URLs that contain a secret."""
 ENDPOINTS = {"password": "https://me:hidden@proxy.example:8/v1", "query": "https://proxy.example:8/v1?key=hidden"}
 HOMES = ("HOME", "USERPROFILE", "APPDATA", "XDG_CONFIG_HOME")
-"""Variables that say where a user's own files are."""
+"""Environment variables with the user's home folder."""
 KEYS = {"line_break": "key-secret\n", "space": "key secret", "foreign_letter": "key-sécret"}
 
 
 class AccessCases(Suite):
-    """The cases of `Access`."""
+    """The test cases of the family `transport` about `Access`."""
 
     family = "transport"
 
@@ -72,15 +72,19 @@ class AccessCases(Suite):
     def test_an_endpoint_that_is_no_url_is_refused(self, wire: Wire, base_url: str) -> None:
         """`connect` raises SettingsInvalid for a base URL that is not an http(s) URL. The error names base_url."""
         error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
-        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {ended(error)}")
-        expect("base_url" in str(error), f"the error of a wrong endpoint does not name base_url: {error}")
+        what = f"Provider.connect with base_url={base_url!r}, which is not a URL, {ended(error)}"
+        expect(isinstance(error, SettingsInvalid), f"{what}; expected SettingsInvalid")
+        what = f"the SettingsInvalid of Provider.connect for base_url={base_url!r} does not name base_url: {error}"
+        expect("base_url" in str(error), what)
 
     @pytest.mark.parametrize("base_url", SECRETIVE_URLS.values(), ids=SECRETIVE_URLS)
     def test_a_refused_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
         """The error for an invalid endpoint shows neither the URL's password nor its query."""
         error = raised_by(lambda: wire.subject.connect(api_key=KEY, base_url=base_url))
-        expect(isinstance(error, SettingsInvalid), f"connect() with the base_url {base_url!r} {ended(error)}")
-        expect("hidden" not in str(error), f"the base_url {base_url!r} was refused with its secret: {error}")
+        what = f"Provider.connect with the invalid base_url={base_url!r} {ended(error)}"
+        expect(isinstance(error, SettingsInvalid), f"{what}; expected SettingsInvalid")
+        what = f"the SettingsInvalid of Provider.connect for base_url={base_url!r} shows the secret 'hidden': {error}"
+        expect("hidden" not in str(error), what)
 
     @pytest.mark.parametrize("base_url", ENDPOINTS.values(), ids=ENDPOINTS)
     def test_an_endpoint_shows_no_secret(self, wire: Wire, base_url: str) -> None:
@@ -88,7 +92,8 @@ class AccessCases(Suite):
         endpoint.
         """
         endpoint = wire.subject.provider.endpoint(Access(api_key=KEY, base_url=base_url))
-        expect("hidden" not in endpoint, f"endpoint() of the base_url {base_url!r} is {endpoint!r}")
+        what = f"Provider.endpoint with base_url={base_url!r} returns {endpoint!r}, which contains the secret 'hidden'"
+        expect("hidden" not in endpoint, f"{what}; remove password and query")
 
     @pytest.mark.parametrize("setting", ["api_key", "base_url"])
     def test_an_empty_setting_is_refused(self, wire: Wire, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +102,8 @@ class AccessCases(Suite):
         """
         _set_variables(wire, monkeypatch)
         error = raised_by(lambda: wire.subject.connect(**{setting: ""}))
-        expect(isinstance(error, SettingsInvalid), f"connect() with an empty {setting} {ended(error)}")
+        what = f"Provider.connect with {setting}='' {ended(error)}; expected SettingsInvalid"
+        expect(isinstance(error, SettingsInvalid), what)
 
     def test_no_variable_is_read_before_the_first_send(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """Environment variables are read when the first request is sent, not when the adapter is created."""
@@ -107,7 +113,8 @@ class AccessCases(Suite):
             _set_variables(wire, monkeypatch, only=[first])
             caller.ask(connection, wire.request)
         is_sent = _holds(arrived(server).headers, _value(first))
-        expect(is_sent, f"{first}, set after connect() and before the first send, is in no header")
+        what = f"the key from the variable {first}, set after Provider.connect and before the first request, is unused"
+        expect(is_sent, f"{what}; read the variables when the first request is sent")
 
     def test_key_variables_are_read_in_their_order(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """The key comes from the first of the provider's key variables that is set."""
@@ -115,7 +122,8 @@ class AccessCases(Suite):
         for at in reversed(range(len(wire.variables))):
             first, later = wire.variables[at], wire.variables[at:]
             _set_variables(wire, monkeypatch, only=later)
-            what = f"with {' and '.join(later)} set, the key of {first}, the first of them, was not sent"
+            names = " and ".join(later)
+            what = f"the key from {first} is not sent if {names} are set; use the first set variable of the credential"
             expect(_holds(wire.sent(Caller(), api_key=None), _value(first)), what)
 
     def test_a_given_key_comes_before_the_variables(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,29 +131,31 @@ class AccessCases(Suite):
         _needs_variables(wire)
         _set_variables(wire, monkeypatch)
         headers = wire.sent(Caller(), api_key="key-given")
-        taken = [name for name in wire.variables if _holds(headers, _value(name))]
-        expect(not taken, f"with a key given by api_key=, that of {' and '.join(taken)} was sent")
+        others = [name for name in wire.variables if _holds(headers, _value(name))]
+        what = f"the key from {' and '.join(others)} is sent, although api_key= has another key; api_key= comes first"
+        expect(not others, what)
 
     def test_a_callable_key_is_asked_at_each_send(self, wire: Wire) -> None:
         """A function passed as api_key= is called for every request and not before. If it returns another key, that key
         is sent.
         """
-        given: list[str] = []
+        keys: list[str] = []
 
         def vault() -> str:
-            given.append(f"key-{len(given)}-of-the-vault")
-            return given[-1]
+            keys.append(f"key-{len(keys)}-of-the-vault")
+            return keys[-1]
 
         how: Any = {"api_key": vault}
         with InALoop() as loop, Server([head(), OK]) as server, wire.connected(loop, server.url, **how) as connection:
-            before = len(given)
+            before = len(keys)
             for caller in (Caller(), Caller(), loop, loop):
                 caller.ask(connection, wire.request)
-        expect(before == 0, "connect() asked the function given by api_key=, with nothing to send yet")
-        sent = [[key for key in given if _holds(asked.headers, key)] for asked in server.asked]
-        what = "of four calls, not each sent the key that the function given by api_key= gave for it"
-        is_each = sent == [[key] for key in given] and len(given) == 4
-        expect(is_each, what, shown={"given": repr(given), "sent": repr(sent)})
+        expect(before == 0, "Provider.connect calls the function in api_key=; call it when a request is sent")
+        sent = [[key for key in keys if _holds(asked.headers, key)] for asked in server.asked]
+        what = "four requests do not send the four keys that the function in api_key= returns; call the function once"
+        is_each = sent == [[key] for key in keys] and len(keys) == 4
+        shown = {"returned by the function": repr(keys), "sent": repr(sent)}
+        expect(is_each, f"{what} for each request", shown=shown)
 
     def test_a_vault_without_a_key_is_a_missing_key(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """If a function passed as api_key= returns no key, the call raises CredentialsMissing. No other key is sent
@@ -153,8 +163,9 @@ class AccessCases(Suite):
         """
         _set_variables(wire, monkeypatch)
         error, server = _refusal(wire, lambda: "")
-        expect(isinstance(error, CredentialsMissing), f"a function that gives no key {ended(error)}")
-        expect(not server.asked, "a function gave no key, and the request was sent")
+        what = f"a request with a function in api_key= that returns '' {ended(error)}; expected CredentialsMissing"
+        expect(isinstance(error, CredentialsMissing), what)
+        expect(not server.asked, "a request is sent, although the function in api_key= returned no key")
 
     def test_a_missing_key_names_what_to_set(self, wire: Wire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """Without a key nothing is sent, and the error names the variables and the argument to set. A provider without
@@ -164,12 +175,15 @@ class AccessCases(Suite):
             monkeypatch.setenv(name, str(tmp_path))
         error, server = _refusal(wire, None)
         if not wire.variables:
-            expect(error is None, f"{wire.name} names no variable of a key, and a call without a key {ended(error)}")
+            what = f"a request without a key {ended(error)}, although the provider {wire.name!r} names no key variable"
+            expect(error is None, f"{what}; name the variable in Provider.credentials")
             return
-        expect(isinstance(error, CredentialsMissing), f"a call without a key {ended(error)}")
+        what = f"a request without a key {ended(error)}; expected CredentialsMissing"
+        expect(isinstance(error, CredentialsMissing), what)
         missing = [name for name in (*wire.variables, "api_key=") if name not in str(error)]
-        expect(not missing, f"the error of a missing key does not name {' and '.join(missing)}: {error}")
-        expect(not server.asked, "there was no key, and the request was sent")
+        what = f"the CredentialsMissing for a request without a key does not name {' and '.join(missing)}: {error}"
+        expect(not missing, what)
+        expect(not server.asked, "a request is sent without a key; raise CredentialsMissing before anything is sent")
 
     @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
     def test_a_key_that_no_header_can_hold_is_refused_unseen(self, wire: Wire, key: str) -> None:
@@ -177,9 +191,10 @@ class AccessCases(Suite):
         show the key.
         """
         error, server = _refusal(wire, key)
-        expect(isinstance(error, CredentialsMissing), f"a call with the key {key!r} {ended(error)}")
-        expect("cret" not in str(error), f"the error shows the key: {error}")
-        expect(not server.asked, f"the request was sent with the key {key!r}")
+        what = f"a request with the key {key!r}, which cannot be an HTTP header, {ended(error)}"
+        expect(isinstance(error, CredentialsMissing), f"{what}; expected CredentialsMissing")
+        expect("cret" not in str(error), f"the CredentialsMissing for an invalid key shows the key: {error}")
+        expect(not server.asked, f"a request is sent with the key {key!r}, which cannot be an HTTP header")
 
     @pytest.mark.parametrize("way", ["waiting", "async", "waiting_client_by_aclose"])
     def test_closing_a_connection_closes_its_clients(self, wire: Wire, way: str) -> None:
@@ -189,7 +204,8 @@ class AccessCases(Suite):
             with wire.connected(closer, server.url) as connection:
                 sender.ask(connection, wire.request)
             ended = server.closed.wait(PATIENCE)
-        expect(ended, f"{closer.closes} leaves open what {sender.opens} had opened")
+        what = f"Connection.{closer.closes} does not close the network connection that Connection.{sender.opens} opened"
+        expect(ended, what)
 
     @EITHER_WAY
     def test_closing_a_connection_twice_is_harmless(self, wire: Wire, caller: Caller) -> None:
@@ -198,7 +214,7 @@ class AccessCases(Suite):
             caller.ask(connection, wire.request)
             caller.close(connection)
             error = raised_by(lambda: caller.close(connection))
-        expect(error is None, f"the second {caller.closes} of a connection {ended(error)}")
+        expect(error is None, f"the second Connection.{caller.closes} {ended(error)}; expected no exception")
 
     def test_the_users_own_client_is_used_and_left_open(self, wire: Wire) -> None:
         """A client passed as client= sends the request to its own endpoint, and is not closed. If the suite's `client`
@@ -209,7 +225,9 @@ class AccessCases(Suite):
             client = wire.subject.suite.client(server.url)
             if client is None:
                 error = raised_by(lambda: _ask_with(wire, SimpleNamespace(base_url=server.url)))
-                expect(isinstance(error, SettingsInvalid), f"a client, though the suite gives none, {ended(error)}")
+                what = f"Provider.connect with client= {ended(error)}, although the suite's client() returns None"
+                remedy = "raise SettingsInvalid, or return a client from the suite's client()"
+                expect(isinstance(error, SettingsInvalid), f"{what}; {remedy}")
                 return
             try:
                 for _ in ("used", "left open"):
@@ -217,27 +235,31 @@ class AccessCases(Suite):
                         caller.ask(connection, wire.request)
             finally:
                 getattr(client, "close", lambda: None)()
-        expect(len(server.asked) == 2, f"two calls by the user's own client sent {len(server.asked)} requests to it")
+        count = len(server.asked)
+        what = f"two calls with the client from the suite's client() sent {count} requests to the client's endpoint"
+        expect(count == 2, f"{what}; expected 2, with a client that stays open")
 
     def test_what_is_no_client_is_refused(self, wire: Wire) -> None:
         """client= with an object of another class raises SettingsInvalid before anything is sent."""
         error = raised_by(lambda: _ask_with(wire, object()))
-        expect(isinstance(error, SettingsInvalid), f"connect() and open_sync() with client=object() {ended(error)}")
+        what = f"Provider.connect and open_sync() with client=object() {ended(error)}; expected SettingsInvalid"
+        expect(isinstance(error, SettingsInvalid), what)
 
 
 def _value(variable: str) -> str:
-    """Return the key that a case puts into a variable."""
+    """Return the key that the test cases set as a variable's value."""
     return f"key-of-variable-{variable}"
 
 
 def _set_variables(wire: Wire, monkeypatch: pytest.MonkeyPatch, only: Sequence[str] | None = None) -> None:
+    """Set all key variables, or those in `only`."""
     for name in wire.variables if only is None else only:
         monkeypatch.setenv(name, _value(name))
 
 
 def _needs_variables(wire: Wire) -> None:
     if not wire.variables:
-        pytest.skip(f"{wire.name} names no variable of a key")
+        pytest.skip(f"the provider {wire.name!r} names no key variable in Provider.credentials")
 
 
 def _holds(headers: Mapping[str, str], key: str) -> bool:
@@ -245,23 +267,23 @@ def _holds(headers: Mapping[str, str], key: str) -> bool:
 
 
 def _refusal(wire: Wire, key: str | Callable[[], str] | None) -> tuple[Exception | None, Server]:
-    """Return the error of connecting and sending with a key, and the server that must not be reached."""
-    caller, made = Caller(), list[Connection]()
+    """Connect and send a request with a key. Return the error, or None, and the server, which records requests."""
+    caller, connections = Caller(), list[Connection]()
 
     def send() -> None:
-        made.append(wire.subject.connect(api_key=key, base_url=server.url))
-        caller.open(made[0], wire.request).close()
+        connections.append(wire.subject.connect(api_key=key, base_url=server.url))
+        caller.open(connections[0], wire.request).close()
 
     with Server([head(), OK]) as server:
         error = raised_by(send)
-        for connection in made:
+        for connection in connections:
             caller.close(connection)
             error = error and (as_library_error(connection, error) or error)
     return error, server
 
 
 def _ask_with(wire: Wire, client: object) -> None:
-    """Connect and send with a client, to where nobody listens."""
+    """Connect and send a request with a client, to a port without a server."""
     with unreachable() as url:
         connection = wire.subject.connect(client=client, base_url=url)
         try:

@@ -28,15 +28,15 @@ if {{model!r}} is not None:
     sabir.adapter({{model!r}}, api_key="k").render("Hello.")
 sys.exit({FOUND} if {{sdk!r}} in sys.modules else 0)
 """
-"""A program that does everything that needs no SDK if the provider is installed; else imports it."""
+"""A program that imports the provider and, if the provider is installed, renders a request. Neither needs the SDK."""
 LONGEST_SHORT_NAME = 5
-"""Up to this length two names may differ in one letter, as `top_p` and a vendor's `top_k`."""
+"""Names up to this length are not checked for typing errors: `top_p` and a vendor's `top_k` differ in one letter."""
 SHORTEST_IDENTIFIER = 8
-"""Characters that an id needs to stay apart from others in a long conversation."""
+"""The smallest `longest` of an IdentifierRule: shorter ids would repeat in a long conversation."""
 
 
 class ContractCases(Suite):
-    """The contract."""
+    """The test cases of the family `contract`."""
 
     family = "contract"
 
@@ -46,14 +46,14 @@ class ContractCases(Suite):
         """
         name, provider = subject.dialect.name, subject.provider
         maker, _, short = name.partition(".")
-        what = f"the dialect calls itself {name!r}; provider {provider.name!r} lists {', '.join(provider.dialects)}"
-        expect(maker and short in provider.dialects, f"{what}, of which one must stand behind its dot")
+        what = f"Dialect.name is {name!r}; expected '<provider>.<short name>' with a short name from Provider.dialects"
+        expect(maker and short in provider.dialects, f"{what}: {', '.join(provider.dialects)}")
 
     def test_paths_begin_with_a_slash(self, subject: AdapterUnderTest) -> None:
         """`Dialect.path` returns a path below the endpoint that begins with a slash."""
         for streaming in (False, True):
             path = subject.dialect.path_of(subject.target, streaming=streaming)
-            what = f"the path for streaming={streaming} is {path!r}; expected one such as '/chat'"
+            what = f"Dialect.path returns {path!r} for streaming={streaming}; expected a path such as '/chat'"
             expect(re.match(r"/[^\s/]", path), what)
 
     def test_the_endpoint_is_known_without_the_network(self, subject: AdapterUnderTest) -> None:
@@ -64,20 +64,22 @@ class ContractCases(Suite):
             with network_forbidden(loopback=False):
                 endpoint = subject.provider.endpoint(Access(api_key=KEY))
         except NetworkForbidden as error:
-            raise ConformanceFailure(f"Provider.endpoint reaches the network: {error}") from None
-        expect(endpoint, f"the endpoint is {endpoint!r}; expected a URL")
+            raise ConformanceFailure(f"Provider.endpoint uses the network: {error}") from None
+        expect(endpoint, f"Provider.endpoint returns {endpoint!r}; expected a URL")
 
     def test_no_key_is_in_what_is_shown(self, subject: AdapterUnderTest) -> None:
         """The `repr` of a provider and of its connection does not show the key, because logs contain such texts."""
         shown = [repr(subject.provider), repr(subject.connect(api_key=KEY))]
-        expect(KEY not in "".join(shown), "the key stands in the connection's repr", shown={"the reprs": shown})
+        what = "the repr() of the provider or of its connection shows the API key; leave the key out of __repr__"
+        expect(KEY not in "".join(shown), what, shown={"the reprs": shown})
 
     def test_key_variables_are_names_of_variables(self, subject: AdapterUnderTest) -> None:
         """The key variables in `Provider.credentials` are valid names of environment variables, because errors tell
         users to set them.
         """
         wrong = [name for name in subject.key_variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
-        expect(not wrong, f"the key has the variables {wrong}, which no shell can set; expected such as ACME_API_KEY")
+        what = f"Provider.credentials names the key variables {wrong}, which are not names of environment variables"
+        expect(not wrong, f"{what}; use capitals, digits and _, as in ACME_API_KEY")
 
     def test_tables_are_the_same_whenever_asked(self, subject: AdapterUnderTest) -> None:
         """`Dialect.tables` is the same for two instances of the dialect and at every access, because renderings depend
@@ -85,31 +87,33 @@ class ContractCases(Suite):
         """
         again = subject.provider.dialect(subject.short_name)
         is_same = subject.dialect.tables == subject.dialect.tables == again.tables
-        expect(is_same, f"{subject.dialect.name} gives other tables when asked again; make them a constant")
+        what = f"Dialect.tables of {subject.dialect.name!r} differs between two accesses or instances of the dialect"
+        expect(is_same, f"{what}; make the tables a module constant")
 
     def test_identifier_rules_leave_room(self, subject: AdapterUnderTest) -> None:
         """An IdentifierRule has a valid expression for characters, and a maximum length that leaves enough different
         identifiers.
         """
         calls = subject.tables.calls
-        for name, rule in (("call_ids", calls.ids), ("option_names", calls.names)):
-            what = f"tables.{name} takes {rule.longest} characters of {rule.characters}; expected at least"
+        for name, rule in (("ids", calls.ids), ("names", calls.names)):
+            what = f"tables.calls.{name} allows {rule.longest} characters that match {rule.characters!r}; expected"
             leaves_room = rule.longest >= SHORTEST_IDENTIFIER and re.fullmatch(rule.characters, "a")
-            expect(leaves_room, f"{what} {SHORTEST_IDENTIFIER}, the letter a among them")
+            expect(leaves_room, f"{what} longest >= {SHORTEST_IDENTIFIER} and characters that match 'a'")
 
     def test_the_messages_field_is_left_to_core(self, subject: AdapterUnderTest) -> None:
         """`encode_request` does not return the messages field, because core adds the encoded turns itself."""
         body = subject.rendered([sabir.user("Hello.")]).body_bytes
         names: list[str] = json.loads(body, object_pairs_hook=lambda pairs: [name for name, _ in pairs])
         field = subject.dialect.messages_field
-        what = f"encode_request gives {field!r} too, which is the messages field; leave it out"
+        what = f"encode_request returns the messages field {field!r}, which core adds itself; leave the field out"
         expect(names.count(field) == 1, what)
 
     def test_each_model_row_stands_once(self, subject: AdapterUnderTest) -> None:
         """Every prefix of model names occurs in one row only."""
         prefixes = sorted(info.prefix for info in subject.provider.models())
         twice = [one for one, other in pairwise(prefixes) if one == other]
-        expect(not twice, f"models() has two rows for the prefix {', '.join(map(repr, twice))}; join them")
+        what = f"Provider.models() returns several rows with the prefix {', '.join(map(repr, twice))}"
+        expect(not twice, f"{what}; merge them into one row")
 
     def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
         """`ModelInfo.rejects` contains only names of settings, features and quirks that the dialect knows. A misspelt
@@ -120,26 +124,26 @@ class ContractCases(Suite):
         for info in subject.provider.models():
             for name in sorted(set(info.rejects) - known):
                 near = difflib.get_close_matches(name, long, n=1, cutoff=0.8)
-                expect(not near, f"the row {info.prefix!r} rejects {name!r}; did you mean {' '.join(near)!r}?")
+                what = f"the row {info.prefix!r} of Provider.models() has the unknown name {name!r} in `rejects`"
+                expect(not near, f"{what}; did you mean {' '.join(near)!r}?")
 
     def test_no_sdk_is_imported_before_the_first_send(self, subject: AdapterUnderTest) -> None:
         """Listing, rendering and decoding do not import the vendor's SDK (the suite's `sdk`), because the import is
         slow.
         """
         if self.sdk and not _can_be_imported(self.sdk):
-            raise ConformanceFailure(
-                f"the suite's sdk {self.sdk!r} cannot be imported; give the module of the vendor's SDK"
-            )
-        held = (type(subject.provider), type(subject.dialect), subject.dialect.encode_turn)
-        modules = sorted({each.__module__ for each in held})
+            what = f"the module {self.sdk!r} in the suite's `sdk` cannot be imported; set `sdk` to the vendor's module"
+            raise ConformanceFailure(what)
+        members = (type(subject.provider), type(subject.dialect), subject.dialect.encode_turn)
+        modules = sorted({each.__module__ for each in members})
         is_found_elsewhere = any(point.name == subject.provider.name for point in entry_points(group="sabir.providers"))
         model = subject.model_name if is_found_elsewhere else None
         program = LOOKS.format(modules=", ".join(modules), model=model, sdk=self.sdk or "no.module.of.a.vendor")
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
-        what = f"{' and '.join(modules)} cannot be imported, or render nothing, in a process of their own"
-        expect(done.returncode in (0, FOUND), what, shown={"what was said": done.stderr.decode()})
-        what = f"{self.sdk} is imported before anything is sent; import it inside the connection, at the first send"
+        what = f"importing {' and '.join(modules)} and rendering a request fails in a new Python process"
+        expect(done.returncode in (0, FOUND), what, shown={"the error output": done.stderr.decode()})
+        what = f"the SDK {self.sdk!r} is imported before the first request; import it inside open() and open_sync()"
         expect(done.returncode == 0, what)
 
 

@@ -28,7 +28,7 @@ from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
 from sabir_testing.reading import Place
 
 INVENTED = ("sol", "luna", "stella")
-"""Names of fields that no wire has."""
+"""Names of fields that no API has."""
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529, 599)
 
 json_objects: Strategy[dict[str, JSONValue]] = st.dictionaries(st.sampled_from(INVENTED), json_values, max_size=3)
@@ -43,19 +43,19 @@ odd_headers: Strategy[dict[str, str]] = st.dictionaries(
 )
 
 Chunks = tuple[str | None, list[bytes]]
-"""A content type that the dialect has a framing for and chunks, or no content type and events that were cut already."""
+"""A content type with a framing, and chunks of bytes; or None, and the data of events that need no framing."""
 Failure = tuple[int, dict[str, str], JSONValue]
-"""Status, headers, and what the body says."""
+"""Status, headers, and the body as a JSON value."""
 
 
 def streams_of_nobody(subject: AdapterUnderTest) -> Strategy[Chunks]:
-    """Yield bytes that no service with this API sends, in each framing and without framing."""
+    """Return a strategy for bytes that no service with this API sends, in each framing and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
     return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
 
 
 def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
-    """Refusals as they were recorded, and one of nobody's, with some of their values changed."""
+    """Return a strategy for failures: the recorded ones and an invented one, with some of their values changed."""
     invented: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
     bodies = [mutated(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
     return st.tuples(st.sampled_from(STATUSES), odd_headers, st.one_of(bodies))
@@ -112,7 +112,7 @@ def reads_requests(subject: AdapterUnderTest) -> bool:
 
 
 class DecodingLaws(Suite):
-    """The laws of reading."""
+    """The test cases of the family `laws` about decoding."""
 
     family = "laws"
 
@@ -125,8 +125,9 @@ class DecodingLaws(Suite):
             reply = pure(subject).decode(body)
         except SabirError:
             return
-        what = f"decode made a reply ({reply.finish_reason}) of what is no answer; raise ResponseInvalid"
-        raise ConformanceFailure(what, shown={"the body": body or "(empty)", "the reply": reply.text or "(no text)"})
+        what = f"decode returns a reply (finish reason {reply.finish_reason!r}) for a body that the API never sends"
+        shown = {"the body": body or "(empty)", "the reply": reply.text or "(no text)"}
+        raise ConformanceFailure(f"{what}; raise ResponseInvalid", shown=shown)
 
     @law(streams_of_nobody)
     def test_what_is_no_stream_ends_no_reply(self, subject: AdapterUnderTest, stream: Chunks) -> None:
@@ -141,11 +142,10 @@ class DecodingLaws(Suite):
             is_text = kind.startswith("text/event-stream")
             played = decoded.play([b"data: %s\n\n" % each if is_text else each for each in data])
         if (reply := played.reply) is not None:
-            what = (
-                f"the decoder ended a reply ({reply.finish_reason}) at events that are no stream's of this wire; give"
-            )
+            what = f"the decoder returns ReplyEnd (finish reason {reply.finish_reason!r}) for a stream without the"
+            what = f"{what} API's end marker; return ReplyEnd only for the end marker"
             shown = {"the stream": b"\n".join(data), "the reply": reply.text or "(no text)"}
-            raise ConformanceFailure(f"{what} ReplyEnd at the terminal marker alone", shown=shown)
+            raise ConformanceFailure(what, shown=shown)
 
     @new_in("0.1")
     def test_a_call_that_was_cut_off_never_runs(self, subject: AdapterUnderTest) -> None:
@@ -155,8 +155,9 @@ class DecodingLaws(Suite):
         """
         for body, reply in cut_replies(subject):
             call = reply.option_calls[-1]
-            what = f"a call of {call.call.option_name!r} can run though the reply was cut off before its arguments"
-            remedy = "finish the reply by ReplyBuilder, and pass is_finished=True only if the wire says so"
+            what = f"a call of {call.call.option_name!r} without arguments would run, although its reply was cut off at"
+            what = f"{what} the length limit"
+            remedy = "build replies with ReplyBuilder, and pass is_finished=True only if the API says so"
             expect(call.call.invalid_arguments, f"{what}; {remedy}", history=[call], shown={"the response": body})
 
     @law(failures)
@@ -166,23 +167,26 @@ class DecodingLaws(Suite):
         """
         status, headers, document = failure
         body, _ = mend(json.dumps(document).encode())
-        told, shown = f"a status of {status}", {"the headers": headers, "the body": body}
+        shown = {"the headers": headers, "the body": body}
         try:
             error: object = subject.dialect.decode_error(status, headers, body, subject.target.provider)
         except CallError as raised:
             error = raised
         except Exception as raised:
-            what = f"decode_error raised {type(raised).__name__}: {raised} for {told}; expected a CallError"
+            what = f"decode_error raises {type(raised).__name__} ({raised}) for status {status}; expected a CallError"
             raise ConformanceFailure(what, shown=shown) from raised
         is_error = isinstance(error, CallError)
-        expect(is_error, f"decode_error gave {error!r} for {told}; expected a CallError", shown=shown)
-        found = getattr(error, "status", None)
-        expect(found in (None, status), f"decode_error says status {found} for {told}", shown=shown)
+        what = f"decode_error returns {error!r} for status {status}; expected a CallError"
+        expect(is_error, what, shown=shown)
+        error_status = getattr(error, "status", None)
+        what = f"decode_error returns an error with status={error_status} for status {status}; expected {status}"
+        expect(error_status in (None, status), what, shown=shown)
 
     def test_a_stored_request_reads_back(self, subject: AdapterUnderTest) -> None:
         """A request that `decode_history` reads renders to the same request again (law 3)."""
         if not reads_requests(subject):
-            subject.grade("stored_requests", REFUSED, what="decode_history takes no request of its own dialect")
+            what = "decode_history raises HistoryInvalid for a request of its own dialect"
+            subject.grade("stored_requests", REFUSED, what=what)
             return
         for_all(subject, tidy(subject), partial(_check_read_back, subject))
         subject.grade("stored_requests", FULL)
@@ -199,11 +203,11 @@ class DecodingLaws(Suite):
     def test_what_is_no_request_is_refused(self, subject: AdapterUnderTest) -> None:
         """`decode_history` raises HistoryInvalid for a JSON object without messages."""
 
-        def check(found: dict[str, JSONValue]) -> None:
-            if (decoded := read_back(subject, found)) is not None:
-                what = f"decode_history read {len(decoded.messages)} messages out of an object without"
+        def check(value: dict[str, JSONValue]) -> None:
+            if (decoded := read_back(subject, value)) is not None:
+                what = f"decode_history returns {len(decoded.messages)} messages for a JSON object without the field"
                 what = f"{what} {subject.dialect.messages_field!r}; raise HistoryInvalid"
-                raise ConformanceFailure(what, shown={"the object": found})
+                raise ConformanceFailure(what, shown={"the object": value})
 
         if reads_requests(subject):
             for_all(subject, json_objects, check)
@@ -221,53 +225,58 @@ class DecodingLaws(Suite):
             for_all(subject, st.one_of(drawn), lambda example: _check_loads(subject, *example))
 
 
-def _check_loads(subject: AdapterUnderTest, how: str, value: JSONValue) -> None:
+def _check_loads(subject: AdapterUnderTest, method: str, value: JSONValue) -> None:
+    """Raise ConformanceFailure unless messages that `decode` or `decode_history` returns can be saved and loaded."""
     try:
-        found = getattr(pure(subject), how)(json.dumps(value)).messages
+        decoded = getattr(pure(subject), method)(json.dumps(value)).messages
     except SabirError:
         return
-    shown = {"what was read": value}
+    shown = {f"the input of {method}": value}
     try:
         with warnings.catch_warnings():  # pydantic's warnings are reported below as faults
             warnings.simplefilter("ignore")
-            again = loads(dumps(found))
+            loaded = loads(dumps(decoded))
     except Exception as error:
-        what = f"the messages of {how} cannot be kept: {type(error).__name__}: {error}"
+        what = f"saving and loading the messages that {method} returns raises {type(error).__name__}: {error}"
         raise ConformanceFailure(what, shown=shown) from error
-    differing = next((at for at, (one, other) in enumerate(zip(found, again, strict=True), 1) if one != other), 0)
-    what = f"message {differing} of {how} is another one when it was written and loaded again"
-    expect(not differing, what, history=found, shown=shown)
+    differing = next((at for at, (one, other) in enumerate(zip(decoded, loaded, strict=True), 1) if one != other), 0)
+    what = f"message {differing} that {method} returns is not equal to itself after saving and loading"
+    expect(not differing, what, history=decoded, shown=shown)
 
 
 def _check_read_back(subject: AdapterUnderTest, history: list[Message]) -> None:
+    """Raise ConformanceFailure unless `decode_history` converts the request of a history to a history that renders to
+    the same request.
+    """
     rendering = subject.rendered(history)
     if rendering.losses:
-        return  # content that the wire changes is read back changed
+        return  # content that rendering changes cannot be read back unchanged
     try:
         decoded = pure(subject).decode_history(rendering.body_bytes)
     except HistoryInvalid as error:
-        what = f"decode_history refuses a request of its own: {error}"
+        what = f"decode_history raises HistoryInvalid for a request of its own dialect: {error}"
         raise ConformanceFailure(what, history=history, rendering=rendering) from error
     again = subject.render(decoded.messages, decoded.options, decoded.settings)
     expect(
         again is not None and json.loads(again.body_bytes) == json.loads(rendering.body_bytes),
-        "what decode_history read of a request does not render to that request again",
+        "the messages, options and settings that decode_history returns for a request render to another request",
         history=history,
         rendering=rendering,
         losses=decoded.losses,
         shown={
-            "what was read": "\n".join(map(describe_message, decoded.messages)),
-            "what it rendered to": again.body_bytes if again else "nothing",
+            "what decode_history returned": "\n".join(map(describe_message, decoded.messages)),
+            "the other request": again.body_bytes if again else "nothing",
         },
     )
 
 
 def _check_kept(subject: AdapterUnderTest, history: list[Message], name: str, value: JSONValue) -> None:
+    """Raise ConformanceFailure if `decode_history` ignores an unknown field of a request."""
     body = {**json.loads(subject.rendered(history).body_bytes), name: value}
     if (decoded := read_back(subject, body)) is None:
         return
     places = [loss.path for loss in decoded.losses]
-    held = decoded.settings.extra_body_json, decoded.settings.extra_body_for_json, decoded.settings.vendor_json
-    what = f"decode_history passes over {name!r}, a field that it cannot know; put it into settings.extra_body"
-    shown = {"the request": body, "what was read": [*map(describe_message, decoded.messages)]}
-    expect(any(name in text for text in (*places, *held)), what, losses=decoded.losses, shown=shown)
+    fields = decoded.settings.extra_body_json, decoded.settings.extra_body_for_json, decoded.settings.vendor_json
+    what = f"decode_history ignores the unknown field {name!r} of a request; add the field to settings.extra_body"
+    shown = {"the request": body, "what decode_history returned": [*map(describe_message, decoded.messages)]}
+    expect(any(name in text for text in (*places, *fields)), what, losses=decoded.losses, shown=shown)

@@ -1,4 +1,4 @@
-"""Errors: how the dialect converts statuses, headers and error bodies to errors; and invalid answers."""
+"""Errors: how the dialect converts statuses, headers and error bodies to errors, and how it refuses invalid bodies."""
 
 from collections.abc import Mapping
 from typing import ClassVar, TypeAlias
@@ -15,7 +15,7 @@ from sabir_testing.reading import read, texts
 Headers: TypeAlias = Mapping[str, str]
 NONE: Headers = FrozenDict()
 PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>Proxy</h1></body></html>"
-"""Answers of proxies and gateways in front of a service, without the vendor's own words."""
+"""The page of a proxy or gateway in front of a service, which says nothing about the cause."""
 STATUSES: Mapping[int, tuple[type[CallError], ...]] = {
     400: (errors.InvalidRequest,),
     401: (errors.AuthenticationFailed,),
@@ -31,7 +31,7 @@ STATUSES: Mapping[int, tuple[type[CallError], ...]] = {
     504: (errors.ServerFailed, errors.Unavailable, errors.CallTimedOut),
     529: (errors.Overloaded, errors.Unavailable, errors.ServerFailed),
 }
-"""Status → the errors that it may mean without a body."""
+"""Status → the error classes that are accepted for a body without information."""
 AGAIN = (408, 429, 500, 502, 503, 504, 529)
 """Statuses after which the same request may succeed."""
 REFUSALS: Mapping[str, bytes] = {
@@ -46,7 +46,7 @@ REFUSALS: Mapping[str, bytes] = {
     "text_error": b'{"error": "no"}',
     "other_types": b'{"error": {"message": {"is": 1}, "code": [1], "type": 5, "status": {}}, "type": ["x"]}',
 }
-"""Bodies that a refusal may have, documented or not."""
+"""Possible bodies of an error response, documented or not."""
 NO_ANSWERS: Mapping[str, bytes] = {
     "empty": b"",
     "page": PAGE,
@@ -61,7 +61,7 @@ NO_ANSWERS: Mapping[str, bytes] = {
 
 
 class ErrorCases(Answered):
-    """Failures of the service."""
+    """The test cases of the family `errors`."""
 
     family: ClassVar[str] = "errors"
 
@@ -71,49 +71,53 @@ class ErrorCases(Answered):
         `sabir.authoring.failures.STATUSES`.
         """
         error = _refused(subject, status)
-        named = " or ".join(kind.__name__ for kind in STATUSES[status])
+        names = " or ".join(kind.__name__ for kind in STATUSES[status])
         # the library's own class: a plugin may derive from it
-        found = next(kind for kind in type(error).__mro__ if kind.__module__ == CallError.__module__)
-        what = f"status {status} with a page of HTML is {found.__name__}; expected {named}"
-        expect(found in STATUSES[status], what, shown={"the error": str(error)})
+        error_class = next(kind for kind in type(error).__mro__ if kind.__module__ == CallError.__module__)
+        what = f"decode_error returns {error_class.__name__} for status {status} with an HTML page as the body"
+        expect(error_class in STATUSES[status], f"{what}; expected {names}", shown={"the error": str(error)})
 
     def test_a_refusal_keeps_its_status(self, subject: AdapterUnderTest) -> None:
         """`error.status` is the HTTP status of the response."""
         for status in STATUSES:
-            found = _refused(subject, status).status
-            expect(found == status, f"the error for status {status} has the status {found!r}")
+            error_status = _refused(subject, status).status
+            what = f"the error that decode_error returns for status {status} has status={error_status!r}"
+            expect(error_status == status, f"{what}; expected {status}")
 
     def test_a_refusal_says_whether_to_send_again(self, subject: AdapterUnderTest) -> None:
         """`error.retryable` is True for temporary failures (408, 429 and 5xx) and False for others. Core retries
         accordingly.
         """
         for status in STATUSES:
-            found, right = _refused(subject, status).retryable, status in AGAIN
-            expect(found == right, f"the error for status {status} is retryable={found}; expected {right}")
+            retryable, expected = _refused(subject, status).retryable, status in AGAIN
+            what = f"the error that decode_error returns for status {status} has retryable={retryable}"
+            expect(retryable == expected, f"{what}; expected {expected}")
 
     def test_a_wait_in_seconds_is_kept(self, subject: AdapterUnderTest) -> None:
         """The header `retry-after: 7` gives `error.retry_after == 7.0`, and core waits that long."""
         for status in (429, 503):
-            found = _refused(subject, status, {"retry-after": "7"}).retry_after
-            expect(found == 7.0, f"status {status} with retry-after: 7 says to wait {found!r} seconds; expected 7.0")
+            seconds = _refused(subject, status, {"retry-after": "7"}).retry_after
+            what = f"the error that decode_error returns for status {status} with the header 'retry-after: 7' has"
+            expect(seconds == 7.0, f"{what} retry_after={seconds!r}; expected 7.0")
 
     def test_a_wait_until_a_date_is_kept(self, subject: AdapterUnderTest) -> None:
         """If `retry-after` is an HTTP date (RFC 9110, 10.2.3), `error.retry_after` is the number of seconds from the
         response's `date` to it.
         """
         headers = {"date": "Wed, 11 Mar 2026 10:00:00 GMT", "retry-after": "Wed, 11 Mar 2026 10:00:30 GMT"}
-        found = _refused(subject, 429, headers).retry_after
-        what = f"a retry-after 30 seconds after the response's date says to wait {found!r} seconds; expected 30.0"
-        expect(found == 30.0, what, shown={"the headers": headers})
+        seconds = _refused(subject, 429, headers).retry_after
+        what = "for a retry-after date that is 30 seconds after the header `date`, the error that decode_error returns"
+        expect(seconds == 30.0, f"{what} has retry_after={seconds!r}; expected 30.0", shown={"the headers": headers})
 
     def test_a_refusal_names_its_provider(self, subject: AdapterUnderTest) -> None:
         """`error.provider` and the message name the provider passed to `decode_error`, because one dialect serves many
         gateways.
         """
         error = _refused(subject, 429, by="gateway_of_the_kit")
-        told = "decode_error was told the provider 'gateway_of_the_kit'"
-        expect(error.provider == "gateway_of_the_kit", f"{told}, but error.provider is {error.provider!r}")
-        expect("gateway_of_the_kit" in str(error), f"{told}, but the error's words do not name it: {error}")
+        name = "gateway_of_the_kit"
+        what = f"decode_error was called with provider={name!r}, but returns an error"
+        expect(error.provider == name, f"{what} with provider={error.provider!r}; pass the argument on")
+        expect(name in str(error), f"{what} whose message does not contain that name: {error}")
 
     @pytest.mark.parametrize("body", REFUSALS)
     def test_a_refusal_of_any_body_is_an_error(self, subject: AdapterUnderTest, body: str) -> None:
@@ -132,7 +136,7 @@ class ErrorCases(Answered):
     def test_half_an_answer_is_no_reply(self, service: Service) -> None:
         """The first half of a recorded answer raises an error instead of giving a partial reply (law 10)."""
         body = service.answer("text", WHOLE).exchanges[-1].response_body
-        _check_no_reply(service.subject, body[: len(body) // 2], "the first half of the answer to 'text'")
+        _check_no_reply(service.subject, body[: len(body) // 2], "the first half of the recorded response to 'text'")
 
     def test_an_error_says_what_the_vendor_said(self, service: Service) -> None:
         """The error's message contains the vendor's message, which names the field, the limit or the model."""
@@ -140,9 +144,10 @@ class ErrorCases(Answered):
             error = _refused(service.subject, status, body=body)
             sentences = [leaf.strip(" .")[:60] for leaf in texts(read(body)) if " " in leaf.strip()]
             words = " ".join(str(error).split())
-            is_said = not sentences or any(" ".join(sentence.split()) in words for sentence in sentences)
-            what = f"the error for {name!r} does not say what the service said: {error}"
-            expect(is_said, what, shown={"what the service answered": body})
+            is_quoted = not sentences or any(" ".join(sentence.split()) in words for sentence in sentences)
+            what = f"decode_error of the recorded failure {name!r} returns an error without the service's message"
+            what = f"{what}: {error}"
+            expect(is_quoted, what, shown={"the response": body})
 
     def test_an_error_keeps_the_vendors_code(self, service: Service) -> None:
         """`error.code` is the vendor's code for the failure, if the body has one. An id of the request is
@@ -152,8 +157,8 @@ class ErrorCases(Answered):
             error = _refused(service.subject, status, body=body)
             codes = [leaf for leaf in texts(_without_ids(read(body))) if " " not in leaf.strip()]
             is_kept = error.code in codes if codes else True
-            what = f"the error for {name!r} has the code {error.code!r}; expected one of the words of the body"
-            expect(is_kept, what, shown={"what the service answered": body})
+            what = f"decode_error of the recorded failure {name!r} returns an error with code={error.code!r}; expected"
+            expect(is_kept, f"{what} the vendor's code from the body", shown={"the response": body})
 
     def test_an_error_that_comes_as_an_answer_is_read(self, service: Service) -> None:
         """If a body with status 200 reports an error, `decode` raises this error and not ResponseInvalid."""
@@ -162,11 +167,13 @@ class ErrorCases(Answered):
             try:
                 reply: object = service.subject.dialect.decode(body, service.subject.scope())
             except Exception as raised:
-                what = f"the error of {name!r}, with status 200, raises {type(raised).__name__}: {raised}"
+                kind = type(raised).__name__
+                what = f"decode raises {kind} ({raised}) for the error body of {name!r} with status 200"
                 is_read = isinstance(raised, CallError) and type(raised) is not errors.ResponseInvalid
-                expect(is_read, f"{what}; expected the error that it reports", shown=shown)
+                expect(is_read, f"{what}; expected the error that the body reports", shown=shown)
                 continue
-            raise ConformanceFailure(f"the error of {name!r}, with status 200, is read as {reply!r}", shown=shown)
+            what = f"decode returns {reply!r} for the error body of {name!r} with status 200; raise the error that the"
+            raise ConformanceFailure(f"{what} body reports", shown=shown)
 
 
 def _without_ids(value: JSONValue) -> JSONValue:
@@ -180,26 +187,28 @@ def _refused(
     subject: AdapterUnderTest, status: int, headers: Headers = NONE, *, body: bytes = PAGE, by: str = ""
 ) -> CallError:
     """Return the error for a response. Raises ConformanceFailure if `decode_error` raises or returns no error."""
-    given = f"a refusal of status {status} with the body {body!r}"
+    call = f"for a response with status {status} and the body {body!r}"
     try:
         error: object = subject.dialect.decode_error(status, headers, body, by or subject.target.provider)
     except Exception as raised:
-        raise ConformanceFailure(f"decode_error raises {type(raised).__name__} ({raised}) for {given}") from None
+        what = f"decode_error raises {type(raised).__name__} ({raised}) {call}; expected a returned CallError"
+        raise ConformanceFailure(what) from None
     if not isinstance(error, CallError):
-        raise ConformanceFailure(f"decode_error returns {error!r} for {given}; expected a CallError")
+        raise ConformanceFailure(f"decode_error returns {error!r} {call}; expected a CallError")
     return error
 
 
-def _check_no_reply(subject: AdapterUnderTest, body: bytes, named: str) -> None:
+def _check_no_reply(subject: AdapterUnderTest, body: bytes, name: str) -> None:
+    """Raise ConformanceFailure if `decode` returns a reply for this body. `name` describes the body."""
     try:
         reply = subject.dialect.decode(body, subject.scope())
-    except Exception:  # core makes any of them ResponseInvalid
+    except Exception:  # core converts any exception to ResponseInvalid
         return
-    shown = {"its text": repr(reply.text)}
-    raise ConformanceFailure(f"{named}, with status 200, is read as a reply; expected an error", shown=shown)
+    what = f"decode returns a reply for {name} with status 200; raise ResponseInvalid"
+    raise ConformanceFailure(what, shown={"the reply's text": repr(reply.text)})
 
 
 def _failures(service: Service) -> list[tuple[str, int, bytes]]:
     """Return the recorded failures whose body is JSON."""
-    found = [(name, exchange.status, exchange.response_body) for name, exchange in service.failures()]
-    return [(name, status, body) for name, status, body in found if not isinstance(read(body), str)]
+    failures = [(name, exchange.status, exchange.response_body) for name, exchange in service.failures()]
+    return [(name, status, body) for name, status, body in failures if not isinstance(read(body), str)]

@@ -34,7 +34,7 @@ TOY_WIRES = {wire.name: Wire(wire, toy_target(wire)) for wire in TOYS}
 
 
 class HandoverCases(Suite):
-    """Handing over."""
+    """The test cases of the family `handover`."""
 
     family = "handover"
 
@@ -46,7 +46,7 @@ class HandoverCases(Suite):
         """
         for case, history in recorded_histories()[source].items():
             marked = mark([*history, said("user", GO_ON)])
-            _check_home(subject, marked, bound_texts(history), f"{case}, recorded on {source}")
+            _check_home(subject, marked, bound_texts(history), f"the recorded history {case!r} of {source}")
 
     @pytest.mark.parametrize("name", TOY_WIRES)
     def test_an_answer_goes_to_another_wire_and_back(self, subject: AdapterUnderTest, name: str) -> None:
@@ -63,8 +63,8 @@ class HandoverCases(Suite):
         """
         wires = list(_installed(subject))
         record_property(HANDED_OVER, [wire.dialect.name for wire in wires])
-        remedy = "install one, such as sabir-echo, or list the case under xfail with the reason"
-        expect(wires, f"the answers are handed to nobody, as no other provider is installed; {remedy}")
+        remedy = "install one, such as sabir-echo, or add the case to xfail with a reason"
+        expect(wires, f"no other provider is installed, to which the recorded answers could be handed over; {remedy}")
         for wire in wires:
             _check_there_and_back(subject, wire)
 
@@ -77,7 +77,7 @@ class HandoverCases(Suite):
             history = [said("user", "Umbrella?"), *answer, said("user", GO_ON)]
             made = subject.made(history)
             silent = untold(history, made.body, made.losses)
-            made.expect(not silent, f"{silent[0]} is neither in the body nor in the losses" if silent else "")
+            made.expect(not silent, f"{silent[0]} is neither in the body nor in a loss" if silent else "")
 
     def test_what_is_bound_goes_home(self, subject: AdapterUnderTest) -> None:
         """Signatures and ids of an answer are unchanged in later requests to the same target, also after other models
@@ -90,31 +90,37 @@ class HandoverCases(Suite):
             for between in ([], [said("user", "And you?")]):
                 history = [*reply, *between, *others, said("user", GO_ON)]
                 after = subject.made(history)
-                there, left = _bound_sequence(alone, bound), _bound_sequence(after.body, bound)
-                gone = next((text for text in there if text not in left), "")
-                fault = f"{gone!r} is gone" if gone else "it is in another order"
-                what = f"what binds an answer to this provider is not as it was after others answered: {fault}"
-                after.expect(there == left, what, shown={"in the request before": there})
+                before, later = _bound_sequence(alone, bound), _bound_sequence(after.body, bound)
+                missing = next((text for text in before if text not in later), "")
+                fault = f"{missing!r} is missing" if missing else "their order is different"
+                what = "the signatures and ids of an answer of this provider change in a request after answers of other"
+                shown = {"signatures and ids before the other answers": before}
+                after.expect(before == later, f"{what} models: {fault}; send them back unchanged", shown=shown)
 
 
-def _check_home(subject: AdapterUnderTest, marked: Sequence[Marked], bound: set[str], what: str) -> None:
-    """Raise ConformanceFailure unless a history renders here completely, and without other providers' bound state."""
+def _check_home(subject: AdapterUnderTest, marked: Sequence[Marked], bound: set[str], source: str) -> None:
+    """Raise ConformanceFailure unless this adapter renders a history completely, and without the texts in `bound`.
+
+    Those texts are valid only at other providers. `source` says where the history comes from.
+    """
     history = messages(marked)
     made = subject.tried(history)
     if made.rendering is None:
-        raise ConformanceFailure(f"nothing is left to send of {what}, though a user spoke last", history=history)
+        what = f"the adapter renders nothing of {source}, although it ends with a user message"
+        raise ConformanceFailure(what, history=history)
     check_pairs(subject, marked, made.rendering)
     check_body(subject, made)
-    check_heard(marked, made, what=f": {what}")
+    check_heard(marked, made, source=source)
     leaked = bound_in(made.body, bound)
-    if leaked:  # unless this wire puts it into any request
+    if leaked:  # texts that this API's requests always contain are not leaked
         bare = subject.rendered([without_bound(message) for message in history])
         leaked = sorted(set(leaked) - set(bound_in(bare.body_bytes, leaked)))
-    _check_unbound(made, leaked, f"is bound to its maker, and is in the request all the same: {what}")
+    _check_unbound(made, leaked, f"of {source} is valid only at its own provider, but is in the request to this one")
 
 
-def _check_unbound(made: Made, leaked: Sequence[str], what: str) -> None:
-    made.expect(not leaked, f"{leaked[0]!r} {what}" if leaked else "")
+def _check_unbound(made: Made, leaked: Sequence[str], fault: str) -> None:
+    """Raise ConformanceFailure for the first leaked text, followed by the fault."""
+    made.expect(not leaked, f"the signature, id or block text {leaked[0]!r} {fault}" if leaked else "")
 
 
 def _check_there_and_back(subject: AdapterUnderTest, wire: Wire) -> None:
@@ -125,25 +131,26 @@ def _check_there_and_back(subject: AdapterUnderTest, wire: Wire) -> None:
         try:
             rendering = Renderer(wire.dialect, wire.target).render(messages(marked))
         except Exception as error:
-            what = f"{name} cannot render what this provider answered: {type(error).__name__}: {error}"
+            what = f"the dialect {name} raises {type(error).__name__} for this provider's recorded answer: {error}"
             raise ConformanceFailure(what, history=messages(marked)) from error
         there = Made(messages(marked), rendering, rendering.losses)
-        check_heard(marked, there, f"the body for {name}")
+        check_heard(marked, there, f"the body of the dialect {name}")
         leaked = bound_in(there.body, bound_texts(conversation))
-        _check_unbound(there, leaked, f"is bound to this provider, and reached {name}")
+        _check_unbound(there, leaked, f"is valid only at this provider, but is in the request to the dialect {name}")
         behind = mark([said("user", GO_ON), *theirs, said("user", "And?")])
         home = [*(Marked(message, ()) for message in conversation), *behind]
-        _check_home(subject, home, bound_texts(theirs), f"an answer of {wire.target.provider}'s, by {name}")
+        source = f"this provider's answer, followed by an answer of {wire.target.provider!r} ({name})"
+        _check_home(subject, home, bound_texts(theirs), source)
 
 
 def _conversations(subject: AdapterUnderTest) -> list[list[Message]]:
-    """Each question, its recorded answer, and results of its calls."""
-    found = []
+    """Return one conversation for each recorded answer: a question, the answer, and results of its calls."""
+    conversations = []
     for reply in own_replies(subject):
         calls = [message.call for message in reply.option_calls]
         results = [answered(call.invocation_id, "18 °C", call.option_name) for call in calls]
-        found.append([said("user", "Umbrella?"), *reply.messages, *results])
-    return found
+        conversations.append([said("user", "Umbrella?"), *reply.messages, *results])
+    return conversations
 
 
 def _answer_of(wire: Wire, speaks_as: str) -> list[Message]:
@@ -182,5 +189,4 @@ def _installed(subject: AdapterUnderTest) -> Iterator[Wire]:
 
 def _bound_sequence(body: bytes, bound: set[str]) -> list[str]:
     """Return the signed texts in their order in a body."""
-    held = strings(json.loads(body))
-    return [text for string in held for text in sorted(bound) if text in string]
+    return [text for string in strings(json.loads(body)) for text in sorted(bound) if text in string]

@@ -31,7 +31,7 @@ from sabir_testing.reading import strings
 Drawn = TypeVar("Drawn")
 SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(SETTINGS[name]) for name in WIRE_SETTINGS})
 ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
-"""Possible contents of a text, an argument or a result: quotes, white space at an end, any character."""
+"""Strings for texts, arguments and results: quotes, white space at an end, any character."""
 
 
 def _drawn(subject: AdapterUnderTest, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
@@ -44,7 +44,7 @@ def _drawn(subject: AdapterUnderTest, made: Callable[[Speakers], Strategy[Drawn]
 
 
 def histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
-    """Histories in which the author's own model spoke, too."""
+    """Return a strategy for histories that contain messages of the author's own model."""
     return _drawn(subject, histories_of)
 
 
@@ -72,7 +72,7 @@ def _edited(versions: list[list[Message]], edit: Edit) -> list[Message]:
 
 
 class LawCases(DecodingLaws):
-    """The laws."""
+    """The test cases of the family `laws`."""
 
     family = "laws"
 
@@ -138,10 +138,13 @@ class LawCases(DecodingLaws):
             versions.append(_edited(versions, edit))
             incremental, fresh = subject.tried(versions[-1], by=kept), subject.tried(versions[-1])
             lengths = [len(each) for each in versions[:-1]]
-            shown = {"rendered before, one after the other": lengths, "on top of what was kept": incremental.body}
+            shown = {
+                "lengths of the histories that the same renderer rendered before": lengths,
+                "the request of that renderer": incremental.body,
+            }
             is_alike = incremental.body == fresh.body and incremental.losses == fresh.losses
-            what = "rendered on top of what was kept, a history gives another request than rendered anew"
-            fresh.expect(is_alike, what, shown=shown)
+            what = "a renderer with cached turns and a new renderer return different requests or losses for the same"
+            fresh.expect(is_alike, f"{what} history; let encode_turn depend on its arguments only", shown=shown)
 
     @law(lambda subject: tidy_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS))
     def test_a_turn_renders_alike_as_the_tail_and_closed(
@@ -161,17 +164,18 @@ class LawCases(DecodingLaws):
         renderer = subject.renderer()
         with impurities() as seen:
             subject.tried(history, by=renderer)
-        expect(not seen, f"rendering is not pure: {'; '.join(seen[:3])}", history=history)
+        what = f"rendering calls functions with changing results: {'; '.join(seen[:3])}"
+        expect(not seen, f"{what}; remove these calls", history=history)
 
     @law(histories)
     def test_rendering_repeats(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Another instance of the dialect gives the same bytes, and rendering does not change the messages (law 6)."""
         before = [message.model_dump_json() for message in history]
         one, other = subject.tried(history), subject.tried(history, by=subject.of_another_instance.new())
-        what = "a second instance of the dialect renders the same history to other bytes"
-        one.expect(one.body == other.body, what, shown={"the second time": other.body})
+        what = "a second instance of the dialect renders the same history to a different body; do not use state of the"
+        one.expect(one.body == other.body, f"{what} instance", shown={"the body of the second instance": other.body})
         is_same = [message.model_dump_json() for message in history] == before
-        expect(is_same, "rendering changed a message of the history, which is not the dialect's", history=history)
+        expect(is_same, "rendering changes a message of the history; change a copy instead", history=history)
 
     @law(histories, lambda subject: st.lists(hints, min_size=10, max_size=10))
     def test_role_hints_change_no_pair(
@@ -187,8 +191,8 @@ class LawCases(DecodingLaws):
         one, other = subject.tried(bare), subject.tried(hinted)
         differing = {text for text in paired if (text.encode() in one.body) != (text.encode() in other.body)}
         at = next((n for n, each in enumerate(marked, start=1) if differing & set(each.marks)), 0)
-        what = f"message {at}, a call or a result, is in the request with these role hints or without them, not both"
-        other.expect(not differing, what, shown={"without hints": one.body})
+        what = f"message {at}, a call or a result, is in the body with role hints but not without them, or the reverse"
+        other.expect(not differing, f"{what}; apply hints to texts only", shown={"the body without hints": one.body})
 
     @law(lambda subject: SOME_SETTINGS)
     def test_every_setting_is_sent_or_reported(self, subject: AdapterUnderTest, chosen: dict[str, Any]) -> None:
@@ -199,9 +203,9 @@ class LawCases(DecodingLaws):
         for name in chosen:
             others = [{key: value for key, value in chosen.items() if key != name}]
             others += [{**chosen, name: value} for value in SETTINGS[name]]
-            is_told = f"settings.{name}" in lost or any(_set(subject, other).body != made.body for other in others)
-            what = f"the setting {name} is neither in the body nor in the losses, where these are set"
-            made.expect(is_told, f"{what}: {', '.join(chosen)}", shown={"the settings": chosen})
+            is_reported = f"settings.{name}" in lost or any(_set(subject, other).body != made.body for other in others)
+            what = f"the setting {name} is neither in the body nor in the losses, if these settings are set together"
+            made.expect(is_reported, f"{what}: {', '.join(chosen)}", shown={"the settings": chosen})
 
 
 def _set(subject: AdapterUnderTest, fields: dict[str, Any]) -> Made:
@@ -209,10 +213,14 @@ def _set(subject: AdapterUnderTest, fields: dict[str, Any]) -> Made:
     return subject.made([said("user", "Hi.")], [LOOKUP], Settings(**fields))
 
 
-def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", what: str = "") -> None:
-    """Raise ConformanceFailure if a text is neither sent nor reported (law 2)."""
+def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", source: str = "") -> None:
+    """Raise ConformanceFailure if a text is neither in the body nor in the losses (law 2).
+
+    `where` names the body, and `source` says where the history comes from.
+    """
     silent = unheard(marked, made.body, made.losses)
-    made.expect(not silent, f"{''.join(silent[:1])} is neither in {where} nor in the losses{what}")
+    of = f" (the history is {source})" if source else ""
+    made.expect(not silent, f"{''.join(silent[:1])} is neither in {where} nor in the losses{of}")
 
 
 def check_body(subject: AdapterUnderTest, made: Made) -> None:
@@ -222,46 +230,54 @@ def check_body(subject: AdapterUnderTest, made: Made) -> None:
             subject.suite.check_request(made.body)
     except Exception as error:
         reason = str(error) or type(error).__name__
-        what = f"the suite's check_request refuses what this history renders to: {reason}"
+        what = f"the suite's check_request refuses the request of this history: {reason}"
         if not isinstance(error, AssertionError | ValueError):
-            what = f"the suite's check_request itself raised {type(error).__name__}: {error}; mend it"
+            name = type(error).__name__
+            what = f"the suite's check_request raises {name}: {error}; raise AssertionError or ValueError to refuse"
         raise ConformanceFailure(what, history=made.history, rendering=made.rendering) from error
 
 
 def _check_final(subject: AdapterUnderTest, before: list[Message], more: list[Message]) -> None:
-    """Raise ConformanceFailure unless items before a history's last message are in any longer history's request."""
+    """Raise ConformanceFailure unless the items before a history's last message are the same in the request of a longer
+    history.
+    """
     items, longer = subject.items(subject.render(before)), subject.tried([*before, *more])
     later = subject.items(longer.rendering)
     last = max((at for at, item in enumerate(items) if before[-1].text in "\n".join(strings(item))), default=0)
     at = next((at for at, item in enumerate(items[:last]) if later[at : at + 1] != [item]), None)
-    _check_item(subject, longer, at, items, len(before), f"and is another one now that {len(more)} more came")
+    _check_item(subject, longer, at, items, len(before))
 
 
 def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
-    """Yield the positions at which a request is sent: after the user's messages, and after all results of a turn."""
+    """Return the positions at which a request is sent: after the user's messages, and after all results of a turn."""
     others = {speaks_as, "system"}
     return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
 
 
 def _check_alike(subject: AdapterUnderTest, end: int, later: Made) -> None:
-    """Raise ConformanceFailure unless a history's beginning renders to the same items alone and in the request."""
+    """Raise ConformanceFailure unless the first `end` messages of a history give the same items and losses alone as in
+    the request of the complete history.
+    """
     sent = subject.made(later.history[:end])
     check_body(subject, sent)
     items, now = subject.items(sent.rendering), subject.items(later.rendering)
     at = next((at for at, item in enumerate(items) if json.dumps(item) != json.dumps(now[at : at + 1])[1:-1]), None)
-    _check_item(subject, later, at, items, end, "all of it said, and is another one now that others came after it")
-    named = {each.id for each in sent.history}
-    told, losses = ([loss for loss in made.losses if loss.message_id in named] for made in (later, sent))
-    what = f"the losses of the first {end} messages are others now that more came after them"
-    later.expect(losses == told, what, shown={"the losses, when they were sent": list(map(str, sent.losses))})
+    _check_item(subject, later, at, items, end)
+    ids = {each.id for each in sent.history}
+    now, before = ([loss for loss in made.losses if loss.message_id in ids] for made in (later, sent))
+    what = f"the losses of the first {end} messages change when more messages follow"
+    later.expect(before == now, what, shown={f"the losses with only {end} messages": list(map(str, sent.losses))})
 
 
-def _check_item(
-    subject: AdapterUnderTest, later: Made, at: int | None, items: list[JSONValue], end: int, what: str
-) -> None:
-    """Raise ConformanceFailure for the item at that place, if any: it was sent differently before."""
+def _check_item(subject: AdapterUnderTest, later: Made, at: int | None, items: list[JSONValue], end: int) -> None:
+    """Raise ConformanceFailure for the item at position `at`, which differs between the request of the first `end`
+    messages and a later request. Do nothing if `at` is None.
+    """
     if at is None:
         return
-    now = subject.items(later.rendering)[at : at + 1] or ["not there"]
-    when = f"item {at + 1} of {subject.dialect.messages_field!r} was sent in a request that ended with message {end}"
-    later.expect(False, f"{when}, {what}", shown={"the item, when it was sent": items[at], "now": now[0]})
+    now = subject.items(later.rendering)[at : at + 1] or ["(no such item)"]
+    field = subject.dialect.messages_field
+    what = f"item {at + 1} of {field!r} changes after it was sent: it is different in the request of the first {end}"
+    what = f"{what} messages and in a request with more messages"
+    shown = {f"the item in the request of {end} messages": items[at], "the item in the longer request": now[0]}
+    later.expect(False, f"{what}; let encode_turn return the same item for the same turn", shown=shown)

@@ -11,20 +11,20 @@ from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 from sabir_testing.cassettes import CassetteFailed, check_cassette
 from sabir_testing.histories.samples import said
 from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WAYS, WHOLE, Answered, Asked, Service, Way, ask
+from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WHOLE, Answered, Asked, Service, Way, ask
 from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED, Question, kinds
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import leaves, objects, read, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
-"""Strings that only the vendor reads: signatures, encrypted thoughts, long ids."""
+"""Strings that only the vendor can use: signatures, encrypted reasoning, long ids."""
 each_question = pytest.mark.parametrize("question", ANSWERED)
 each_failure = pytest.mark.parametrize("question", FAILING)
 
 
 class ReplyCases(Answered):
-    """Recorded answers and failures."""
+    """The test cases of the family `replies`."""
 
     family: ClassVar[str] = "replies"
 
@@ -93,27 +93,27 @@ class ReplyCases(Answered):
             expected = service.subject.scope().origin()
             for who, origin in _origins(answer.reply):
                 for name in ("provider", "dialect", "endpoint", "model"):
-                    given, right = getattr(origin, name, None), getattr(expected, name)
-                    what = f"the origin of {who} to {answer.name!r} ({WAYS[answer.way]}) names the {name} {given!r}"
-                    expect(given == right, f"{what}; asked was {right!r}")
+                    actual, right = getattr(origin, name, None), getattr(expected, name)
+                    what = f"origin.{name} of {who} ({answer}) is {actual!r}; expected {right!r}"
+                    expect(actual == right, f"{what}, as scope.origin() returns it")
 
     def test_an_answer_keeps_the_vendors_id(self, service: Service) -> None:
         """`reply.origin.response_id` is the id in the response. A service whose complete responses have no id needs
         none in its streams.
         """
-        named = {answer.name for answer in service.answers(WHOLE) if _names_itself(answer)}
+        with_id = {answer.name for answer in service.answers(WHOLE) if _names_itself(answer)}
         for answer in _both(service):
-            found = answer.reply.origin.response_id
-            what = f"{answer} has the response id {found!r}"
-            is_right = found in answer.leaves if found or answer.name in named else found is None
-            expect(is_right, f"{what}; expected the one that the response gives", shown=answer.shown)
+            response_id = answer.reply.origin.response_id
+            what = f"reply.origin.response_id of {answer} is {response_id!r}; expected the id in the response"
+            is_right = response_id in answer.leaves if response_id or answer.name in with_id else response_id is None
+            expect(is_right, what, shown=answer.shown)
 
     def test_the_vendors_finish_reason_is_kept(self, service: Service) -> None:
         """`reply.raw_finish_reason` is the vendor's own finish reason, unchanged."""
         for answer in _both(service):
-            found = answer.reply.raw_finish_reason
-            what = f"{answer} has the raw finish reason {found!r}, which the response does not give"
-            expect(found and found in answer.leaves, what, shown=answer.shown)
+            reason = answer.reply.raw_finish_reason
+            what = f"reply.raw_finish_reason of {answer} is {reason!r}; expected the finish reason in the response"
+            expect(reason and reason in answer.leaves, what, shown=answer.shown)
 
     def test_a_call_keeps_its_arguments_as_they_came(self, service: Service) -> None:
         """If the API gives the arguments of a call as text, `raw_arguments` is exactly this text, because the service
@@ -130,10 +130,11 @@ class ReplyCases(Answered):
         """
         for answer in _both(service):
             for reply, exchange in zip(answer.replies, answer.exchanges, strict=False):
-                held = "\n".join(leaves(reply.model_dump(mode="json", by_alias=True)))
+                content = "\n".join(leaves(reply.model_dump(mode="json", by_alias=True)))
                 signed = {leaf for leaf in answer.leaves_of(exchange) if SIGNED.fullmatch(leaf)}
-                lost = next((leaf for leaf in sorted(signed) if leaf not in held), None)
-                what = f"{lost!r} of {answer} is nowhere in the reply"
+                lost = next((leaf for leaf in sorted(signed) if leaf not in content), None)
+                what = f"the signature or encrypted text {lost!r} of {answer} is not in the decoded reply; store it"
+                what = f"{what} in the `state` of a part or call"
                 expect(lost is None, what, history=reply.messages, shown=answer.shown)
 
     def test_an_answer_goes_back_as_it_came(self, service: Service) -> None:
@@ -149,17 +150,18 @@ class ReplyCases(Answered):
             question = answer.question
             rendering = service.subject.rendered(answer.history, question.options, question.settings)
             lost = answer.reply.losses[len(rendering.losses) :]
-            expect(not lost, f"decoding {answer} lost something", losses=lost, shown=answer.shown)
+            expect(not lost, f"decoding {answer} reports losses; expected none", losses=lost, shown=answer.shown)
 
     def test_every_recording_is_asked_for(self, service: Service) -> None:
         """Every cassette belongs to one of the kit's questions. Delete other ones, or move them to a folder of the
         tests that use them.
         """
         for name, way in _recorded(service):
-            what, remedy = f"nobody asks for {name}{way}.yaml", "delete it, or keep it in another folder"
-            expect(name in QUESTIONS, f"{what}; {remedy}. The questions are {', '.join(QUESTIONS)}")
+            what = f"the cassette {name}{way}.yaml belongs to none of the kit's questions ({', '.join(QUESTIONS)})"
+            expect(name in QUESTIONS, f"{what}; delete the cassette, or move it to another folder")
             need = service.refused_need(name, way)
-            expect(not need, f"{what}, as {need!r} is declared REFUSED; delete one of the two")
+            what = f"the cassette {name}{way}.yaml is not used, because the suite declares {need!r} REFUSED"
+            expect(not need, f"{what}; delete the cassette or the declaration")
 
     def test_a_recording_is_whole_and_holds_no_secret(self, service: Service) -> None:
         """Every cassette names the service, the date and the client, its answers are complete, and it contains no key,
@@ -178,7 +180,7 @@ def _bodies(answer: Asked) -> dict[str, object]:
     if len(answer.exchanges) == 1:
         return answer.shown
     numbered = enumerate(answer.exchanges, start=1)
-    return {f"what the service answered, {at}": answer.laid_out(exchange) for at, exchange in numbered}
+    return {f"response {at} of the service": answer.laid_out(exchange) for at, exchange in numbered}
 
 
 def _names_itself(answer: Asked) -> bool:
@@ -188,7 +190,7 @@ def _names_itself(answer: Asked) -> bool:
 
 
 def _both(service: Service) -> list[Asked]:
-    """All answers, whole and streamed."""
+    """Return all answers, complete and streamed."""
     return [*service.answers(WHOLE), *_streamed(service)]
 
 
@@ -209,39 +211,40 @@ def _words(reply: Reply) -> dict[str, object]:
     return {"text": reply.text, "reasoning": reply.reasoning, "arguments": arguments}
 
 
-def _check_alike(whole: Asked, streamed: Asked, look: Callable[[Reply], dict[str, object]]) -> None:
-    """Raise ConformanceFailure unless a question's replies look the same in both ways."""
-    question, wholes, streams = whole.name, list(map(look, whole.replies)), list(map(look, streamed.replies))
-    counts = f"{len(streams)} answers as a stream, and {len(wholes)} whole"
-    expect(len(wholes) == len(streams), f"{question!r} takes {counts}", shown={"whole": wholes, "streamed": streams})
+def _check_alike(whole: Asked, streamed: Asked, view: Callable[[Reply], dict[str, object]]) -> None:
+    """Raise ConformanceFailure unless `view` is the same for the complete and the streamed replies to a question."""
+    question, wholes, streams = whole.name, list(map(view, whole.replies)), list(map(view, streamed.replies))
+    what = f"the question {question!r} has {len(streams)} streamed replies and {len(wholes)} complete replies"
+    shown = {"the complete replies": wholes, "the streamed replies": streams}
+    expect(len(wholes) == len(streams), f"{what}; expected equal numbers", shown=shown)
     for one, other in zip(wholes, streams, strict=True):
         for name, value in one.items():
-            what = f"the streamed answer to {question!r} has the {name} {other[name]!r}, the whole one {value!r}"
-            expect(other[name] == value, what)
+            what = f"the {name} of the streamed reply to {question!r} is {other[name]!r}, but {value!r} in the complete"
+            expect(other[name] == value, f"{what} reply; expected the same")
 
 
 def _check_failure(service: Service, name: str, way: Way) -> None:
     asked = service.ask(name, way)
     expects = service.question(name).expects
-    if expects is None:  # no key is needed, so that a wrong one does no harm
-        expect(asked.error is None, f"no key is needed, but a wrong one fails: {asked.error}")
+    if expects is None:  # the provider needs no key, so a wrong key must be ignored
+        what = f"the provider names no key variable, but a request with a wrong key fails: {asked.error}"
+        expect(asked.error is None, f"{what}; name the variable in Provider.credentials")
         return
-    what = f"{name!r} is to fail with {expects.__name__}, but was read as an answer"
+    what = f"the recorded failure {name!r} is decoded as a reply; raise {expects.__name__}"
     expect(asked.error is not None, what, shown=asked.shown)
-    found = asked.error.__cause__ if isinstance(asked.error, sabir.StreamBroken) else asked.error
+    error = asked.error.__cause__ if isinstance(asked.error, sabir.StreamBroken) else asked.error
     # an overloaded service may report only that it is not available
-    is_vague = asked.question.expects is sabir.errors.Overloaded and isinstance(found, sabir.errors.Unavailable)
-    is_right = isinstance(found, expects) or (is_vague and "overload" not in str(found).lower())
-    what = f"{name!r} is {expects.__name__}, but was read as {type(found).__name__}: {found}"
+    is_vague = asked.question.expects is sabir.errors.Overloaded and isinstance(error, sabir.errors.Unavailable)
+    is_right = isinstance(error, expects) or (is_vague and "overload" not in str(error).lower())
+    what = f"the recorded failure {name!r} raises {type(error).__name__} ({error}); expected {expects.__name__}"
     expect(is_right, what, shown=asked.shown)
 
 
 def _check_usage(answer: Asked) -> None:
     for name in ("input_tokens", "output_tokens"):
-        counted = getattr(answer.reply.usage, name)
-        what = f"usage.{name} of {answer} is {counted}; read it from the response"
-        remedy = "where the service does not tell it, list the case under xfail"
-        expect(counted, f"{what}; {remedy}", shown=answer.shown)
+        tokens = getattr(answer.reply.usage, name)
+        what = f"reply.usage.{name} of {answer} is {tokens}; read the number from the response"
+        expect(tokens, f"{what}, or add the case to xfail if the service does not report it", shown=answer.shown)
 
 
 def _origins(reply: Reply) -> Iterator[tuple[str, object]]:
@@ -254,11 +257,13 @@ def _check_arguments(answer: Asked, message: Message, written: Sequence[str]) ->
     assert call is not None
     texts = [text for text in written if text.lstrip().startswith("{") and read(text) == read(call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
-    what = f"keeps {call.raw_arguments!r} as its arguments' text, the response says {texts[0] if texts else None!r}"
-    expect(is_kept, f"the call in the answer to {answer.name!r} {what}", history=[message], shown=answer.shown)
+    what = f"raw_arguments of the call of {call.option_name!r} in {answer} is {call.raw_arguments!r}"
+    text = f"exactly the text in the response, {texts[0]!r}" if texts else "None, because the response has no such text"
+    expect(is_kept, f"{what}; expected {text}", history=[message], shown=answer.shown)
 
 
 def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
+    """Raise ConformanceFailure unless a request with the answer contains its texts, state and arguments unchanged."""
     question, reply = answer.question, answer.reply
     results = sabir.answer_sync(reply, question.options)
     history = [*answer.history, *reply.messages, *results, sabir.user("Go on.")]
@@ -266,42 +271,40 @@ def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
     items = subject.items(rendering)
     sent = "\n".join(leaves(items))
     for label, text in _held(reply, needs_state=subject.tables.roles.reasoning == "with_state"):
-        what = f"the {label} {text!r} of {answer} does not go back to the service"
+        what = f"the {label} {text!r} of {answer} is not in the next request unchanged"
         expect(text in sent, what, history=history, rendering=rendering)
     for call in [message.call for message in reply.option_calls]:
-        written = call.raw_arguments or call.arguments_json
-        what = f"the arguments {written} of {call.option_name!r} do not go back to the service"
-        expect(call.arguments in objects(items) or written in sent, what, history=history, rendering=rendering)
+        arguments = call.raw_arguments or call.arguments_json
+        what = f"the arguments {arguments} of the call of {call.option_name!r} in {answer} are not in the next request"
+        expect(call.arguments in objects(items) or arguments in sent, what, history=history, rendering=rendering)
 
 
 def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
-    """Yield the strings that must be sent back: texts, and the strings of all state."""
+    """Yield the strings that must be sent back, each with its kind: texts, and the strings of all state."""
     for message in reply.messages:
         if message.call is not None:
-            yield from (("state", kept) for kept in texts(message.call.state))
+            yield from (("state", value) for value in texts(message.call.state))
         for part in message.parts:
             state = getattr(part, "state", None)
             text = getattr(part, "text", "")
             if text and not (part.kind == "reasoning" and needs_state and state is None):
                 yield part.kind, text
-            yield from (("state", kept) for kept in texts(state))
-            yield from (("block", kept) for kept in texts(getattr(part, "block", None)))
+            yield from (("state", value) for value in texts(state))
+            yield from (("block", value) for value in texts(getattr(part, "block", None)))
 
 
 def _recorded(service: Service) -> list[tuple[str, Way]]:
     """Return the cassettes by question and suffix; none for a suite that asks a live service."""
     if service.suite.asks_live:
-        stray = service.suite.cassettes
-        expect(stray is None, "the suite asks its service live, so that its recordings are never read; delete them")
+        what = "the suite sets `cassettes`, but its recordings are not used, because `asks_live` is True"
+        expect(service.suite.cassettes is None, f"{what}; delete the recordings and the attribute")
         return []
     names = sorted(path.stem for path in service.path("text", WHOLE).parent.glob("*.yaml"))
     return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]
 
 
 def _is_refused(service: Service, question: str, way: Way) -> bool:
-    """Return whether the suite declares REFUSED what a question needs. Then the refusal is checked, and nothing is
-    asked.
-    """
+    """Return whether a question needs a capability that the suite declares REFUSED. If so, check the refusal."""
     if need := service.refused_need(question, way):
         check_refusal(service, question, need)
     return bool(need)
@@ -318,21 +321,23 @@ def check_refusal(service: Service, name: str, need: str) -> None:
         return
     question = _thinking(service) if need == "reasoning" else service.question(name)
     rendering = subject.rendered(question.messages, question.options, question.settings)
-    told = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
-    asked = f"{need} ({CAPABILITIES[need]}) is declared REFUSED"
-    expect(told, f"{asked}, but the request for {name!r} reports nothing lost", rendering=rendering)
+    lost = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
+    what = f"the suite declares {need!r} ({CAPABILITIES[need]}) REFUSED, but the request for the question {name!r}"
+    remedy = "add the loss, or change the declaration"
+    expect(lost, f"{what} has no loss of the kind 'dropped' or 'downgraded'; {remedy}", rendering=rendering)
     how: Any = {"options": question.options, "settings": question.settings, "strict": True}
     try:
         subject.adapter.render(question.messages, **how)
     except RenderingRefused:
-        if need == "reasoning":  # other cases tell of what else may be refused
+        if need == "reasoning":  # other cases record the other capabilities
             subject.grade(need, REFUSED)
         return
-    raise ConformanceFailure(f"{asked}, but strict=True renders the request for {name!r}", rendering=rendering)
+    what = f"{what} is rendered with strict=True; add a loss of the kind 'dropped', or change the declaration"
+    raise ConformanceFailure(what, rendering=rendering)
 
 
 def _thinking(service: Service) -> Question:
-    """Return a history in which the target's own model reasoned."""
+    """Return a question whose history contains reasoning of the target's own model."""
     subject = service.subject
     thought = said(subject.adapter.speaks_as, ReasoningPart(text="The question is easy."), "No.")
     thought = thought.model_copy(update={"origin": subject.scope().origin()})
@@ -340,17 +345,16 @@ def _thinking(service: Service) -> Question:
 
 
 def _check_refused_stream(service: Service, name: str) -> None:
-    """Raise ConformanceFailure unless a request for a stream is refused in words, and nothing is sent."""
-    expected = "expected the library's own error that says so, before anything is sent"
+    """Raise ConformanceFailure unless a request for a stream raises an error of sabir before anything is sent."""
+    declared = f"the suite declares 'streaming' REFUSED, but a stream for the question {name!r}"
+    expected = "expected an error of sabir before anything is sent, or another declaration"
     try:
         with network_forbidden(loopback=False):
             error = ask(service.subject.adapter, service.unasked(name, STREAMED)).error
     except NetworkForbidden:
-        raise ConformanceFailure(
-            f"streaming is declared REFUSED, but a stream is asked for over the network; {expected}"
-        ) from None
-    what = f"streaming is declared REFUSED, but asking for {name!r} as a stream ends in {type(error).__name__}: {error}"
+        raise ConformanceFailure(f"{declared} is requested over the network; {expected}") from None
+    what = f"{declared} raises {type(error).__name__} ({error})"
     if error is None:
-        what = f"streaming is declared REFUSED, but {name!r} was answered as a stream"
+        what = f"{declared} is returned"
     is_refused = error is not None and not isinstance(error, sabir.errors.ConnectionFailed | sabir.StreamBroken)
     expect(is_refused, f"{what}; {expected}")

@@ -27,7 +27,7 @@ from sabir_testing.histories.samples import (
     said,
 )
 from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.questions import DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
+from sabir_testing.kit.questions import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.suite import AdapterUnderTest, Made, Suite
 
 WORDS = "kit-words"
@@ -50,7 +50,7 @@ OFFERED = {"name": "lookup", "description": "Finds a word in the kit's book.", "
 
 
 class RequestCases(Suite):
-    """The cases of rendering."""
+    """The test cases of the family `requests`."""
 
     family = "requests"
 
@@ -59,13 +59,13 @@ class RequestCases(Suite):
         made, model = subject.made([ASKED]), subject.target.model
         path = made.rendering.path if made.rendering else ""
         is_named = model in unquote(path) or made.holds(model)
-        made.expect(is_named, f"neither the path {path!r} nor the body names the model {model!r}")
+        made.expect(is_named, f"the model {model!r} is neither in the path {path!r} nor in the body; add it to one")
 
     @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
     def test_a_text_is_sent_as_it_is(self, subject: AdapterUnderTest, text: str) -> None:
         """A text is sent unchanged: not trimmed, escaped or normalized."""
         made = subject.made([said("user", text)])
-        made.expect(made.holds(text), f"no string of the body holds the text {text!r} as it is")
+        made.expect(made.holds(text), f"the text {text!r} of the user's message is not in the body unchanged")
 
     @pytest.mark.parametrize("speaker", ["llm", "system"])
     def test_sides_are_told_apart(self, subject: AdapterUnderTest, speaker: str) -> None:
@@ -74,8 +74,9 @@ class RequestCases(Suite):
         history = [said("user", WORDS), said("llm", "Yes."), said("user", "So?"), words, said("user", "Go on.")]
         made = subject.made(history)
         frames = [without_words(item) for item in subject.items(made.rendering) if WORDS in json.dumps(item)]
-        is_told = _is_lost([words], made) or len(frames) < 2 or frames[0] != frames[-1]
-        made.expect(is_told, f"what {speaker!r} says is rendered exactly as what 'user' says, and no loss says so")
+        is_distinct = _is_lost([words], made) or len(frames) < 2 or frames[0] != frames[-1]
+        what = f"encode_turn returns the same item for a message by {speaker!r} as for a message by 'user'"
+        made.expect(is_distinct, f"{what}, and no loss reports the message; encode another role, or add a loss")
 
     def test_messages_keep_their_order(self, subject: AdapterUnderTest) -> None:
         """Messages of one side, and the parts of a message, are sent in their order."""
@@ -83,7 +84,7 @@ class RequestCases(Suite):
         made = subject.made([said("user", marks[0], marks[1]), *(said("user", mark) for mark in marks[2:])])
         places = [made.text.find(mark) for mark in marks]
         is_kept = places == sorted(places) and -1 not in places
-        made.expect(is_kept, "six texts of one side are not in the body in the order in which they were said")
+        made.expect(is_kept, "six texts by 'user' are not all in the body, or not in the order of the history")
 
     @pytest.mark.parametrize("place", ["system", "later_system"])
     def test_instructions_are_sent_or_reported(self, subject: AdapterUnderTest, place: str) -> None:
@@ -102,18 +103,20 @@ class RequestCases(Suite):
         is_carried = made.holds(OFFERED[what])
         if what == "name":
             grade_by_losses(subject, "options", made, is_carried=is_carried, path="options")
-        is_told = is_carried or any(loss.path.startswith("options") for loss in made.losses)
-        made.expect(is_told, f"the option's {what} ({OFFERED[what]}) is not in the request")
+        is_reported = is_carried or any(loss.path.startswith("options") for loss in made.losses)
+        made.expect(is_reported, f"the {what} of an offered option, {OFFERED[what]!r}, is not in the body or in a loss")
 
     @pytest.mark.parametrize("value", VALUES)
     def test_a_call_is_sent_with_its_result(self, subject: AdapterUnderTest, value: str) -> None:
         """A call is sent with the option's name and the arguments, followed by its result, for every type of result."""
         result, marks = VALUES[value]
         made = subject.made([ASKED, SUN, answered("kit-call-1", result)], [LOOKUP])
-        told, is_lost = made.text, _is_lost(made.history[1:], made)
+        body, is_lost = made.text, _is_lost(made.history[1:], made)
         for mark in ("lookup", "kit-sun", *marks):
-            made.expect(mark in told or is_lost, f"{mark!r} is not in the body")
-        made.expect(told.find("kit-sun") < told.find(marks[0]) or is_lost, "the result stands before its call")
+            what = f"{mark!r}, of an option call or its result, is neither in the body nor in the losses"
+            made.expect(mark in body or is_lost, what)
+        what = "the option result is in the body before its call; encode the call first"
+        made.expect(body.find("kit-sun") < body.find(marks[0]) or is_lost, what)
 
     def test_parallel_calls_stay_together(self, subject: AdapterUnderTest) -> None:
         """Calls of one reply are sent together, followed by their results in the same order."""
@@ -123,8 +126,8 @@ class RequestCases(Suite):
         marks = ("kit-sun", "kit-moon", "kit-bright", "kit-pale")
         places = [made.text.find(mark) for mark in marks]
         grade_by_losses(subject, "parallel_calls", made, is_carried=-1 not in places, of=moon)
-        found = ", ".join(sorted(marks, key=made.text.find))
-        what = f"two calls and two results stand in the order {found}; expected {', '.join(marks)}"
+        order = ", ".join(sorted(marks, key=made.text.find))
+        what = f"two calls and their two results are in the body in the order {order}; expected {', '.join(marks)}"
         made.expect(-1 in places or places == sorted(places), what)
 
     def test_a_failure_is_told_apart_from_a_success(self, subject: AdapterUnderTest) -> None:
@@ -132,10 +135,10 @@ class RequestCases(Suite):
         words = "kit-no-such-word"
         made = subject.made([ASKED, SUN, failed("kit-call-1", words)], [LOOKUP])
         success = subject.made([ASKED, SUN, answered("kit-call-1", words)], [LOOKUP])
-        is_told = words in made.text or _is_lost(made.history[1:], made)
-        made.expect(is_told, "the failure's message is neither in the body nor in the losses")
-        what = "a failed result renders exactly as a success with the same words, so that the model takes it for one"
-        made.expect(made.body != success.body, what)
+        is_reported = words in made.text or _is_lost(made.history[1:], made)
+        made.expect(is_reported, f"the error message {words!r} of a failed option is neither in the body nor in a loss")
+        what = "an error result and a successful result with the same text give the same body, so that the model cannot"
+        made.expect(made.body != success.body, f"{what} see the failure; mark the error in the encoded result")
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("modality", MODALITIES)
@@ -159,7 +162,7 @@ class RequestCases(Suite):
         """A setting changes the request according to its value, or is in the losses."""
         made, changed = (_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = made.body != changed.body
-        if name == "parallel_options":  # one of its two values is the wire's default
+        if name == "parallel_options":  # one of its two values is the API's default
             made = changed if changed.losses else made
         else:
             is_new = made.body != _with(subject, name, None).body
@@ -172,9 +175,10 @@ class RequestCases(Suite):
         zero: Any = 0
         made = _with(subject, name, zero)
         lost = [loss for loss in made.losses if loss.path == f"settings.{name}"]
-        what = f"{name}={getattr(Settings(**{name: zero}), name)!r} changes nothing in the body and is in no loss"
-        is_told = made.body != _with(subject, name, None).body or lost
-        made.expect(is_told, f"{what}; compare with None, not with truth")
+        value = getattr(Settings(**{name: zero}), name)
+        what = f"the setting {name}={value!r} is neither in the body nor in a loss, as if it were not set"
+        is_reported = made.body != _with(subject, name, None).body or lost
+        made.expect(is_reported, f"{what}; write `if value is not None`, not `if value`")
 
     @pytest.mark.parametrize("choice", CHOICES)
     def test_a_choice_of_option_is_sent_or_reported(self, subject: AdapterUnderTest, choice: str) -> None:
@@ -186,9 +190,10 @@ class RequestCases(Suite):
         is_new = made.body != subject.made([ASKED], OPTIONS).body
         later = list(CHOICES)[list(CHOICES).index(choice) + 1 :]
         same = [each for each in later if {choice, each} <= whole and every[each].body == made.body]
-        what = f"option_choice {choice!r} is rendered exactly as {' and '.join(same)}, and no loss says so"
+        others = " and ".join(map(repr, same))
+        what = f"option_choice {choice!r} gives the same body as {others}, and no loss reports a difference"
         made.expect(not (is_new and same), what)
-        is_carried = is_new or choice == "auto" or "auto" not in whole  # the wire's default need not be sent
+        is_carried = is_new or choice == "auto" or "auto" not in whole  # the API's default need not be sent
         grade_by_losses(subject, f"option_choice.{choice}", made, is_carried=is_carried, path=path)
 
     @pytest.mark.parametrize("name", WIRE_SETTINGS)
@@ -196,7 +201,7 @@ class RequestCases(Suite):
         """`encode_request` reads every setting from its scope, even if only to report a loss."""
         settings = Settings(**{name: SETTINGS[name][0]})
         forgotten = [loss for loss in subject.rendered([ASKED], OPTIONS, settings).losses if is_forgotten(loss)]
-        what = f"encode_request never takes the setting {name!r}; send it, or report it with scope.losses.add"
+        what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
         expect(not forgotten, what, losses=forgotten)
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
@@ -205,10 +210,12 @@ class RequestCases(Suite):
         try:
             rendering = subject.render([ASKED], settings=settings)
         except SettingsInvalid as error:
-            what = f"the error for an unknown setting of the vendor does not name it: {error}"
+            what = "encode_request raises SettingsInvalid for the unknown vendor setting 'kit_no_such_setting', but the"
+            what = f"{what} error does not name the setting: {error}"
             expect("kit_no_such_setting" in str(error), what)
             return
-        raise ConformanceFailure("kit_no_such_setting, a setting that no vendor has, is accepted", rendering=rendering)
+        what = "encode_request accepts the unknown vendor setting 'kit_no_such_setting'; raise SettingsInvalid"
+        raise ConformanceFailure(what, rendering=rendering)
 
     def test_a_count_is_asked_for(self, subject: AdapterUnderTest) -> None:
         """`encode_count` returns a path and a JSON body, or is None. `decode_count` raises an error for an answer
@@ -216,23 +223,20 @@ class RequestCases(Suite):
         """
         rendering = subject.rendered([ASKED])
         if subject.dialect.encode_count is None:
-            subject.grade("count_tokens", REFUSED, what="the dialect has no encode_count")
+            subject.grade("count_tokens", REFUSED, what="Dialect.encode_count is None")
             return
         path, body = subject.dialect.encode_count(rendering.body, subject.renderer().scope)
-        expect(path.startswith("/"), f"encode_count gives the path {path!r}; expected one such as '/count'")
-        asked_for, what = (
-            json.loads(encode_json(body)),
-            "what encode_count asks for does not hold the text to be counted",
-        )
-        expect("the kit's book" in json.dumps(asked_for), what, shown={"its body": asked_for})
+        expect(path.startswith("/"), f"encode_count returns the path {path!r}; expected a path such as '/count'")
+        count_body = json.loads(encode_json(body))
+        what = "the body that encode_count returns does not contain the user's text; its tokens are not counted"
+        expect("the kit's book" in json.dumps(count_body), what, shown={"the body for the count": count_body})
         try:
             counted = subject.dialect.decode_count(b'{"kit": "no count"}')
         except SabirError:
             subject.grade("count_tokens", FULL)
         else:
-            raise ConformanceFailure(
-                f"decode_count reads {counted!r} off an answer without a count; raise ResponseInvalid"
-            )
+            what = f"decode_count returns {counted!r} for a response without a count; raise ResponseInvalid"
+            raise ConformanceFailure(what)
 
 
 def _with(subject: AdapterUnderTest, name: str, value: Any) -> Made:
@@ -268,23 +272,29 @@ def grade_by_losses(
     of: Message | None = None,
     path: str = "",
 ) -> None:
-    """Decide between full, downgraded and refused, by the body and the losses of a message or a path."""
+    """Record the grade of a capability: FULL without losses, DOWNGRADED with losses, REFUSED if it is not sent.
+
+    The losses are those of the message `of`, or with a path that begins with `path`. Raises ConformanceFailure if the
+    content is neither sent nor reported, or if the suite declares another grade.
+    """
     lost = [loss for loss in made.losses if (loss.path.startswith(path) if of is None else loss.message_id == of.id)]
     if any(map(is_forgotten, made.losses)):
-        return  # a case of its own says so
-    made.expect(is_carried or lost, f"{capability} is neither in the body nor in the losses")
-    is_another = any(loss.kind != "rewritten" for loss in lost)  # rewritten: the same meaning, in other characters
+        return  # test_a_setting_is_looked_at reports it
+    sample = f"{capability} ({CAPABILITIES[capability]})"
+    made.expect(is_carried or lost, f"{sample} is neither in the body nor in the losses; send it, or add a loss")
+    is_another = any(loss.kind != "rewritten" for loss in lost)  # rewritten: same meaning, other characters
     seen: Grade = REFUSED if not is_carried else DOWNGRADED if is_another else FULL
     if seen is REFUSED:
         kinds = ", ".join(sorted({loss.kind for loss in made.losses}))
-        what = f"{capability} is left out, but strict=True does not refuse it: its loss is {kinds}; make it dropped"
+        what = f"{sample} is not in the body, but strict=True does not refuse the request, because the kind of loss is"
+        what = f"{what} {kinds}; add the loss with the kind 'dropped'"
         made.expect(_is_refused(made, str(subject.target)), what)
     what = "; ".join(loss.reason for loss in lost)
     subject.grade(capability, seen, what=what, history=made.history, rendering=made.rendering)
 
 
 def _is_refused(made: Made, target: str) -> bool:
-    """Return whether `strict=True` refuses the loss before anything is sent."""
+    """Return whether `strict=True` refuses a request with these losses."""
     try:
         RenderingRefused.check(made.losses, True, target)
     except RenderingRefused:

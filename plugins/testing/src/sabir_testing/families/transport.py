@@ -41,30 +41,30 @@ REFUSAL = b'{"error": {"message": "no"}}'
 
 HALF = b'{"half":'
 FAILURES: Mapping[str, tuple[Sequence[Step] | None, type[CallError], str]] = {
-    "refused": (None, ConnectionFailed, "to an endpoint where nobody listens"),
+    "refused": (None, ConnectionFailed, "to a port without a server"),
     "broken_off": (
         [head(content_length="100"), HALF],
         ConnectionFailed,
-        "whose connection breaks off in mid-body",
+        "whose connection breaks before the announced end of the response body",
     ),
-    "cut": ([head(), HALF], ResponseInvalid, "whose answer ends in the middle of its body"),
+    "cut": ([head(), HALF], ResponseInvalid, "whose response body is incomplete JSON"),
     "no_gzip": (
         [head(content_encoding="gzip"), b"no gzip"],
         ResponseInvalid,
-        "whose answer cannot be decompressed",
+        "whose response body cannot be decompressed",
     ),
     "html": (
         [head(kind="text/html"), b"<html>busy</html>"],
         ResponseInvalid,
-        "that is answered with a page of HTML and status 200",
+        "whose response is an HTML page with status 200",
     ),
-    "empty": ([head()], ResponseInvalid, "that is answered with an empty body and status 200"),
+    "empty": ([head()], ResponseInvalid, "whose response has status 200 and an empty body"),
 }
-"""Failure → the endpoint's script (without one, nothing listens), the error that a call must raise, and the call."""
+"""Failure → the server's script (None: no server), the error that a call must raise, and the call in words."""
 
 
 class TransportCases(AccessCases):
-    """The cases of a connection."""
+    """The test cases of the family `transport`."""
 
     family = "transport"
 
@@ -77,36 +77,39 @@ class TransportCases(AccessCases):
             caller.ask(connection, wire.request)
         asked, path = arrived(server), f"/below{wire.request.path}"
         is_right = (asked.method, unquote(asked.path)) == ("POST", unquote(path))
-        what = f"{caller.opens} sent {asked.method} {asked.path}, not POST {path}, to the endpoint {server.url}/below"
-        expect(is_right, what)
-        shown = {"given": repr(wire.request.body), "sent": repr(asked.body)}
-        expect(asked.body == wire.request.body, f"{caller.opens} sent other bytes than it was given", shown=shown)
+        what = f"{caller.opens} sends {asked.method} {asked.path} to the endpoint {server.url}/below"
+        expect(is_right, f"{what}; expected POST {path}")
+        shown = {"WireRequest.body": repr(wire.request.body), "the bytes that arrived": repr(asked.body)}
+        what = f"{caller.opens} changes the request body; send the bytes of WireRequest.body"
+        expect(asked.body == wire.request.body, what, shown=shown)
 
     @EITHER_WAY
     def test_the_body_is_said_to_be_json(self, wire: Wire, caller: Caller) -> None:
         """The header content-type of a request says that the body is JSON."""
         kind = wire.sent(caller).get("content-type", "")
-        what = f"{caller.opens} sent the content-type {kind!r}, not 'application/json'"
+        what = f"{caller.opens} sends the header content-type: {kind!r}; expected 'application/json'"
         expect(kind.partition(";")[0] == "application/json", what)
 
     @EITHER_WAY
     def test_the_key_goes_in_a_header(self, wire: Wire, caller: Caller) -> None:
         """The key is sent in a header and not in the URL, because logs contain URLs."""
         is_sent = any(KEY in value for value in wire.sent(caller).values())
-        expect(is_sent, f"the key given by api_key= is in no header of what {caller.opens} sent")
+        expect(is_sent, f"{caller.opens} sends no header with the key from api_key=; send the key in a header")
 
     @EITHER_WAY
     def test_further_headers_go_with_the_request(self, wire: Wire, caller: Caller) -> None:
         """The headers of the request, including `extra_headers`, are sent unchanged."""
         sent = wire.sent(caller, wire.with_headers(X_Kit="a value, 7")).get("x-kit")
-        expect(sent == "a value, 7", f"{caller.opens} was given the header X-Kit: a value, 7, and sent {sent!r}")
+        what = f"{caller.opens} sends the header X-Kit of WireRequest.headers with the value {sent!r}"
+        expect(sent == "a value, 7", f"{what}; expected 'a value, 7'")
 
     @EITHER_WAY
     def test_an_answers_header_names_are_in_lower_case(self, wire: Wire, caller: Caller) -> None:
         """The header names of a response are in lower case."""
         heard, _ = wire.exchange(caller, [head(X_Kit_Id="id-7"), OK])
-        what, shown = "the answer's header 'X-Kit-Id: id-7' is not under the name 'x-kit-id'", sorted(heard.headers)
-        expect(heard.headers.get("x-kit-id") == "id-7", what, shown={"names of the headers": shown})
+        what = f"the response of {caller.opens} has no header 'x-kit-id' with the value 'id-7'; the server sent"
+        what = f"{what} 'X-Kit-Id: id-7'; convert the names of the headers to lower case"
+        expect(heard.headers.get("x-kit-id") == "id-7", what, shown={"names of the headers": sorted(heard.headers)})
 
     @EITHER_WAY
     def test_an_answers_head_comes_before_its_body(self, wire: Wire, caller: Caller) -> None:
@@ -116,7 +119,8 @@ class TransportCases(AccessCases):
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             release.set()
-        expect(not server.gave_up.is_set(), f"{caller.opens} did not return at the headers, but waited for the body")
+        what = f"{caller.opens} waits for the response body; return when the headers have arrived"
+        expect(not server.gave_up.is_set(), what)
 
     @EITHER_WAY
     def test_chunks_come_as_they_are_sent(self, wire: Wire, caller: Caller) -> None:
@@ -126,14 +130,16 @@ class TransportCases(AccessCases):
         with Server(script, patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             answer = caller.begin(connection, wire.request)
             chunks = iter(answer.chunks())
-            with unbroken("chunks() gave nothing of the first event while the second was held back; it raised"):
+            with unbroken("chunks() of a stream whose server has sent only the first event raises"):
                 first = next(chunks, b"")
             release.set()
-            rest = b"".join(chunks)
+            received = first + b"".join(chunks)
             answer.close()
-        expect(not server.gave_up.is_set(), "chunks() kept the first event of a stream back until the second had come")
-        what, sent, given = "chunks() gave other bytes of a stream than were sent", wire.stream.body, first + rest
-        expect(given == sent, what, shown={"sent": repr(sent), "given": repr(given)})
+        what = "chunks() returns the first event of a stream only after the server has sent the second; return bytes at"
+        expect(not server.gave_up.is_set(), f"{what} once")
+        shown = {"sent": repr(wire.stream.body), "returned": repr(received)}
+        what = "chunks() returns other bytes of a stream than the server sent"
+        expect(received == wire.stream.body, what, shown=shown)
 
     @EITHER_WAY
     def test_closing_an_answer_early_hangs_up(self, wire: Wire, caller: Caller) -> None:
@@ -142,7 +148,8 @@ class TransportCases(AccessCases):
         with Server(script) as server, wire.connected(caller, server.url) as connection:
             caller.begin(connection, wire.request).close()
             hung_up = server.closed.wait(PATIENCE)
-        expect(hung_up, f"{caller.closes} of an answer that was not read to its end leaves the connection open")
+        what = f"{caller.closes} of a response that was not read to its end does not close the network connection"
+        expect(hung_up, what)
 
     @EITHER_WAY
     def test_closing_an_answer_twice_is_harmless(self, wire: Wire, caller: Caller) -> None:
@@ -151,7 +158,8 @@ class TransportCases(AccessCases):
             answer = caller.begin(connection, wire.request)
             answer.close()
             error = raised_by(answer.close)
-        expect(error is None, f"the second {caller.closes} of an answer {ended(error)}")
+        what = f"the second {caller.closes} of the same response {ended(error)}; expected no exception"
+        expect(error is None, what)
 
     @pytest.mark.parametrize("where", ["before_the_head", "in_the_body"])
     def test_cancelling_a_call_hangs_up(self, wire: Wire, where: str) -> None:
@@ -161,11 +169,12 @@ class TransportCases(AccessCases):
         release = threading.Event()
         script: list[Step] = [release] if where == "before_the_head" else [head(), HALF, release]
         with InALoop() as caller, Server(script) as server, wire.connected(caller, server.url) as connection:
-            found = caller.run(_cancelled(connection, wire, server, is_begun=where == "in_the_body"))
+            result = caller.run(_cancelled(connection, wire, server, is_begun=where == "in_the_body"))
             hung_up = server.closed.wait(PATIENCE)
-        words = f"a task that was cancelled {where.replace('_', ' ')} of its answer"
-        expect(found == "CancelledError", f"{words} ended with {found}, not with CancelledError")
-        expect(hung_up, f"{words} leaves its connection open")
+        moment = "before the headers arrived" if where == "before_the_head" else "while the body arrived"
+        task = f"a task that called open() and was cancelled {moment}"
+        expect(result == "CancelledError", f"{task} ended with {result}; expected CancelledError")
+        expect(hung_up, f"{task} does not close the network connection; close the response in `finally`")
 
     @EITHER_WAY
     @pytest.mark.parametrize("status", [409, 429, 500, 503])
@@ -174,10 +183,12 @@ class TransportCases(AccessCases):
         core's; those of the SDK must be off.
         """
         heard, server = wire.exchange(caller, [head(status, retry_after="0"), REFUSAL])
-        what = f"an answer with status {status} came as status {heard.status} with the body {heard.body!r}"
-        expect((heard.status, heard.body) == (status, REFUSAL), what, shown={"its body": REFUSAL})
+        what = f"{caller.opens} returns status {heard.status} and the body {heard.body!r} for a response with status"
+        what = f"{what} {status}; expected the status and the body that the server sent"
+        expect((heard.status, heard.body) == (status, REFUSAL), what, shown={"the body that the server sent": REFUSAL})
         times = len(server.asked)
-        expect(times == 1, f"after an answer with status {status} the request was sent {times} times")
+        what = f"{caller.opens} sends the request {times} times after a response with status {status}"
+        expect(times == 1, f"{what}; turn the SDK's retries off")
 
     @EITHER_WAY
     @pytest.mark.parametrize("status", [302, 307])
@@ -187,14 +198,17 @@ class TransportCases(AccessCases):
             with wire.connected(caller, here.url) as connection:
                 answer = caller.begin(connection, wire.request)
                 answer.close()
-            expect(not there.asked, f"{caller.opens} followed a redirect of status {status} to another host")
-        expect(answer.status == status, f"the answer to a redirect of status {status} has the status {answer.status}")
+            what = f"{caller.opens} follows a redirect (status {status}) to another host; turn off redirects"
+            expect(not there.asked, what)
+        what = f"{caller.opens} returns status {answer.status} for a redirect; expected {status}"
+        expect(answer.status == status, what)
 
     @EITHER_WAY
     def test_a_compressed_body_is_decompressed(self, wire: Wire, caller: Caller) -> None:
         """The chunks of a compressed response are decompressed."""
         body = wire.exchange(caller, [head(content_encoding="gzip"), gzip.compress(OK)])[0].body
-        expect(body == OK, f"chunks() gave {body!r} of a body that was sent as gzip", shown={"the body": OK})
+        what = f"chunks() returns {body!r} for a response with content-encoding: gzip; expected the decompressed body"
+        expect(body == OK, what, shown={"the decompressed body": OK})
 
     @EITHER_WAY
     @pytest.mark.parametrize("how", FAILURES)
@@ -205,7 +219,8 @@ class TransportCases(AccessCases):
         script, kind, words = FAILURES[how]
         with _failing(script) as url, wire.adapter(caller, url) as adapter:
             error = raised_by(lambda: caller.call(adapter))
-        expect(isinstance(error, kind), f"a call {words} {ended(error, 'gave a reply')}, where {kind.__name__} was due")
+        what = f"a call {words} {ended(error, 'returned a reply')}; expected {kind.__name__}"
+        expect(isinstance(error, kind), f"{what}, from Connection.translate or from core")
 
     @EITHER_WAY
     def test_an_answer_that_does_not_come_times_out(self, wire: Wire, caller: Caller) -> None:
@@ -216,9 +231,10 @@ class TransportCases(AccessCases):
         with Server([threading.Event()], patience=PATIENCE) as server, wire.connected(caller, server.url) as connection:
             raised = raised_by(lambda: caller.open(connection, request))
             error = as_library_error(connection, raised) if raised else None
-        what = f"{caller.opens} of a request without an answer for {STALL:g} s {ended(raised, 'gave an answer')}"
-        remedy = "where translate() has to make CallTimedOut of what was raised"
-        expect(isinstance(error, CallTimedOut), f"{what}, {remedy}")
+        result = ended(raised, "returned a response")
+        what = f"{caller.opens} with timeout={STALL:g} and a server that sends nothing {result}"
+        remedy = "expected an exception for which Connection.translate returns CallTimedOut"
+        expect(isinstance(error, CallTimedOut), f"{what}; {remedy}")
 
     @EITHER_WAY
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: Wire, caller: Caller) -> None:
@@ -230,8 +246,9 @@ class TransportCases(AccessCases):
         sent = chunk(b"".join(frame.data for frame in half) + cut[: len(cut) // 2])
         with Server([opening, sent]) as server, wire.adapter(caller, server.url) as adapter:
             error = raised_by(lambda: caller.stream(adapter))
-        what = f"the stream of {recorded.name}, broken off in the middle, {ended(error, 'ended like a whole one')}"
-        expect(isinstance(error, StreamBroken), f"{what}, where StreamBroken was due")
+        result = ended(error, "returned a complete reply")
+        what = f"a stream of {recorded.name!r} whose network connection breaks in the middle {result}"
+        expect(isinstance(error, StreamBroken), f"{what}; expected StreamBroken")
 
     @EITHER_WAY
     @pytest.mark.parametrize("value", ["hidden\r\nX-More: 1", "hidden schön"], ids=["line_break", "foreign_letter"])
@@ -242,22 +259,24 @@ class TransportCases(AccessCases):
         request = wire.with_headers(X_Kit=value)
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
             error = raised_by(lambda: caller.open(connection, request).close())
-            made = as_library_error(connection, error) if error else None
+            translated = as_library_error(connection, error) if error else None
         if error is None:
-            expect("\n" not in value, f"{caller.opens} sent a header whose value holds a line break")
+            expect("\n" not in value, f"{caller.opens} sends a header with a line break; raise InvalidRequest instead")
             return
-        what = f"the header X-Kit: {value!r} ended in {described(made or error)}, where InvalidRequest was due"
-        expect(type(made) is InvalidRequest, what)
-        expect("hidden" not in str(made), f"the error shows the header's value: {made}")
-        expect(not server.asked, "the request was sent, and its header refused after that")
+        what = f"{caller.opens} with the header X-Kit: {value!r} raises {described(translated or error)}"
+        expect(type(translated) is InvalidRequest, f"{what}; expected InvalidRequest")
+        what = f"the InvalidRequest for an invalid header shows the header's value: {translated}"
+        expect("hidden" not in str(translated), f"{what}; name the header only")
+        expect(not server.asked, f"{caller.opens} raises an error for an invalid header after the request was sent")
 
     @EITHER_WAY
     def test_no_failure_shows_the_key(self, wire: Wire, caller: Caller) -> None:
         """No error of a call contains the key."""
         with unreachable() as url, wire.adapter(caller, url) as adapter:
             error = raised_by(lambda: caller.call(adapter))
-        told = "".join(traceback.format_exception(error)) if error else ""
-        expect(KEY not in told, "the error of a failed call, or what caused it, shows the key")
+        trace = "".join(traceback.format_exception(error)) if error else ""
+        what = "the error of a call to a port without a server, or an exception in its chain, shows the API key"
+        expect(KEY not in trace, what)
 
     def test_one_connection_serves_many_threads(self, wire: Wire) -> None:
         """Several threads can share a connection, and each request is sent unchanged."""
@@ -269,7 +288,8 @@ class TransportCases(AccessCases):
                 each.result()
         arrived = [json.loads(each.body) for each in server.asked]
         lost = [number for number, each in enumerate(requests) if json.loads(each.body) not in arrived]
-        expect(not lost, f"eight threads each sent a question by one connection; those of {lost} did not arrive")
+        what = f"eight threads each sent one request with the same connection, but the requests {lost} did not arrive"
+        expect(not lost, f"{what}; share no mutable state between calls")
 
     def test_one_connection_serves_several_event_loops(self, wire: Wire) -> None:
         """A connection can be used in several event loops, one after another."""
@@ -282,7 +302,8 @@ class TransportCases(AccessCases):
         ):
             for caller in (first, second, first, second):
                 caller.ask(connection, wire.request)
-        expect(len(server.asked) == 4, f"four calls in two event loops sent {len(server.asked)} requests")
+        what = f"four calls of open() in two event loops sent {len(server.asked)} requests; expected 4"
+        expect(len(server.asked) == 4, what)
 
 
 @contextmanager
@@ -297,7 +318,10 @@ def _failing(script: Sequence[Step] | None) -> Iterator[str]:
 
 
 async def _cancelled(connection: Connection, wire: Wire, server: Server, *, is_begun: bool) -> str:
-    """Send in a task, and cancel it when the request is there, or its answer began; what the task ended with."""
+    """Send a request in a task and cancel the task. Return in words how the task ended.
+
+    The task is cancelled when the server has received the request; with `is_begun`, when the first chunk has arrived.
+    """
     began = asyncio.Event()
 
     async def read() -> None:

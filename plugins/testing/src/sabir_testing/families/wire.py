@@ -21,9 +21,9 @@ from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.loopback import Asked, Server, Step, head
 
 PATIENCE = 5.0
-"""Seconds after which a server, or a case, stops waiting: only a broken adapter reaches them."""
+"""Seconds that a server or a test case waits. Only a broken adapter takes so long."""
 STALL = 0.2
-"""Seconds after which a call without an answer must be given up."""
+"""The timeout of a request that the server does not answer, in seconds."""
 KEY = "key-of-the-kit"
 HELLO = "Grüße."
 OK = b'{"ok": true}'
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 class Heard(NamedTuple):
-    """An answer, read to its end."""
+    """A response with its complete body."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,25 +41,25 @@ class Heard(NamedTuple):
 
 
 class Caller:
-    """One of the two ways in which core uses a connection: here by the sync client, in `InALoop` by the async one."""
+    """Uses a connection by its sync methods, as core does. The subclass `InALoop` uses the async methods."""
 
     opens, closes = "open_sync()", "close()"
 
     def open(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """Send a request; its answer, not read."""
+        """Send a request and return the response, whose body is not read yet."""
         return connection.open_sync(request)
 
     def call(self, adapter: sabir.ModelAdapter) -> None:
-        """Make a whole call."""
+        """Send a message with an adapter and wait for the reply."""
         adapter.complete_sync(HELLO)
 
     def stream(self, adapter: sabir.ModelAdapter) -> None:
-        """Make a whole call whose answer is streamed, and take all of it."""
+        """Send a message with an adapter and read the streamed reply to its end."""
         with adapter.stream_sync(HELLO) as stream:
             stream.reply()
 
     def close(self, connection: Connection | sabir.ModelAdapter) -> None:
-        """Close what a connection made for this way."""
+        """Close the connection or adapter."""
         connection.close()
 
     def __enter__(self) -> Self:
@@ -67,24 +67,24 @@ class Caller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End what the caller itself holds: nothing."""
+        """Do nothing: a sync caller has no resources."""
 
     def begin(self, connection: Connection, request: WireRequest) -> WireResponse:
         """Like `open`, but raise ConformanceFailure if it raises."""
-        with unbroken(f"{self.opens}, of a request that the server answers, raised"):
+        with unbroken(f"Connection.{self.opens} with a valid request raises"):
             return self.open(connection, request)
 
     def ask(self, connection: Connection, request: WireRequest) -> Heard:
-        """Send a request, and read its answer to the end; raises ConformanceFailure if that raises."""
+        """Send a request and read the complete response. Raises ConformanceFailure if the connection raises."""
         answer = self.begin(connection, request)
-        with unbroken("reading an answer to its end, and closing it, raised"):
+        with unbroken("chunks() or close() of a valid response raises"):
             body = b"".join(answer.chunks())
             answer.close()
         return Heard(answer.status, answer.headers, body)
 
 
 class InALoop(Caller):
-    """By the async client, in an event loop that goes on from one step to the next."""
+    """Uses a connection by its async methods, in one event loop for all calls."""
 
     opens, closes = "open()", "aclose()"
 
@@ -92,23 +92,23 @@ class InALoop(Caller):
         self._runner = asyncio.Runner()
 
     def __exit__(self, *_: object) -> None:
-        """End the loop."""
+        """Close the event loop."""
         self._runner.close()
 
     def run(self, awaited: Coroutine[Any, Any, Result]) -> Result:
-        """Wait for something in this loop."""
+        """Run a coroutine in the event loop and return its result."""
         return self._runner.run(awaited)
 
     def open(self, connection: Connection, request: WireRequest) -> WireResponse:
-        """Send a request; its answer, not read."""
+        """Send a request and return the response, whose body is not read yet."""
         return _Awaited(self.run(_as_coroutine(connection.open, request)), self)
 
     def call(self, adapter: sabir.ModelAdapter) -> None:
-        """Make a whole call."""
+        """Send a message with an adapter and wait for the reply."""
         self.run(adapter.complete(HELLO))
 
     def stream(self, adapter: sabir.ModelAdapter) -> None:
-        """Make a whole call whose answer is streamed, and take all of it."""
+        """Send a message with an adapter and read the streamed reply to its end."""
 
         async def read() -> None:
             async with adapter.stream(HELLO) as stream:
@@ -117,7 +117,7 @@ class InALoop(Caller):
         self.run(read())
 
     def close(self, connection: Connection | sabir.ModelAdapter) -> None:
-        """Close both clients, the async one in its own loop."""
+        """Close the sync and the async client of the connection or adapter."""
         self.run(connection.aclose())
 
 
@@ -135,12 +135,12 @@ class _Awaited:
             yield chunk
 
     def close(self) -> None:
-        """Close it."""
+        """Close the response."""
         self._caller.run(self._answer.aclose())
 
 
 EITHER_WAY = pytest.mark.parametrize("caller", [Caller, InALoop], ids=["waiting", "async"], indirect=True)
-"""A case that takes a `caller` is one for each way."""
+"""Runs a test case with the argument `caller` twice: with the sync and with the async methods."""
 
 
 async def _as_coroutine(function: Callable[..., Any], *arguments: object) -> Any:
@@ -148,21 +148,21 @@ async def _as_coroutine(function: Callable[..., Any], *arguments: object) -> Any
 
 
 class Wire:
-    """A transport case's fixture: how to reach the subject, without the machine's environment variables."""
+    """The fixture of the transport cases: connections of the adapter under test, without environment variables."""
 
     def __init__(self, subject: AdapterUnderTest) -> None:
         self.subject = subject
         self.name, self.variables = subject.provider.name, subject.key_variables
         self.request = self.asking(HELLO)
-        """The rendering of a user's greeting."""
+        """The request for a short user message."""
         self.recorded = longest_stream(subject)
         scope, plain = replace(subject.scope(), content_type="text/event-stream"), replace(subject.dialect, framings={})
         self.stream = self.recorded or Stream(plain, scope, "a sample", b"data: 1\n\ndata: 2\n\n")
-        """The stream that a server sends here."""
+        """The stream that the test servers send: the longest recorded one, or two sample events."""
 
     def asking(self, text: str) -> WireRequest:
-        """Return the rendering of a user's text, with added bytes that keep the JSON equal but that no
-        encoder writes.
+        """Return the request for a user's text. White space at the end of the body shows whether an SDK encodes the
+        body again.
         """
         rendering = self.subject.rendered([sabir.user(text)])
         body = rendering.body_bytes + b" \n"
@@ -175,8 +175,10 @@ class Wire:
 
     @contextmanager
     def connected(self, caller: Caller, base_url: str | None, **access: Any) -> Iterator[Connection]:
-        """Return a connection to this endpoint, with a key unless another is given. It is closed at the end."""
-        with unbroken(f"connect() of {self.name} raised"):
+        """Return a context manager with a connection to this endpoint. `access` are further fields of Access; the
+        default key is KEY.
+        """
+        with unbroken(f"Provider.connect of {self.name!r} raises"):
             connection = self.subject.connect(**{"api_key": KEY, "base_url": base_url, **access})
         with closing(caller, connection):
             yield connection
@@ -184,19 +186,20 @@ class Wire:
     def exchange(
         self, caller: Caller, script: Sequence[Step] = (head(), OK), request: WireRequest | None = None, **access: Any
     ) -> tuple[Heard, Server]:
-        """Send the greeting, or another request, to a server that plays a script: what is heard, and the server."""
+        """Send a request to a server with this script. Return the response and the server, which recorded the request.
+
+        The default request is the short user message.
+        """
         with Server(script) as server, self.connected(caller, server.url, **access) as connection:
             return caller.ask(connection, request or self.request), server
 
     def sent(self, caller: Caller, request: WireRequest | None = None, **access: Any) -> Mapping[str, str]:
-        """Return the headers with which a request arrives."""
+        """Send a request and return the headers that the server received."""
         return arrived(self.exchange(caller, request=request, **access)[1]).headers
 
     @contextmanager
     def adapter(self, caller: Caller, base_url: str) -> Iterator[sabir.ModelAdapter]:
-        """Return an adapter of the same dialect and model at this endpoint, without retries. It is closed
-        at the end.
-        """
+        """Return a context manager with an adapter of the same dialect and model at this endpoint, without retries."""
         subject, access = self.subject, Access(api_key=KEY, base_url=base_url)
         once = Settings(retries=RetryPolicy(attempts=1), timeout=2 * PATIENCE)
         how = (subject.provider, subject.dialect, subject.target.model, access)
@@ -207,25 +210,28 @@ class Wire:
 
 @contextmanager
 def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[None]:
-    """Return a context manager that closes at the end. An earlier failure takes precedence."""
+    """Return a context manager that closes a connection or adapter. An exception of the block takes precedence."""
     try:
         yield
     except BaseException:
         with suppress(Exception):
             caller.close(what)
         raise
-    with unbroken(f"{caller.closes} raised"):
+    with unbroken(f"{type(what).__name__}.{caller.closes} raises"):
         caller.close(what)
 
 
 def arrived(server: Server) -> Asked:
     """Return the first request that a server received. Raises ConformanceFailure if there is none."""
-    expect(server.asked, f"nothing arrived at {server.url}, the endpoint given by base_url=")
+    expect(server.asked, f"no request arrived at the endpoint {server.url}, which was passed as base_url=")
     return server.asked[0]
 
 
 def bare_names(subject: AdapterUnderTest) -> list[str]:
-    """Variables of the machine that may decide what a provider does: its keys, all of its name, proxies."""
+    """Return the names of set environment variables that may influence the provider.
+
+    These are its keys, the suite's `variables`, proxies, and names that begin like the provider, its SDK or its keys.
+    """
     provider = subject.provider
     words = [provider.name, subject.suite.sdk.partition(".")[0]]
     words += [each.partition("_")[0] for each in subject.key_variables]
@@ -236,24 +242,26 @@ def bare_names(subject: AdapterUnderTest) -> list[str]:
 
 @contextmanager
 def unbroken(what: str) -> Iterator[None]:
-    """Turn any exception within into ConformanceFailure; `what` says who raised it, and when."""
+    """Return a context manager that converts exceptions to ConformanceFailure. `what` is the beginning of the
+    message, such as "close() raises".
+    """
     try:
         yield
     except ConformanceFailure:
         raise
     except Exception as error:
         trace = "".join(traceback.format_exception(error))
-        raise ConformanceFailure(f"{what} {described(error)}", shown={"where it was raised": trace}) from None
+        raise ConformanceFailure(f"{what} {described(error)}", shown={"the traceback": trace}) from None
 
 
 def described(error: BaseException) -> str:
     """Return an exception in one line: its class and its message."""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def ended(error: BaseException | None, otherwise: str = "raised nothing") -> str:
-    """Return a result or an exception in words."""
+    """Return "raised …" with the exception, or the text `otherwise` if there is none."""
     return f"raised {described(error)}" if error else otherwise
 
 

@@ -1,1 +1,1 @@
-"""Histories to try a dialect on: drawn and recorded; and made-up wires to hand them to."""
+"""Histories for the test cases, random and recorded, and invented APIs to hand them over to."""

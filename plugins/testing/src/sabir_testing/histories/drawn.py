@@ -1,9 +1,8 @@
-"""Random histories: any order, role hints, foreign origins, reused ids, orphans, halves of pairs.
+"""Random histories: messages in any order, role hints, other origins, reused ids, calls or results without the other.
 
-speakers_for(target) ─▶ histories_of(…): messages of users, of the target itself, of others, of nobody
+speakers_for(target) ─▶ histories_of(…): messages of users, of the target itself, of other models, without an origin
 
-Bound state is invented only for invented providers: the target's own state is never made up, but given as `own`, taken
-from its answers.
+State is invented only for invented providers. State of the target itself comes from its recorded answers (`own`).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,16 +19,16 @@ from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS, answered, cal
 Strategy: TypeAlias = st.SearchStrategy
 
 IDS = ("a", "b", "call_c|call_c", "ü")
-"""Ids of calls: some are invalid on some wires, and later calls reuse all of them."""
+"""Ids of calls. Some are invalid in some APIs, and several calls of a history have the same id."""
 NAMES = ("weather", "add", "my.tool/with a name beyond sixteen")
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
     "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 VENDOR_HINTS = (None, None, {"nobody": {"detail": "low"}}, {"*": {"detail": "low", "colour": ["red"]}})
-"""Of media, for others and for anybody; what is for the target itself only its own tests know."""
+"""Vendor hints of media, for other providers and for any provider. Hints for the target need its own tests."""
 ELSEWHERE = "https://elsewhere.invalid"
-"""An endpoint that is nobody's: who answers there is another maker, whatever wire it speaks."""
+"""An invented endpoint. Messages from it are from another provider, even with the same dialect."""
 FOREIGN = (
     Origin(provider="sol", dialect="sol.talk", endpoint="https://sol.invalid", model="sol-1", response_id="r1"),
     Origin(provider="sol", dialect="sol.turns", model="sol-2"),
@@ -45,7 +44,7 @@ json_values: Strategy[Any] = st.sampled_from(list(JSON_KINDS.values())) | st.rec
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_keys, inner, max_size=2),
     max_leaves=4,
 )
-"""JSON of every kind: the odd ones by name, and others at random, some of them under keys that wires know."""
+"""JSON values of every kind: the unusual ones of JSON_KINDS, and random ones, some with field names of known APIs."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Speakers:
     ids: Sequence[str] = IDS
 
     def plain_parts(self) -> Strategy[Part]:
-        """Parts that any speaker may have."""
+        """Return a strategy for parts that a message of any origin may have."""
         media = st.builds(
             sabir.MediaPart,
             modality=st.sampled_from(["image", "audio", "video", "document"]),
@@ -73,13 +72,15 @@ class Speakers:
         return st.one_of(st.builds(sabir.TextPart, text=texts), media, st.builds(sabir.RefusalPart, text=texts))
 
     def parts(self, origin: Origin | None) -> Strategy[Part]:
-        """Parts that a message of that origin may have: those of any speaker, and those that are bound to it."""
+        """Return a strategy for parts of a message with this origin, including those with its provider's state."""
         bound = self.bound(origin)
         return self.plain_parts() if bound is None else st.one_of(self.plain_parts(), bound)
 
 
 def invented_parts(dialect: str) -> Strategy[Part]:
-    """Parts that only that dialect's providers read: thoughts with or without state, citations, blocks, pair halves."""
+    """Return a strategy for parts that only providers of this dialect can read: reasoning with or without state,
+    citations, and opaque parts, some of them one half of a pair.
+    """
     halves = [
         sabir.OpaquePart(dialect=dialect, block={pair: f"{pair_id} of theirs"}, pair=pair, pair_id=pair_id)
         for pair in ("opens", "closes")
@@ -96,7 +97,7 @@ def invented_parts(dialect: str) -> Strategy[Part]:
 
 
 def parts_messages(speakers: Speakers) -> Strategy[Message]:
-    """Messages with parts."""
+    """Return a strategy for messages with parts."""
     policies = st.sampled_from(["user", speakers.speaks_as, speakers.speaks_as, "system", "planner"])
 
     def of(origin: Origin | None) -> Strategy[Message]:
@@ -108,7 +109,7 @@ def parts_messages(speakers: Speakers) -> Strategy[Message]:
 
 
 def call_messages(speakers: Speakers) -> Strategy[Message]:
-    """Option calls, of few ids."""
+    """Return a strategy for option calls with few different ids."""
     payload = st.builds(
         sabir.OptionCallPayload,
         invocation_id=st.sampled_from(speakers.ids),
@@ -121,7 +122,7 @@ def call_messages(speakers: Speakers) -> Strategy[Message]:
 
 
 def outcomes(speakers: Speakers) -> Strategy[dict[str, Any]]:
-    """How an option's call may end: with a value, a failure, texts and media."""
+    """Return a strategy for the fields of an option result: a JSON value, an error, or parts."""
     held = st.lists(speakers.parts(None), min_size=1, max_size=2)
     return st.one_of(
         json_values.map(lambda value: {"result": value}),
@@ -131,7 +132,7 @@ def outcomes(speakers: Speakers) -> Strategy[dict[str, Any]]:
 
 
 def result_messages(speakers: Speakers) -> Strategy[Message]:
-    """Results of the same ids."""
+    """Return a strategy for option results with the same few ids."""
     return st.builds(_result, st.sampled_from(NAMES), st.sampled_from(speakers.ids), outcomes(speakers))
 
 
@@ -140,7 +141,7 @@ def _result(name: str, invocation_id: str, outcome: dict[str, Any]) -> Message:
 
 
 def messages_of(speakers: Speakers) -> Strategy[Message]:
-    """Any one message; a third of all are calls and results."""
+    """Return a strategy for one message. A third are option calls and results."""
     spoken = parts_messages(speakers)
     said = [_one(spoken) for _ in range(4)]
     return st.one_of(*said, _one(call_messages(speakers)), _one(result_messages(speakers)))
@@ -148,14 +149,14 @@ def messages_of(speakers: Speakers) -> Strategy[Message]:
 
 @st.composite
 def _one(draw: Any, strategy: Strategy[Message]) -> Message:
-    """That strategy as one branch among others, whose own branches do not outnumber them."""
+    """Return the strategy as a single branch, so that `st.one_of` does not merge its branches with the others."""
     message: Message = draw(strategy)
     return message
 
 
 @st.composite
 def _answered(draw: Any, calls: Strategy[Message], outcomes: Strategy[dict[str, Any]]) -> list[Message]:
-    """One or two calls of one turn, and their results in any order."""
+    """Draw one or two calls of one turn, and their results in any order."""
     chosen = draw(st.lists(calls, min_size=1, max_size=2))
     made = [message.call for message in chosen]
     answers = [_result(call.option_name, call.invocation_id, draw(outcomes)) for call in made]
@@ -163,7 +164,7 @@ def _answered(draw: Any, calls: Strategy[Message], outcomes: Strategy[dict[str, 
 
 
 def histories_of(speakers: Speakers) -> Strategy[list[Message]]:
-    """Up to ten messages in any order, some of them calls with their results at once."""
+    """Return a strategy for up to ten messages in any order. Some are calls, directly followed by their results."""
     single = [_one(messages_of(speakers)).map(lambda message: [message]) for _ in range(3)]
     whole = _answered(call_messages(speakers), outcomes(speakers))
     some = st.lists(st.one_of(*single, whole), min_size=1, max_size=10)
@@ -173,9 +174,9 @@ def histories_of(speakers: Speakers) -> Strategy[list[Message]]:
 def speakers_for(
     target: Target, *, foreign: Sequence[Origin] = FOREIGN, own: Sequence[Part] = (), speaks_as: str = "llm"
 ) -> Speakers:
-    """Nobody, the target itself, the target's wire at another endpoint, and others.
+    """Return speakers: without an origin, the target itself, the target's dialect at another endpoint, and `foreign`.
 
-    `own` are parts that the target itself made, with their state; others' are invented.
+    `own` are parts of the target's answers, with their state. Parts of other origins are invented.
     """
     home = DecodeScope(target).origin()
     homes = [home, home.model_copy(update={"response_id": "r1"})]
@@ -195,7 +196,7 @@ words = st.text(alphabet="abcé✓", min_size=1, max_size=6)
 
 @st.composite
 def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Strategy[str]) -> list[Message]:
-    """What a model says to one question: a text, or calls with their results and then a text."""
+    """Draw a model's answer to one question: a text, or calls with their results and then a text."""
     text, calls, results = said(speaks_as, draw(words)), [], []
     for at in range(draw(st.integers(0, 2))):
         names = f"call-{number}-{at}", draw(st.sampled_from(NAMES[:2]))
@@ -210,7 +211,10 @@ def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Stra
 
 @st.composite
 def tidy_histories(draw: Any, target: Target, speaks_as: str = "llm", words: Strategy[str] = words) -> list[Message]:
-    """Conversations as they go on any wire, in those words: instructions first, questions and whole answers in turn."""
+    """Draw conversations that every API accepts unchanged: instructions first, then questions and complete answers.
+
+    `words` is the strategy for their texts.
+    """
     home = DecodeScope(target).origin()
     asked = [said("user", text) for text in draw(st.lists(words, min_size=1, max_size=3))]
     history = [said("system", draw(words))] if draw(st.booleans()) else []

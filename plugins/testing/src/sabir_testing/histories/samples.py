@@ -1,10 +1,10 @@
-"""Contents for the kit's cases: samples, invented, short and unlike any recorded question; and recorded histories.
+"""Sample contents for the kit's test cases, unlike any recorded question, and recorded histories.
 
 recorded/<dialect>.json     {"dialect", "cases": {case: {"provenance": …, "messages": […]}}}
 
-The histories are the project's own recordings, decoded, for handing them over to any wire; `provenance` names the
-server that answered, so that nothing is wrongly attributed to a vendor. Their origins name an unused endpoint, so that
-their bound state goes back to nobody.
+The histories are decoded recordings of this project, to be handed over to any provider. `provenance` names the server
+that answered, because not every recording is from a vendor. Their origins have an endpoint that does not exist, so that
+their signed state is never sent to a provider.
 """
 
 import json
@@ -33,7 +33,7 @@ FILE_ID = "kit-file-1"
 
 
 WIRE_KEYS = ("output", "error", "result", "content", "type", "$ref", "parts", "name", "text")
-"""Keys that wires know: where a result is written among them, one that holds them may be taken for something else."""
+"""Field names of known APIs. An option result with such a field could be confused with a field of the API itself."""
 JSON_KINDS: Mapping[str, Any] = {
     "whole number": 18,
     "zero": 0,
@@ -70,32 +70,32 @@ JSON_KINDS: Mapping[str, Any] = {
     "parts": {"parts": [{"text": "x"}], "name": "weather"},
     "odd keys": {"": 1, " ": 2, "é✓": 3, 'a"b': 4},
 }
-"""Kind ─▶ a JSON value of it: what an option may give back, and what an argument may be."""
+"""Kind ─▶ a JSON value of this kind, for option results and arguments."""
 
 
 def medium(modality: Modality, form: str, provider: str) -> tuple[sabir.MediaPart, str]:
-    """A medium in that form, and the text by which it is found in a request."""
+    """Return a medium in one of the forms "url", "bytes" and "file", and the text that a request with it contains."""
     suffix, mime, data = FILES[modality]
     name = f"kit.{suffix}"
-    found = {"bytes": data, "url": f"https://example.org/{name}", "file": FILE_ID}[form]
+    mark = {"bytes": data, "url": f"https://example.org/{name}", "file": FILE_ID}[form]
     before = {"bytes": f"data:{mime};base64,", "url": "", "file": f"provider-file:{provider}/"}[form]
-    return sabir.MediaPart(modality=modality, url=before + found, mime=mime, name=name), found
+    return sabir.MediaPart(modality=modality, url=before + mark, mime=mime, name=name), mark
 
 
 def said(policy: str, *parts: str | KnownPart) -> Message:
-    """A message of a policy's, of texts and other parts."""
-    held = tuple(sabir.TextPart(text=part) if isinstance(part, str) else part for part in parts)
-    return Message(policy=policy, payload=sabir.PartsPayload(parts=held))
+    """Return a message by a policy with texts and other parts."""
+    as_parts = tuple(sabir.TextPart(text=part) if isinstance(part, str) else part for part in parts)
+    return Message(policy=policy, payload=sabir.PartsPayload(parts=as_parts))
 
 
 def called(invocation_id: str, arguments: Mapping[str, Any], name: str = "lookup") -> Message:
-    """A model's call of an option."""
+    """Return a message with a model's option call."""
     payload = sabir.OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=dict(arguments))
     return Message(policy="llm", payload=payload)
 
 
 def answered(invocation_id: str, result: Any = None, name: str = "lookup", **outcome: Any) -> Message:
-    """An option's result: a JSON value, or the fields that say another outcome."""
+    """Return a message with an option result: a JSON value, or the fields in `outcome` instead."""
     payload = sabir.OptionResultPayload(
         invocation_id=invocation_id, option_name=name, **(outcome or {"result": result})
     )
@@ -103,12 +103,12 @@ def answered(invocation_id: str, result: Any = None, name: str = "lookup", **out
 
 
 def failed(invocation_id: str, message: str, name: str = "lookup") -> Message:
-    """An option's failure."""
+    """Return a message with an option's error result."""
     return answered(invocation_id, name=name, is_error=True, error_type="Failed", error_message=message)
 
 
 def _shape(field: str) -> sabir.ResponseFormat:
-    """An answer's shape: an object of one text."""
+    """Return a response format: an object with one string field."""
     properties = {field: {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": [field], "additionalProperties": False}
     return sabir.ResponseFormat.model_validate({"name": "report", "schema": schema})
@@ -128,7 +128,7 @@ INSTRUCTION = (
     "You look after the kit's book. Whoever asks for a word is told the page on which it stands, and the line; whoever "
     "asks for a page is told its first word. Never guess. Sign each answer with the words: the kit's own librarian."
 )
-"""Long enough that any truncation would show."""
+"""A long system text, so that the tests notice any truncation."""
 LONG_RESULT = " ".join(f"page {page}," for page in range(1, 60)) + " and at last the kit's index."
 COUNT = sabir.Option.from_schema("count", "Counts the kit's pages.", {"type": "object", "properties": {}})
 SETTINGS: Mapping[str, tuple[Any, ...]] = {
@@ -142,35 +142,35 @@ SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "parallel_options": (False, True),
     "response_format": (_shape("kit_headline"), _shape("kit_footnote")),
 }
-"""Wire setting → values for it, of which no wire may render the first two alike."""
+"""Setting → sample values. The first two must produce different requests."""
 CHOICES = {"auto": "auto", "none": "none", "required": "required", "named": "lookup"}
 ZEROS = ("temperature", "top_p", "seed")
-"""Settings of which zero, which is false in Python, is meaningful."""
+"""Settings with a meaningful value 0, which is false in Python."""
 
 
 # --- recorded histories -----------------------------------------------------------------------------------------------
 
 FOLDER = "recorded"
 ENDPOINT = "https://recorded.invalid"
-"""Where all of them were answered."""
+"""The endpoint in the origins of all recorded histories."""
 
 
 @cache
 def _documents() -> Mapping[str, Any]:
     folder = files("sabir_testing").joinpath(FOLDER)
-    found = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
-    read = [json.loads(path.read_text("utf-8")) for path in found]
-    return {document["dialect"]: document for document in read}
+    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
+    documents = [json.loads(path.read_text("utf-8")) for path in paths]
+    return {document["dialect"]: document for document in documents}
 
 
 def source_dialects() -> tuple[str, ...]:
-    """The dialects with recorded histories."""
+    """Return the names of the dialects with recorded histories."""
     return tuple(_documents())
 
 
 @cache
 def recorded_histories() -> Mapping[str, Mapping[str, tuple[Message, ...]]]:
-    """Dialect → case → the messages of what was asked and answered there."""
+    """Return the recorded histories: dialect → case → messages."""
     return {
         name: {case: tuple(sabir.loads(json.dumps(kept["messages"]))) for case, kept in document["cases"].items()}
         for name, document in _documents().items()

@@ -1,9 +1,9 @@
-"""Four made-up wires that together cover all shapes, for core's laws and for handing histories over.
+"""Four invented APIs that together have all structures of real ones, for core's laws and for handing over histories.
 
-INLINE    system turns where they stand; pictures by URL; blocks, thoughts and refusals go back
-HOISTED   leading system text apart, later system text as the user's; nothing of a maker's own; short ids
-PARTED    later system text at the end of the user's side; thoughts only with state; paused pairs
-STRICT    no blank text, and after a system message none but the assistant
+INLINE    system messages at their place; images by URL; opaque parts, reasoning and refusals are sent back
+HOISTED   leading system text in its own field, later system text as user text; no provider state; short ids
+PARTED    later system text at the end of the user's turn; reasoning only with state; unfinished pairs
+STRICT    no blank texts, and after a system message only the assistant
 
 Their items show all of core's decisions, so that a test can read pairs, order and placement from the body.
 """
@@ -32,22 +32,22 @@ from sabir.authoring import (
 )
 
 FILLER = {"side": "assistant", "pieces": [{"kind": "text", "text": "…"}], "follows": "system"}
-"""What stands between a system message and the user, where nothing is left of what stood there."""
+"""The item that STRICT adds between a system message and a user message."""
 
 
 def family(model: str) -> str:
-    """What stands before the first dash."""
+    """Return the part of a model's name before the first dash."""
     return model.split("-", maxsplit=1)[0]
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
-    """One item a message; the first says what it follows."""
+    """Return one item for each message. The first has the side of the turn before, as `follows`."""
     first, *others = [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
     return [{**first, "follows": turn.follows}, *others]
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, Any]:
-    """Model, hoisted texts, names of options, and every setting."""
+    """Return the model, the hoisted system texts, the names of the options, and every setting."""
     settings = {name: scope.settings.take(name) for name in WIRE_SETTINGS}
     settings["response_format"] = None
     system = [_entry(entry) for turn in scope.system for entry in turn.entries]
@@ -56,31 +56,31 @@ def encode_request(scope: RequestScope) -> Mapping[str, Any]:
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """Whatever came, nothing was said."""
+    """Return an empty reply for any body."""
     return ReplyBuilder(scope).finish(finish_reason="stop", origin=scope.origin())
 
 
 def encode_strictly(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
-    """Without text of white space; with the assistant's filler where the user would follow a system message."""
-    kept = []
+    """Like `encode_turn`, but without blank texts, and with FILLER between a system message and a user message."""
+    entries = []
     for entry in turn.entries:
-        left = tuple(each for each in entry.pieces if each.kind != "text" or each.text.strip())
-        if left != entry.pieces:
+        pieces = tuple(each for each in entry.pieces if each.kind != "text" or each.text.strip())
+        if pieces != entry.pieces:
             losses.add("dropped", "the text is blank", message=entry.message)
-        kept += [entry._replace(pieces=left)] if left or entry.wire_id else []
-    if not kept:
+        entries += [entry._replace(pieces=pieces)] if pieces or entry.wire_id else []
+    if not entries:
         return []
-    shown = encode_turn(turn._replace(entries=tuple(kept)), scope, losses)
+    items = encode_turn(turn._replace(entries=tuple(entries)), scope, losses)
     if (turn.follows, turn.side) != ("system", "user"):
-        return shown
-    del shown[0]["follows"]
-    losses.add("synthesized", "the assistant speaks after a system message", message=kept[0].message)
-    return [FILLER, *shown]
+        return items
+    del items[0]["follows"]
+    losses.add("synthesized", "the assistant speaks after a system message", message=entries[0].message)
+    return [FILLER, *items]
 
 
 def toy(name: str, tables: Tables, **functions: Any) -> Dialect:
-    """A wire whose items name side, pieces, ids and names of every entry; `functions` replace its own."""
-    made = Dialect(
+    """Return a dialect whose items have the side, pieces, ids and names of every entry. `functions` replace others."""
+    dialect = Dialect(
         name=name,
         tables=tables,
         path=lambda target: "/whole",
@@ -91,7 +91,7 @@ def toy(name: str, tables: Tables, **functions: Any) -> Dialect:
         encode_request=encode_request,
         decode=decode,
     )
-    return replace(made, **functions)
+    return replace(dialect, **functions)
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -161,5 +161,5 @@ TOYS = (INLINE, HOISTED, PARTED, STRICT)
 
 
 def toy_target(wire: Dialect) -> Target:
-    """Where renderings for a made-up wire go."""
+    """Return the target for renderings by an invented API."""
     return Target(provider="toy", dialect=wire.name, model="m-1")

@@ -1,12 +1,13 @@
-"""The base of the cases: the suite, its subject, its recordings, and the reports of faults.
+"""The base of the test cases: the suite, the adapter under test, its recordings, and the reports of failures.
 
-Here: the names of what a case notes with `record_property`. Nothing else is loaded until a suite is.
+This module has the names of the properties that a case records with `record_property`. The pytest plugin imports only
+this module, so that the kit is not loaded unless a suite is.
 """
 
 SUITE_PROPERTY = "sabir.suite"
 CAPABILITY_PROPERTY = "sabir.capability"
-"""Which grade of a capability was seen."""
+"""A capability and the grade that a test saw."""
 HANDED_OVER = "sabir.handed_over"
-"""To which installed dialects the author's replies were handed over."""
+"""The names of the installed dialects that the recorded replies were handed over to."""
 WARNED_PROPERTY = "sabir.warned"
-"""What is wrong, by a case that is new in this release and fails from the next one on."""
+"""The message of a failed case that is new in this release, and therefore only a warning."""

@@ -1,11 +1,11 @@
-"""What a person reads: of a fault of an adapter, of each case that did not simply pass, and of each suite at the end.
+"""Reports: the text of a failed test case, the advice for other outcomes, and the summary of each suite.
 
 expect(text in body, "the text of message 2 is neither in the body nor in the losses", history=…, rendering=…)
 
-what is wrong
-the smallest history that shows it      one line a message
-what was rendered, the losses           for that history
-the rule, the page                      put behind it by the plugin: the case's docstring, and where it is explained
+the fault
+the smallest history that shows the fault   one line for each message
+the rendered request, the losses            of that history
+the rule, the page                          added by the pytest plugin: the case's docstring, and its documentation
 
 TestAcme: 184 cases, 182 passed, 1 failed, 1 expected to fail
   full         image.url, system, …
@@ -65,16 +65,16 @@ class ConformanceFailure(AssertionError):
 
     def __str__(self) -> str:
         """Return the fault and everything that is shown with it, as several lines."""
-        told = [self.what, *(_section(label, value) for label, value in self.shown.items())]
+        sections = [self.what, *(_section(label, value) for label, value in self.shown.items())]
         if self.history:
             lines = [f"{at:>3}  {describe_message(each)}" for at, each in enumerate(self.history, start=1)]
-            told.append("the history:\n" + _cut("\n".join(lines)))
+            sections.append("the history:\n" + _cut("\n".join(lines)))
         if self.rendering is not None:
-            told.append(_section(f"what was rendered for {self.rendering.target}", self.rendering.body_bytes))
+            sections.append(_section(f"the rendered request for {self.rendering.target}", self.rendering.body_bytes))
         if self.losses is not None:
             lines = [describe_loss(each, self.history) for each in self.losses] or ["none"]
-            told.append("the losses:\n" + textwrap.indent(_cut("\n".join(lines)), "  "))
-        return "\n\n".join(told)
+            sections.append("the losses:\n" + textwrap.indent(_cut("\n".join(lines)), "  "))
+        return "\n\n".join(sections)
 
 
 @show_arguments
@@ -89,15 +89,15 @@ def describe_message(message: Message) -> str:
     payload = message.payload
     match payload.kind:
         case "parts":
-            held = ", ".join(_describe_part(part) for part in payload.parts)
+            content = ", ".join(_describe_part(part) for part in payload.parts)
         case "option_call":
-            raw = "" if payload.raw_arguments is None else f", as written {_short(payload.raw_arguments)}"
-            held = f"calls {payload.option_name} {_short(payload.arguments_json)}{raw}, id {payload.invocation_id!r}"
+            raw = "" if payload.raw_arguments is None else f", raw_arguments {_short(payload.raw_arguments)}"
+            content = f"calls {payload.option_name} {_short(payload.arguments_json)}{raw}, id {payload.invocation_id!r}"
         case _:
-            held = _describe_result(payload)
+            content = _describe_result(payload)
     hint = f" (as {message.role_hint_for_llm})" if message.role_hint_for_llm else ""
     origin = f"   [from {message.origin.dialect or message.origin.provider}]" if message.origin else ""
-    return f"{message.policy}{hint}: {held}{origin}"
+    return f"{message.policy}{hint}: {content}{origin}"
 
 
 def describe_loss(loss: Loss, history: Sequence[Message] = ()) -> str:
@@ -108,11 +108,11 @@ def describe_loss(loss: Loss, history: Sequence[Message] = ()) -> str:
 
 
 def _describe_result(payload: Any) -> str:  # an OptionResultPayload
-    answered = f"result of {payload.option_name}, id {payload.invocation_id!r}: "
+    head = f"result of {payload.option_name}, id {payload.invocation_id!r}: "
     if payload.is_error:
-        return f"{answered}failed, {payload.error_type} {_short(payload.error_message or '')}"
+        return f"{head}error {payload.error_type} {_short(payload.error_message or '')}"
     parts = ", ".join(_describe_part(part) for part in payload.parts)
-    return answered + (parts or _short(payload.result_json))
+    return head + (parts or _short(payload.result_json))
 
 
 def _describe_part(part: Any) -> str:  # any kind of part, unknown ones too
@@ -128,9 +128,9 @@ def _describe_part(part: Any) -> str:  # any kind of part, unknown ones too
             return f"refusal {_short(part.text)}"
         case "opaque":
             pair = f" that {part.pair} pair {part.pair_id!r}" if part.pair else ""
-            return f"a block of {part.dialect}'s own{pair}"
+            return f"opaque part of {part.dialect}{pair}"
         case kind:
-            return f"a part of kind {kind!r}"
+            return f"part of kind {kind!r}"
 
 
 def _short(text: str) -> str:
@@ -150,24 +150,26 @@ def shown_value(value: object) -> str:
             return value
         one_line = json.dumps(value, ensure_ascii=False)
         return one_line if len(one_line) <= WIDTH else json.dumps(value, ensure_ascii=False, indent=1)
-    except (TypeError, ValueError):  # no text, or nothing that JSON has
+    except (TypeError, ValueError):  # not UTF-8, or not a JSON value
         return repr(value)
 
 
 def _read(text: str) -> object:
+    """Return the JSON value of a text, or the text itself."""
     try:
-        found: object = json.loads(text)
+        value: object = json.loads(text)
     except ValueError:
         return text
-    return found
+    return value
 
 
 def _cut(text: str) -> str:
+    """Shorten a text: long lines lose their end, and of many lines the middle ones are left out."""
     lines = [line if len(line) <= 2 * WIDTH else f"{line[: 2 * WIDTH]}…" for line in text.splitlines()]
     if len(lines) <= MOST_LINES:
         return "\n".join(lines)
     half = MOST_LINES // 2
-    return "\n".join([*lines[:half], f"… {len(lines) - 2 * half} lines …", *lines[-half:]])
+    return "\n".join([*lines[:half], f"… {len(lines) - 2 * half} more lines …", *lines[-half:]])
 
 
 COLUMNS = 80
@@ -192,25 +194,27 @@ class _Suite:
         self.handed_over: list[str] | None = None
 
     def add(self, outcome: str, report: Any) -> None:
-        case, said = report.nodeid.rpartition("::")[2], dict(report.user_properties)
+        """Add the report of one test case."""
+        case, properties = report.nodeid.rpartition("::")[2], dict(report.user_properties)
         self.counts[outcome] = self.counts.get(outcome, 0) + 1
         self.seen |= [value for name, value in report.user_properties if name == CAPABILITY_PROPERTY]
-        self.handed_over = said.get(HANDED_OVER, self.handed_over)
-        if WARNED_PROPERTY in said:
-            self.warned[case] = said[WARNED_PROPERTY]
+        self.handed_over = properties.get(HANDED_OVER, self.handed_over)
+        if WARNED_PROPERTY in properties:
+            self.warned[case] = properties[WARNED_PROPERTY]
         if outcome == "xfailed":
             self.excused[case] = getattr(report, "wasxfail", "")
 
     def lines(self, name: str) -> Iterator[str]:
-        told = [f"{self.counts[key]} {words}" for key, words in OUTCOMES.items() if key in self.counts]
-        yield f"{name}: {sum(self.counts.values())} cases, {', '.join(told)}"
+        """Yield the lines of the summary. `name` is the suite's name."""
+        counts = [f"{self.counts[key]} {words}" for key, words in OUTCOMES.items() if key in self.counts]
+        yield f"{name}: {sum(self.counts.values())} cases, {', '.join(counts)}"
         for grade in ("full", "downgraded", "refused"):
             if names := sorted(capability for capability, seen in self.seen.items() if seen == grade):
                 yield from _hanging(f"  {grade}", ", ".join(names))
         if self.handed_over is not None:
-            yield from _hanging("  handed to", ", ".join(self.handed_over) or "nobody")
+            yield from _hanging("  handed to", ", ".join(self.handed_over) or "no provider")
         yield from _listed("expected to fail", self.excused)
-        yield from _listed("new in this release: a failure from the next one on", self.warned)
+        yield from _listed("new cases that fail: only a warning in this release, a failure in the next", self.warned)
 
 
 def summary(stats: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -235,8 +239,8 @@ def _listed(head: str, cases: Mapping[str, str]) -> Iterator[str]:
     """Yield a heading and one line for each case with its reason. Nothing if there are no cases."""
     if cases:
         yield f"  {head}"
-    for case, said in cases.items():
-        yield from textwrap.wrap(f"{case}: {said}", COLUMNS, initial_indent="    ", subsequent_indent="      ")
+    for case, reason in cases.items():
+        yield from textwrap.wrap(f"{case}: {reason}", COLUMNS, initial_indent="    ", subsequent_indent="      ")
 
 
 _NOT_THE_AUTHORS = ("site-packages", "dist-packages", "<frozen", "<string>")
@@ -268,12 +272,12 @@ def told_of_skip(report: pytest.TestReport, suite: str, case: str) -> str | None
 
 def how_to_opt_out(suite: str, case: str) -> str:
     """Return the advice for a skipped case."""
-    return f"{suite} skips {case}; to opt out of a case, write xfail = {{{case!r}: 'the reason'}}"
+    return f"{suite} skips {case}, which is not allowed; to opt out, write xfail = {{{case!r}: 'the reason'}}"
 
 
 def told_of_success(suite: str, xfail: Mapping[str, str], case: str) -> str:
     """Return the advice for a case that passed although `xfail` lists it."""
     entry = case if case in xfail else case.partition("[")[0]
-    rows = "" if entry == case else "; an entry without a row expects every row to fail: name those that do"
+    rows = "" if entry == case else f". {entry!r} expects every row to fail; name only the rows that fail, as {case!r}"
     reason = xfail.get(entry, "none")
-    return f"{case} holds now; take {entry!r} out of {suite}.xfail, which gives the reason: {reason}{rows}"
+    return f"{case} passes now; remove {entry!r} from {suite}.xfail (its reason: {reason}){rows}"

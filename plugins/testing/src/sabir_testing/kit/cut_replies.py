@@ -1,7 +1,7 @@
-"""Replies that were cut off within a call, made of recorded ones, whatever the wire.
+"""Replies that are cut off before the arguments of a call, created from recorded replies of any API.
 
-a recorded call ── its finish reason replaced by that of the recorded length limit
-                └─ its arguments replaced by empty ones ──▶ as a vendor sends a call that was cut before its arguments
+a recorded call ── its finish reason replaced by the finish reason of a recorded length limit
+                └─ its arguments replaced by empty ones ──▶ like a call that a vendor cut before its arguments
 """
 
 import json
@@ -18,17 +18,17 @@ from sabir_testing.kit.suite import AdapterUnderTest
 
 
 class CutReply(NamedTuple):
-    """A response that ends at the length limit and whose calls have no arguments, and the reply that was read of it."""
+    """A response that ends at the length limit and whose calls have no arguments, and its decoded reply."""
 
     body: JSONValue
     reply: Reply
 
 
 def cut_replies(subject: AdapterUnderTest) -> Iterator[CutReply]:
-    """Yield every recorded whole response with calls, cut off at the length limit before the calls' arguments.
+    """Yield every recorded complete response with calls, changed as if the length limit had cut the calls' arguments.
 
-    Nothing is yielded unless the suite has recorded a response at the limit. A response whose finish reason is not one
-    text of its body cannot be cut.
+    Nothing is yielded unless the suite has recorded a response at the limit. A response whose finish reason is not a
+    text in its body cannot be changed, and is left out.
     """
     dialect = PureDialect(subject.dialect, subject.target, subject.provider)
     replies = [(body, reply) for body in own_bodies(subject) if (reply := _decoded(dialect, body))]
@@ -37,8 +37,9 @@ def cut_replies(subject: AdapterUnderTest) -> Iterator[CutReply]:
         for body, reply in replies:
             for emptied in _emptied(body, reply):
                 cut = _replaced(emptied, [reply.raw_finish_reason], limit)
-                if (made := _decoded(dialect, cut)) and made.finish_reason == "length" and made.option_calls:
-                    yield CutReply(cut, made)
+                decoded = _decoded(dialect, cut)
+                if decoded and decoded.finish_reason == "length" and decoded.option_calls:
+                    yield CutReply(cut, decoded)
 
 
 def _decoded(dialect: PureDialect, body: JSONValue) -> Reply | None:

@@ -1,11 +1,11 @@
 """Answers to a suite's questions: from its recordings, the service while it is recorded, or a local service.
 
-    replay   cassette ──▶ the provider's real SDK client ──▶ reply      no network; the suite's adapter as it is
-    record   `pytest --sabir-record`: suite.live(question) ──▶ cassette ──▶ replayed at once, and checked like any other
-    live     a suite that says `asks_live`: its adapter is asked, and nothing is kept
+    replay   cassette ──▶ the provider's real SDK client ──▶ reply      no network; the suite's unchanged adapter
+    record   `pytest --sabir-record`: suite.live(question) ──▶ cassette ──▶ replayed and checked at once
+    live     a suite with `asks_live`: its adapter sends the questions, and nothing is recorded
 
-Each question is asked once for each run and way, however many cases use its result. `Tapped` keeps what goes over the
-provider's connection, as a cassette does.
+Each question is sent once as a complete and once as a streamed request in each run, however many cases use the result.
+`Tapped` records the requests and responses of the provider's connection.
 """
 
 import os
@@ -34,31 +34,32 @@ from sabir_testing.scrubbing import Scrubbing
 from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
 Way: TypeAlias = Literal["", "_streamed"]
-"""How a question is asked: what its cassette's name has behind the question's."""
+"""The suffix of a cassette's name: "" for complete responses, "_streamed" for streams."""
 WHOLE: Way = ""
 STREAMED: Way = "_streamed"
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
-"""Names of a response's field for its own id."""
-WAYS: Mapping[Way, str] = {WHOLE: "whole", STREAMED: "streamed"}
+"""Names of fields with the id of a response."""
+WAYS: Mapping[Way, str] = {WHOLE: "complete", STREAMED: "streamed"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The result of a question, as it came and as it was read: the replies in order, or the error that ended it."""
+    """The result of a question: the exchanges, and the decoded replies or the error that ended the question."""
 
     name: str
     way: Way
     question: Question
     dialect: Dialect
     history: tuple[Message, ...]
-    """What the last request was made of."""
+    """The messages of the last request."""
     replies: tuple[Reply, ...] = ()
     error: SabirError | None = None
     exchanges: tuple[RecordedExchange, ...] = ()
-    """What went over the provider's connection, in order, as bytes."""
+    """The requests and responses of the provider's connection, in order."""
 
     def __str__(self) -> str:
-        return f"the {WAYS[self.way]} answer to {self.name!r}"
+        """Return the result in words, for failures."""
+        return f"the {WAYS[self.way]} response to the question {self.name!r}"
 
     @property
     def reply(self) -> Reply:
@@ -72,20 +73,20 @@ class Asked:
 
     @property
     def shown(self) -> dict[str, object]:
-        """What was answered last, to be shown beside a fault; nothing where nothing was."""
-        return {"what the service answered": self.laid_out(self.exchanges[-1])} if self.exchanges else {}
+        """The last response, for `shown` of a ConformanceFailure; {} if there is none."""
+        return {"the response": self.laid_out(self.exchanges[-1])} if self.exchanges else {}
 
     def leaves_of(self, exchange: RecordedExchange) -> list[str]:
-        """The texts of a response: of its body, or of each event of its stream."""
-        whole = read(exchange.response_body)
-        if not isinstance(whole, str):
-            return leaves(whole)
+        """Return the texts of a response's body, or of each event of its stream."""
+        body = read(exchange.response_body)
+        if not isinstance(body, str):
+            return leaves(body)
         return [leaf for event in self._events(exchange) for leaf in (event.data, *leaves(read(event.data)))]
 
     def laid_out(self, exchange: RecordedExchange) -> str | bytes:
-        """A response to be shown: of a stream, its events, one a line."""
-        is_whole = not isinstance(read(exchange.response_body), str)
-        events = [] if is_whole else self._events(exchange)
+        """Return a response for people: the body, or the events of a stream, one on a line."""
+        is_json = not isinstance(read(exchange.response_body), str)
+        events = [] if is_json else self._events(exchange)
         return "\n".join(f"{event.event} {event.data}".strip() for event in events) or exchange.response_body
 
     def _events(self, exchange: RecordedExchange) -> list[ServerEvent]:
@@ -94,7 +95,9 @@ class Asked:
 
 
 def ask(adapter: sabir.ModelAdapter, asked: Asked) -> Asked:
-    """Ask; if the question says so, answer the calls and ask again."""
+    """Send a question and return the result. If the question has `answers_calls`, run the options and send the results,
+    at most MOST_ROUNDS times.
+    """
     question, history, replies = asked.question, list(asked.history), list[Reply]()
     try:
         while True:
@@ -114,7 +117,7 @@ def _ask_once(adapter: sabir.ModelAdapter, question: Question, history: list[Mes
 
 
 class Service:
-    """Who answers the questions of a suite; `is_recording` asks the real one anew."""
+    """The source of the answers to a suite's questions. With `is_recording`, the real service is asked and recorded."""
 
     def __init__(self, subject: AdapterUnderTest, *, is_recording: bool = False) -> None:
         self.subject = subject
@@ -122,7 +125,10 @@ class Service:
         self._is_recording = is_recording and not self.suite.asks_live
 
     def question(self, name: str) -> Question:
-        """The question as this service is asked it; where no key is needed, a wrong one is expected to do no harm."""
+        """Return a question with the suite's prompts, settings and `refused_body`.
+
+        If the provider needs no key, "bad_key" is the question "text" with a wrong key, which must succeed.
+        """
         asked_as, suite = self._recorded_as(name), self.suite
         question = QUESTIONS[asked_as]
         settings, messages = question.settings, question.messages
@@ -131,8 +137,8 @@ class Service:
         if asked_as in suite.prompts:
             messages = _asking(messages, suite.prompts[asked_as])
         if question.fault == "refused_body":
-            remedy = "give it fields that the service answers with 400, such as {'temperature': 'many'}"
-            expect(suite.refused_body, f"the suite says nothing under `refused_body`; {remedy}")
+            remedy = "set it to fields that the service refuses with status 400, such as {'temperature': 'many'}"
+            expect(suite.refused_body, f"the suite does not set `refused_body`, which {name!r} needs; {remedy}")
             settings = Settings(extra_body=dict(suite.refused_body)).laid_over(settings)
         return replace(question, fault=QUESTIONS[name].fault, messages=messages, settings=settings)
 
@@ -140,60 +146,67 @@ class Service:
         return "text" if QUESTIONS[name].fault == "wrong_key" and not self.subject.key_variables else name
 
     def needs(self, name: str, way: Way) -> tuple[str, ...]:
-        """The capabilities without which a question is not asked."""
+        """Return the capabilities that a question needs."""
         return (*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else []))
 
     def refused_need(self, name: str, way: Way) -> str | None:
-        """The capability that a question needs and the author declared REFUSED: then it is not asked."""
+        """Return the first capability that a question needs and the suite declares REFUSED, or None. Such a question is
+        not asked.
+        """
         return next((need for need in self.needs(name, way) if self.subject.declared(need) is REFUSED), None)
 
     def unasked(self, name: str, way: Way) -> Asked:
-        """A question before it is asked."""
+        """Return the result of a question before the question is sent: without replies."""
         question = self.question(name)
         return Asked(name, way, question, self.subject.dialect, tuple(question.messages))
 
     def path(self, name: str, way: Way) -> Path:
-        """Where the answer is recorded; ConformanceFailure where the suite names no folder."""
+        """Return the path of a question's cassette. Raises ConformanceFailure if the suite has no `cassettes`."""
         if self.suite.cassettes is None:
             who = type(self.suite).__name__
             raise ConformanceFailure(
-                f"{who} names no recordings; give it cassettes = Path(__file__).parent / 'cassettes'"
+                f"{who} does not set `cassettes`; write cassettes = Path(__file__).parent / 'cassettes'"
             )
         return self.suite.cassettes / f"{self._recorded_as(name)}{way}.yaml"
 
     def ask(self, name: str, way: Way) -> Asked:
-        """The result of a question; ConformanceFailure if no recording is there, or the request does not match."""
+        """Return the result of a question. Raises ConformanceFailure if the recording is missing or has another
+        request.
+        """
 
-        def asked() -> Asked | ConformanceFailure:
+        def result_or_failure() -> Asked | ConformanceFailure:
             try:
                 return self._asked(name, way)
-            except ConformanceFailure as broken:
-                return broken
+            except ConformanceFailure as failure:
+                return failure
 
-        found = self.subject.once(name + way, asked)
-        if isinstance(found, ConformanceFailure):
-            raise found
-        return found
+        result = self.subject.once(name + way, result_or_failure)
+        if isinstance(result, ConformanceFailure):
+            raise result
+        return result
 
     def answer(self, name: str, way: Way) -> Asked:
-        """The answer to a question; ConformanceFailure where it failed."""
+        """Return the result of a question that must succeed. Raises ConformanceFailure if it has an error."""
         asked = self.ask(name, way)
-        what = f"{asked} ends in {type(asked.error).__name__}: {asked.error}"
+        what = f"{asked} raises {type(asked.error).__name__}: {asked.error}"
         expect(asked.error is None, what, history=asked.history)
         return asked
 
     def answers(self, way: Way) -> list[Asked]:
-        """All existing answers.
+        """Return all successful results. Raises ConformanceFailure if there are none.
 
-        The case of each question reports a missing or failed one. Raises ConformanceFailure if there are none.
+        Missing recordings and errors are left out, because the test case of each question reports them.
         """
-        found = [asked for asked in self._existing(ANSWERED, way) if asked.error is None]
-        return found or [self.answer("text", way)]  # says what is missing
+        results = [asked for asked in self._existing(ANSWERED, way) if asked.error is None]
+        return results or [self.answer("text", way)]  # raises, with the missing recording
 
     def failures(self) -> list[tuple[str, RecordedExchange]]:
-        """The responses to the questions that fail, as they came; a missing one is told by its own case."""
-        found = [(asked.name, each) for asked in self._existing(FAILING, WHOLE) for each in asked.exchanges[-1:]]
-        return [(name, exchange) for name, exchange in found if exchange.status >= 400]
+        """Return the responses with an error status to the questions that must fail, each after the question's name.
+
+        Missing recordings are left out, because the test case of each question reports them.
+        """
+        last = [(asked.name, each) for asked in self._existing(FAILING, WHOLE) for each in asked.exchanges[-1:]]
+        return [(name, exchange) for name, exchange in last if exchange.status >= 400]
 
     def _existing(self, names: Collection[str], way: Way) -> Iterator[Asked]:
         for name in names:
@@ -217,74 +230,83 @@ class Service:
                 return asked  # the error that ended it early is more useful than the missing requests
             raise ConformanceFailure(str(error)) from None
         except NetworkForbidden as error:
-            raise ConformanceFailure(
-                f"{name!r} is recorded, but the provider's client does not take recordings: {error}"
-            ) from None
+            what = f"the provider sends the recorded question {name!r} through an HTTP client that vcrpy does not patch"
+            raise ConformanceFailure(f"{what}: {error}") from None
 
     def _record(self, name: str, way: Way, path: Path) -> None:
-        """Ask the service itself; an answer of the wrong kind is not kept."""
+        """Send a question to the real service and record the exchanges.
+
+        Raises ConformanceFailure, and records nothing, if a question fails that must succeed, or the reverse.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.suite.live(name) as adapter:
-            # the key in use, whatever header carries it: of the adapter, and of the provider's variables
+            # scrub the key of the adapter and of the provider's variables, in whatever header it is sent
             keys = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.key_variables)]
             scrub = Scrubbing(
                 secrets=tuple(key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
             )
             with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
                 asked = self._ask(adapter, name, way)
-                if asked.question.expects is None and asked.error is not None:
-                    raise ConformanceFailure(
-                        f"{name!r} could not be recorded: {type(asked.error).__name__}: {asked.error}"
-                    )
-                if asked.question.expects is not None and asked.error is None:
-                    shown = {"its answer": asked.reply.text}
-                    raise ConformanceFailure(f"{name!r} was to fail, but the service answered", shown=shown)
+                expects, error = asked.question.expects, asked.error
+                if expects is None and error is not None:
+                    what = f"the question {name!r} is not recorded, because it raises {type(error).__name__}: {error}"
+                    raise ConformanceFailure(what)
+                if expects is not None and error is None:
+                    what = f"the question {name!r} is not recorded, because the service answers instead of failing with"
+                    shown = {"the reply's text": asked.reply.text}
+                    raise ConformanceFailure(f"{what} {expects.__name__}", shown=shown)
 
     def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
         distribution = distribution_of(self.suite.sdk)
         return {
             "model": adapter.model,
             "date": datetime.now(UTC).date().isoformat(),
-            "client": f"{distribution} {version(distribution)}" if distribution else "no client of a vendor's",
+            "client": f"{distribution} {version(distribution)}" if distribution else "no vendor's client",
             **self.suite.provenance(name),
         }
 
     def _ask(self, adapter: sabir.ModelAdapter, name: str, way: Way) -> Asked:
-        """Ask with an adapter that differs from that one by what is wrong on purpose, and keep what it carries."""
+        """Send a question with a copy of an adapter, and return the result with the exchanges.
+
+        The copy has the question's intended fault: a wrong key or a missing model.
+        """
         access, model, asked = adapter.access, adapter.model, self.unasked(name, way)
         if asked.question.fault == "missing_model":
             model = self.suite.missing_model
         elif asked.question.fault == "wrong_key" and access.client is None:
             access = replace(access, api_key=self.suite.wrong_key)
         wire = Tapped(adapter.provider)
-        how = (wire, asked.dialect, model, access)
-        with sabir.ModelAdapter(*how, speaks_as=adapter.speaks_as, settings=adapter.settings) as tapped:
+        arguments = (wire, asked.dialect, model, access)
+        with sabir.ModelAdapter(*arguments, speaks_as=adapter.speaks_as, settings=adapter.settings) as tapped:
             return replace(ask(tapped, asked), exchanges=tuple(each.carried() for each in wire.answers))
 
     def _missing(self, name: str, way: Way) -> str:
         variable = next(iter(self.subject.key_variables), "")
         key = f" and the key in {variable}" if variable else ""
         needs = self.needs(name, way)
-        cannot = f"declare {' or '.join(map(repr, needs))} REFUSED if the service cannot, " if needs else ""
+        declare = f"declare {' or '.join(map(repr, needs))} REFUSED if the service lacks it, " if needs else ""
         return (
-            f"no recording of {name!r}, {WAYS[way]} ({name}{way}.yaml); record it with `pytest --sabir-record`{key}, "
-            f"{cannot}or list the case under xfail with the reason"
+            f"the cassette {name}{way}.yaml ({WAYS[way]} response to {name!r}) is missing; record it with "
+            f"`pytest --sabir-record`{key}, {declare}or add the case to xfail with a reason"
         )
 
 
 def distribution_of(module: str) -> str:
-    """The distribution that installs a module, "" where none does; several may share the first of its names."""
+    """Return the name of the distribution that installs a module; "" if there is none.
+
+    Several distributions may install modules of the same top-level package, so their files are searched.
+    """
     candidates = packages_distributions().get(module.partition(".")[0], ())
     if len(candidates) == 1:
         return candidates[0]
-    place = module.replace(".", "/")
-    beginnings = (f"{place}/", f"{place}.py")
+    module_path = module.replace(".", "/")
+    beginnings = (f"{module_path}/", f"{module_path}.py")
     installed = ((name, each.as_posix()) for name in candidates for each in files(name) or ())
     return next((name for name, path in installed if path.startswith(beginnings)), "")
 
 
 def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
-    """The messages with that text as what the user said last, media kept."""
+    """Return the messages with another text in the last user message, whose media remain."""
     last = max(at for at, message in enumerate(messages) if message.policy == "user")
     media = [part for part in messages[last].parts if part.kind != "text"]
     payload = PartsPayload(parts=(TextPart(text=prompt), *media))
@@ -292,26 +314,26 @@ def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
 
 
 class Answered(Suite):
-    """What families need that look at answers."""
+    """Base class of the families that test answers."""
 
     @pytest.fixture
     def service(self, subject: AdapterUnderTest, request: pytest.FixtureRequest) -> Iterator[Service]:
-        """Who answers this suite's questions."""
+        """Provide the Service of this suite to a test case (pytest fixture)."""
         yield Service(subject, is_recording=bool(request.config.getoption("sabir_record", False)))
 
 
 class _Around:
-    """All that another object has, except what a subclass overrides."""
+    """Delegates all attributes to another object, except those that a subclass defines."""
 
     def __init__(self, base: Any) -> None:
         self._base = base
 
-    def __getattr__(self, name: str) -> Any:  # whatever the other has
+    def __getattr__(self, name: str) -> Any:  # any attribute of the other object
         return getattr(self._base, name)
 
 
 class Tapped(_Around):
-    """A provider that keeps what goes over its waiting connections."""
+    """A provider that records the requests and responses of its sync connections."""
 
     name: str
     api_version: int
@@ -324,7 +346,7 @@ class Tapped(_Around):
         self.answers: list[_Answer] = []
 
     def connect(self, access: Access) -> Connection:
-        """A connection of the provider's, listened to."""
+        """Return a connection of the provider that records its exchanges."""
         return _Connection(self._base.connect(access), self.answers)
 
 
@@ -339,7 +361,7 @@ class _Connection(_Around):
 
 
 class _Answer(_Around):
-    """An answer, and what was read of it."""
+    """A response that records its body while the body is read."""
 
     status: int
     headers: Mapping[str, str]

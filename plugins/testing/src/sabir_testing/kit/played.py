@@ -1,10 +1,10 @@
-"""Streams played to a dialect, in its own framing; and the answers of the author's provider, decoded or asked for now.
+"""Decoded recordings: streams that are decoded from bytes or events, and the recorded or live replies of a suite.
 
-body ──frames──▶ bytes behind each of which an event is whole ──play──▶ core's events, frame by frame, and the reply
-                 └ events, some of them changed ──────────────fed───▶ the same, event by event
+body ──frames──▶ bytes, each up to the end of an event ──play──▶ core's events, frame by frame, and the reply
+                 └ events, some of them changed ─────────fed───▶ core's events, event by event, and the reply
 
-cassettes/*.yaml ─▶ answers that are no errors ─▶ dialect.decode, or its decoder ─▶ replies
-a suite that says `asks_live` ─────────────────▶ the answers to its questions ────▶ replies
+cassettes/*.yaml ─▶ responses without errors ─▶ dialect.decode, or its decoder ─▶ replies
+a suite with `asks_live` ─────────────────────▶ the answers to its questions ───▶ replies
 """
 
 import json
@@ -26,7 +26,7 @@ from sabir_testing.kit.suite import AdapterUnderTest
 
 
 class Frame(NamedTuple):
-    """Bytes of a stream up to where events are whole, and those events."""
+    """Bytes of a stream up to the end of an event, and the events that these bytes complete."""
 
     data: bytes
     events: tuple[ServerEvent, ...]
@@ -34,7 +34,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a stream: core's events by the chunk that gave them, and the reply or the error."""
+    """The result of decoding a stream: core's events for each chunk, and the reply or the error."""
 
     steps: tuple[tuple[StreamEvent, ...], ...]
     reply: Reply | None = None
@@ -42,12 +42,12 @@ class Played:
 
     @property
     def events(self) -> list[StreamEvent]:
-        """All of core's events."""
+        """All of core's events, in order."""
         return [event for step in self.steps for event in step]
 
 
 class _Cut:
-    """A framing that is told its events: each chunk is the next of them."""
+    """A framing that returns predefined events, one for each chunk."""
 
     was_invalid = False
     kept = 0
@@ -56,17 +56,17 @@ class _Cut:
         self._events = events
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The next event."""
+        """Return the next event."""
         return [next(self._events)]
 
     def close(self) -> list[ServerEvent]:
-        """None is left."""
+        """Return no events."""
         return []
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream as the provider's connection gave it; `scope` says its content type."""
+    """The body of a streamed response, and the dialect and the scope to decode it. The scope has the content type."""
 
     dialect: Dialect
     scope: DecodeScope
@@ -75,60 +75,63 @@ class Stream:
 
     @cached_property
     def frames(self) -> list[Frame]:
-        """Its bytes, cut behind each event; what follows the last, or is completed by the end, stands by itself.
+        """The body, divided after each event. Bytes after the last event are a frame of their own.
 
-        ConformanceFailure where the dialect's framing cannot read them.
+        Raises ConformanceFailure if the dialect's framing raises.
         """
-        framing, found, start = self.dialect.framing(self.scope.content_type), list[Frame](), 0
+        framing, frames, start = self.dialect.framing(self.scope.content_type), list[Frame](), 0
         try:
             for end in range(1, len(self.body) + 1):
                 if events := framing.feed(self.body[end - 1 : end]):
-                    found.append(Frame(self.body[start:end], tuple(events)))
+                    frames.append(Frame(self.body[start:end], tuple(events)))
                     start = end
             last = Frame(self.body[start:], tuple(framing.close()))
         except Exception as error:
-            what = f"the framing raises {type(error).__name__} ({error}) in the stream of {self.name!r}"
-            raise ConformanceFailure(what) from None
-        return [*found, last] if any(last) else found
+            what = f"the dialect's framing raises {type(error).__name__} ({error}) for the recorded stream of"
+            raise ConformanceFailure(f"{what} {self.name!r}") from None
+        return [*frames, last] if any(last) else frames
 
     @cached_property
     def events(self) -> tuple[ServerEvent, ...]:
-        """What the framing gives of it."""
+        """The events that the dialect's framing returns for the body."""
         return tuple(event for frame in self.frames for event in frame.events)
 
     @cached_property
     def played(self) -> Played:
-        """What a reader gets of it, frame by frame."""
+        """The result of decoding the body, one frame after another."""
         return self.play(frame.data for frame in self.frames)
 
     @cached_property
     def as_cut(self) -> Played:
-        """What a reader gets of its events, one by one."""
+        """The result of decoding the events, one after another."""
         return self.fed(self.events)
 
     def play(self, chunks: Iterable[bytes]) -> Played:
-        """What a reader gets where these chunks come."""
+        """Decode these chunks instead of the body and return the result."""
         return _played(self.dialect, self.scope, chunks)
 
     def fed(self, events: Sequence[ServerEvent]) -> Played:
-        """What a reader gets where the framing gives these events."""
+        """Decode these events instead of the body's and return the result."""
         own = {each.name: getattr(self.dialect, each.name) for each in fields(Dialect)}
-        as_given = Dialect(**{**own, "framings": {"": lambda: _Cut(iter(events))}})
-        return _played(as_given, self.scope, [b" "] * len(events))
+        with_events = Dialect(**{**own, "framings": {"": lambda: _Cut(iter(events))}})
+        return _played(with_events, self.scope, [b" "] * len(events))
 
     def decode(self) -> list[StreamEvent]:
-        """What the decoder itself gives, with nothing of core's between: after its end, too."""
+        """Return all events of the dialect's decoder itself, without core's checks, and with the events of `close`."""
         decoder = self.dialect.decoder(self.scope)
-        return [found for event in (*self.events, None) for found in self.step(decoder, event)]
+        return [decoded for event in (*self.events, None) for decoded in self.step(decoder, event)]
 
     def step(self, decoder: Decoder, event: ServerEvent | None) -> tuple[StreamEvent, ...]:
-        """What a decoder gives for one event, or for the end; ConformanceFailure where it raises."""
+        """Return the decoder's events for one event of the stream, or for its end (None). Raises ConformanceFailure if
+        the decoder raises.
+        """
         try:
             return tuple(decoder.close() if event is None else decoder.feed(event))
         except Exception as error:
-            given = "its end" if event is None else event.data
-            what = f"the decoder raises {type(error).__name__} ({error}) in the midst of the stream of {self.name!r}"
-            raise ConformanceFailure(what, shown={"what it was fed": given}) from None
+            argument = "(none: close())" if event is None else event.data
+            method = "close()" if event is None else "feed()"
+            what = f"{method} of the decoder raises {type(error).__name__} ({error}) for the recorded stream of"
+            raise ConformanceFailure(f"{what} {self.name!r}", shown={"the event": argument}) from None
 
 
 def _played(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Played:
@@ -144,7 +147,7 @@ def _played(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Pl
 
 
 def own_replies(subject: AdapterUnderTest) -> tuple[Reply, ...]:
-    """The replies that hold messages, of all recordings in the order of their names; none where nothing is recorded."""
+    """Return the recorded replies with messages, in the order of the cassettes' names; () without recordings."""
     if subject.suite.asks_live:
         return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.replies)
     read = (_read(subject, name, each) for name, each in recorded(subject))
@@ -152,7 +155,9 @@ def own_replies(subject: AdapterUnderTest) -> tuple[Reply, ...]:
 
 
 def own_parts(subject: AdapterUnderTest) -> tuple[Part, ...]:
-    """The parts that only the provider itself can read (a block, a thought, a text with state), each once."""
+    """Return the parts that only the provider itself can read, each once: opaque parts, reasoning, texts with state or
+    citations, and the suite's `blocks`.
+    """
     parts = (part for reply in own_replies(subject) for message in reply.messages for part in message.parts)
     bound = [part for part in parts if part.kind in ("opaque", "reasoning") or (part.kind == "text" and _is_own(part))]
     return tuple(dict.fromkeys((*bound, *subject.suite.blocks)))
@@ -163,26 +168,26 @@ def _is_own(part: TextPart) -> bool:
 
 
 def own_bodies(subject: AdapterUnderTest, *, refused: bool = False) -> list[JSONValue]:
-    """The recorded answers that are JSON, or the recorded refusals, as JSON; none where nothing is recorded."""
-    found: list[JSONValue] = []
+    """Return the JSON bodies of the recorded complete responses, or with `refused` of the error responses."""
+    bodies: list[JSONValue] = []
     for name, each in recorded(subject):
         if (each.status >= 400) is refused and (refused or not _is_stream(name, each)):
             with suppress(ValueError):
-                found.append(json.loads(each.response_body))
-    return found
+                bodies.append(json.loads(each.response_body))
+    return bodies
 
 
 def longest_stream(subject: AdapterUnderTest) -> Stream | None:
-    """The longest stream among a suite's recordings; None if there is none."""
-    found = [(name, each) for name, each in recorded(subject, f"*{STREAMED}") if each.status == 200]
-    if not found:
+    """Return the longest stream among a suite's recordings; None if there is none."""
+    responses = [(name, each) for name, each in recorded(subject, f"*{STREAMED}") if each.status == 200]
+    if not responses:
         return None
-    name, longest = max(found, key=lambda each: len(each[1].response_body))
+    name, longest = max(responses, key=lambda each: len(each[1].response_body))
     return Stream(subject.dialect, _scope(subject, longest), name, longest.response_body)
 
 
 def recorded(subject: AdapterUnderTest, names: str = "*") -> Iterator[tuple[str, RecordedExchange]]:
-    """The recorded exchanges, each with the name of its cassette; of the cassettes with such `names` alone."""
+    """Yield the recorded exchanges, each with the name of its cassette. `names` is a glob pattern for these names."""
     folder = subject.suite.cassettes
     for path in sorted(folder.glob(f"{names}.yaml")) if folder else ():
         yield from ((path.stem, each) for each in exchanges(path))
@@ -197,12 +202,12 @@ def _scope(subject: AdapterUnderTest, exchange: RecordedExchange) -> DecodeScope
 
 
 def _read(subject: AdapterUnderTest, name: str, exchange: RecordedExchange) -> Reply | None:
-    """The reply that an exchange is; None where it is none, as an error or the count of a request's tokens."""
+    """Return the decoded reply of an exchange; None for an error or another response, such as a count of tokens."""
     if exchange.status >= 400:
         return None
     try:
         if _is_stream(name, exchange):
             return Stream(subject.dialect, _scope(subject, exchange)).play([exchange.response_body]).reply
         return subject.dialect.decode(exchange.response_body, subject.scope())
-    except Exception:  # no answer to a question, or a fault that other cases tell of
+    except Exception:  # not a reply, or a fault that other cases report
         return None

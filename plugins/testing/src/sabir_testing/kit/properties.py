@@ -1,9 +1,9 @@
-"""Laws tried on many examples inside a plain function; and the impure calls that an example may not make.
+"""Laws that are tested on many random examples, and the detection of impure calls.
 
-@law(histories)                        a case tried on many examples: ConformanceFailure, or whatever the author's
-def test_…(self, subject, history)     code raises; of all examples that fail, the smallest is told
-with impurities() as seen:             what this thread asked of the time, chance, the network and the disk (law 6),
-    renderer.render(history)           however its function was imported
+@law(histories)                        a test case that runs on many examples. ConformanceFailure for the smallest
+def test_…(self, subject, history)     example that fails or raises
+with impurities() as seen:             the calls of this thread for time, random numbers, the network and the disk
+    renderer.render(history)           (law 6), however the functions were imported
 """
 
 import gc
@@ -35,23 +35,26 @@ Example = TypeVar("Example")
 Case: TypeAlias = Callable[[Any, AdapterUnderTest], None]
 
 MOST_TRIES = 400
-"""How many smaller examples are tried once one failed."""
+"""The largest number of smaller examples that are tried after a failure."""
 LONGEST_SEARCH = 5.0
-"""Seconds after which no smaller example is looked for."""
+"""Seconds after the first failure in which smaller examples are tried."""
 
 
 class _Failed(Exception):
-    """An example failed; raised in one place, so that hypothesis takes all failures for one."""
+    """Raised for a failed example, always on the same line, so that hypothesis treats all failures as the same."""
 
 
 class _Enough(BaseException):
-    """The search for a smaller example has gone on long enough."""
+    """Raised to end the search for a smaller example."""
 
 
 def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
-    """A case that holds for every example: what the decorated method takes beside the subject is drawn of these."""
+    """Return a decorator for a test case that must pass for every example.
 
-    def made(check: Callable[..., None]) -> Case:
+    Each of `examples` returns the strategy of one argument, after the adapter under test, of the decorated method.
+    """
+
+    def decorate(check: Callable[..., None]) -> Case:
         def case(self: Any, subject: AdapterUnderTest) -> None:
             drawn = st.tuples(*(each(subject) for each in examples))
             for_all(subject, drawn, lambda example: check(self, subject, *example))
@@ -59,15 +62,14 @@ def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callabl
         case.__name__, case.__qualname__, case.__doc__ = check.__name__, check.__qualname__, check.__doc__
         return case
 
-    return made
+    return decorate
 
 
 def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
-    """Try a check on `subject.suite.examples` examples of a strategy; ConformanceFailure for the smallest that fails.
+    """Run a check on `subject.suite.examples` examples. Raises ConformanceFailure for the smallest example that fails.
 
-    An exception of the author's code becomes a ConformanceFailure that names the function. Where CI is set the
-    examples are the same at every run. Smaller examples are looked for with at most 400 tries and for 5 seconds, so
-    that on slow code the example told is small, but perhaps not the smallest.
+    Other exceptions become a ConformanceFailure that names the dialect's function. If the environment variable CI is
+    set, the examples are the same in every run. The search for the smallest example ends after 400 tries or 5 seconds.
     """
     failures: list[tuple[Exception, Example]] = []
     tries, until = 0, 0.0
@@ -102,36 +104,36 @@ def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check:
 
     try:
         tried()
-    except (_Failed, _Enough, HypothesisException):  # the last: an example that failed once does so no more
+    except (_Failed, _Enough, HypothesisException):  # HypothesisException: a failed example passes if it is repeated
         if not failures:
             raise
-        told = _told(subject, *failures[-1])
-        raise told from told.__cause__
+        failure = _failure_of(subject, *failures[-1])
+        raise failure from failure.__cause__
 
 
-def _told(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:
-    """What is said of an example that failed: what the check says itself, or which function raised, and where."""
+def _failure_of(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:
+    """Return the ConformanceFailure of a failed example. For another exception, it names the function that raised."""
     if isinstance(error, ConformanceFailure):
         return error.with_traceback(None)
     frames = [(frame, line) for frame, line in walk_tb(error.__traceback__)]
     last, line = frames[-1]
-    held = ((each.name, getattr(subject.dialect, each.name)) for each in fields(Dialect))
-    functions = {getattr(function, "__code__", None): name for name, function in held}
-    named = [f"{subject.dialect.name}: {functions[frame.f_code]}" for frame, _ in frames if frame.f_code in functions]
-    name = next(iter(named), "this case, and nothing of the dialect,")
+    members = ((each.name, getattr(subject.dialect, each.name)) for each in fields(Dialect))
+    functions = {getattr(function, "__code__", None): name for name, function in members}
+    names = [f"{functions[frame.f_code]} of {subject.dialect.name}" for frame, _ in frames if frame.f_code in functions]
+    name = next(iter(names), f"code outside the functions of the dialect {subject.dialect.name}")
     where = f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
-    what = f"{name} raised {type(error).__name__}: {error}"
-    told = ConformanceFailure(what, history=history_in(example), shown={"raised at": where})
-    told.__cause__ = error
-    return told
+    what = f"{name} raises {type(error).__name__}: {error}"
+    failure = ConformanceFailure(what, history=history_in(example), shown={"raised at": where})
+    failure.__cause__ = error
+    return failure
 
 
 def history_in(example: object) -> Sequence[Message]:
-    """The first list of messages in an example, or none."""
+    """Return the first list of messages in an example; () if there is none."""
     if isinstance(example, list | tuple):
         if example and all(isinstance(each, Message) for each in example):
             return list(example)
-        return next((found for each in example if (found := history_in(each))), ())
+        return next((history for each in example if (history := history_in(each))), ())
     return ()
 
 
@@ -147,25 +149,25 @@ BUILTINS: Mapping[str, frozenset[str]] = {
     "_socket": frozenset({"getaddrinfo", "gethostbyname"}),
     "_uuid": frozenset({"generate_time_safe"}),
 }  # fmt: skip
-"""Module of the interpreter → its functions that give another answer tomorrow."""
+"""Built-in module → its functions whose results depend on the time, chance, the network or the disk."""
 NOW = frozenset({"now", "utcnow", "today"})
 SOCKETS = {socket.socket.__init__.__code__: "socket.socket", socket.create_connection.__code__: "create_connection"}
 
 
 @contextmanager
 def impurities() -> Iterator[list[str]]:
-    """What was asked for meanwhile in this thread, each with who asked."""
+    """Return a context manager with a list of the impure calls of this thread, each with its caller."""
     seen: list[str] = []
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
         name = _builtin(argument) if event == "c_call" else SOCKETS.get(frame.f_code) if event == "call" else None
         if name is None:
             return
-        asker = frame if event == "c_call" else frame.f_back or frame
-        while asker.f_back and _is_library(asker):
-            asker = asker.f_back
-        code = asker.f_code
-        seen.append(f"{name}, called by {code.co_name} ({Path(code.co_filename).name}:{asker.f_lineno})")
+        caller = frame if event == "c_call" else frame.f_back or frame
+        while caller.f_back and _is_library(caller):
+            caller = caller.f_back
+        code = caller.f_code
+        seen.append(f"{name}, called by {code.co_name} ({Path(code.co_filename).name}:{caller.f_lineno})")
 
     before, collects = sys.getprofile(), gc.isenabled()
     gc.disable()  # other code's callbacks at a collection read the time
@@ -179,11 +181,12 @@ def impurities() -> Iterator[list[str]]:
 
 
 def _is_library(frame: FrameType) -> bool:
-    """Whether a frame belongs to the standard library: then its caller counts as the asker."""
+    """Return whether a frame belongs to the standard library. Then its caller is reported."""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in sys.stdlib_module_names
 
 
 def _builtin(function: Any) -> str | None:  # any function that is not written in Python
+    """Return the name of an impure built-in function; None for other functions."""
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if name in BUILTINS.get(getattr(function, "__module__", None) or "", ()):
         return f"{function.__module__.strip('_')}.{name}"

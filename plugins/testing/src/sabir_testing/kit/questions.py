@@ -1,26 +1,26 @@
-"""What a provider's wire can carry, in grades; and the questions for every provider, of the same names and words.
+"""Grades for the capabilities of a provider, and the questions that the kit asks every provider.
 
-capabilities = {"image.url": FULL, "audio.bytes": REFUSED}        what is not named is UNKNOWN
+capabilities = {"image.url": FULL, "audio.bytes": REFUSED}        others are UNKNOWN
 
-FULL         it is in the request, as it was                      no loss
-DOWNGRADED   it is in the request, in another form                a loss says so
-REFUSED      it is not in the request                             a loss says so, and `strict=True` raises
-UNKNOWN      nobody declared it; only silence is a fault
+FULL         sent unchanged                    without a loss
+DOWNGRADED   sent in another form              with a loss
+REFUSED      not sent                          with a loss, and `strict=True` raises
+UNKNOWN      not declared: any of these, but never left out without a loss
 
-    QUESTIONS[name] ── the suite's prompts, settings, refused_body ──▶ the question as this service is asked it
-                    └─ check(asked) ──▶ what any service's answer must hold, or ConformanceFailure
+    QUESTIONS[name] ── the suite's prompts, settings, refused_body ──▶ the question for this service
+                    └─ check(replies) ──▶ ConformanceFailure for a wrong reply
 
-    <name>.yaml              the answer that came at once
-    <name>_streamed.yaml     the answer that came as a stream
+    <name>.yaml              the recorded complete response
+    <name>_streamed.yaml     the recorded streamed response
 
-Each is asked once whole and once as a stream, and for as little as it can: temperature 0, few tokens, no repetition.
+Each is asked once for a complete and once for a streamed response, at low cost: temperature 0, few tokens, no retries.
 """
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Literal, TypeAlias
 
 import sabir
@@ -73,12 +73,12 @@ CAPABILITIES: Mapping[str, str] = {
 
 
 Replies: TypeAlias = Sequence[Reply]
-"""What came back, in order: one reply, or several where calls were answered between them."""
+"""The replies to a question in order: one, or several if option calls were answered between them."""
 Fault: TypeAlias = Literal["", "wrong_key", "missing_model", "refused_body"]
-"""What is wrong with a question on purpose; the suite says how it is spelt for its service."""
+"""The intended fault of a question. The suite's attributes of these names define it for the service."""
 
 MOST_ROUNDS = 4
-"""How often calls are answered before a loop counts as endless."""
+"""The largest number of requests for one question with `answers_calls`."""
 
 
 @sabir.option
@@ -97,24 +97,26 @@ class City(BaseModel):
 def _answers(replies: Replies) -> None:
     """A text, with the finish reason "stop" or "length"."""
     reply = replies[-1]
-    expect(reply.text.strip(), "the answer holds no text", shown={"what it holds": kinds(reply)})
-    ended = reply.finish_reason
-    expect(ended in ("stop", "length"), f"the answer to a plain question ended with {ended!r}, not with 'stop'")
+    expect(reply.text.strip(), "the decoded reply contains no text", shown={"kinds of its parts": kinds(reply)})
+    reason = reply.finish_reason
+    expect(reason in ("stop", "length"), f"the finish reason of the decoded reply is {reason!r}; expected 'stop'")
 
 
 def _calls_once(replies: Replies) -> None:
     """One call of the offered option."""
     calls = _calls(replies[-1])
-    what = f"the answer holds {len(calls)} calls, where one was asked for and the choice was 'required'"
+    what = f"the decoded reply contains {len(calls)} option calls; expected 1, because option_choice was 'required'"
     expect(len(calls) == 1, what)
 
 
 def _calls_twice(replies: Replies) -> None:
     """Two calls in one reply."""
     calls = _calls(replies[-1])
-    expect(len(calls) >= 2, f"the answer holds {len(calls)} calls, where two cities were asked about")
+    what = f"the decoded reply contains {len(calls)} option calls; expected 2, because the question names two cities"
+    expect(len(calls) >= 2, what)
     ids = [message.call.invocation_id for message in calls if message.call]
-    expect(len(set(ids)) == len(ids), f"calls of one answer share an id: {', '.join(ids)}")
+    what = f"option calls of one decoded reply have the same id: {', '.join(ids)}; expected different ids"
+    expect(len(set(ids)) == len(ids), what)
 
 
 def _calls(reply: Reply) -> tuple[Message, ...]:
@@ -122,24 +124,26 @@ def _calls(reply: Reply) -> tuple[Message, ...]:
     for message in reply.option_calls:
         call = message.call
         assert call is not None
-        offered = f"the option offered is {weather.name!r}"
-        expect(call.option_name == weather.name, f"the answer calls {call.option_name!r}; {offered}")
+        what = f"the decoded reply calls the option {call.option_name!r}; expected the offered option {weather.name!r}"
+        expect(call.option_name == weather.name, what)
         result = weather.answer_sync(message).result
-        said = call.raw_arguments if call.raw_arguments is not None else call.arguments_json
-        shown = {"the arguments": said}
-        why = result.error_message if result else ""
-        expect(result and not result.is_error, f"the call's arguments are none of {weather.name!r}: {why}", shown=shown)
+        arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments_json
+        shown = {"the arguments": arguments}
+        reason = result.error_message if result else ""
+        what = f"the arguments of the decoded call do not fit the option {weather.name!r}: {reason}"
+        expect(result and not result.is_error, what, shown=shown)
     if reply.option_calls:
-        ended = reply.finish_reason
-        expect(ended == "option_calls", f"the answer ends with a call, but its finish reason is {ended!r}")
+        reason = reply.finish_reason
+        what = f"the finish reason of a decoded reply with an option call is {reason!r}; expected 'option_calls'"
+        expect(reason == "option_calls", what)
     return reply.option_calls
 
 
 def _uses_result(replies: Replies) -> None:
-    """A text that contains what the option returned."""
+    """A text that contains the option's result."""
     _answers(replies)
     text = replies[-1].text
-    expect("18" in text, f"the answer does not use the option's result, 18 °C: {text!r}")
+    expect("18" in text, f"the decoded reply does not use the option's result, 18 °C: {text!r}")
 
 
 def _is_a_city(replies: Replies) -> None:
@@ -148,49 +152,52 @@ def _is_a_city(replies: Replies) -> None:
     try:
         City.model_validate_json(reply.text)
     except ValidationError:
-        raise ConformanceFailure(
-            "the answer is no JSON of the schema that was sent", shown={"its text": reply.text}
-        ) from None
-    ended = reply.finish_reason
-    expect(ended == "stop", f"the answer is whole, but its finish reason is {ended!r}")
+        what = "the text of the decoded reply is not JSON of the requested schema"
+        raise ConformanceFailure(what, shown={"the reply's text": reply.text}) from None
+    reason = reply.finish_reason
+    expect(reason == "stop", f"the finish reason of a complete reply is {reason!r}; expected 'stop'")
 
 
 def _is_cut_short(replies: Replies) -> None:
-    """It ended at the limit."""
-    ended = replies[-1].finish_reason
-    expect(ended == "length", f"the answer was cut off at max_output_tokens, but its finish reason is {ended!r}")
+    """A text that ends at the limit, with the finish reason "length"."""
+    reason = replies[-1].finish_reason
+    what = f"the finish reason of a reply that was cut off at max_output_tokens is {reason!r}; expected 'length'"
+    expect(reason == "length", what)
 
 
 def _reasons(replies: Replies) -> None:
     """Reasoning, separate from the text."""
     reply = replies[-1]
-    expect("reasoning" in kinds(reply), "the answer holds no reasoning", shown={"what it holds": kinds(reply)})
-    expect(reply.text.strip(), "the answer holds no text beside its reasoning", shown={"what it holds": kinds(reply)})
-    thought = reply.reasoning.strip()
-    apart = not thought or thought not in reply.text
-    expect(apart, "the reasoning stands in the answer's text too", shown={"its text": reply.text})
+    shown = {"kinds of its parts": kinds(reply)}
+    expect("reasoning" in kinds(reply), "the decoded reply contains no reasoning part", shown=shown)
+    expect(reply.text.strip(), "the decoded reply contains reasoning, but no text", shown=shown)
+    reasoning = reply.reasoning.strip()
+    what = "the text of the decoded reply contains the reasoning; return the reasoning only in a ReasoningPart"
+    expect(not reasoning or reasoning not in reply.text, what, shown={"the reply's text": reply.text})
 
 
 def _reasons_and_calls(replies: Replies) -> None:
     """Reasoning and a call, and a text after the result."""
-    expect("reasoning" in kinds(replies[0]), "the first answer of the loop holds no reasoning before its call")
-    expect(_calls(replies[0]), "the first answer of the loop calls no option", shown={"its text": replies[0].text})
+    what = "the first of the decoded replies contains no reasoning; expected reasoning and an option call"
+    expect("reasoning" in kinds(replies[0]), what)
+    what = "the first of the decoded replies contains no option call; expected reasoning and an option call"
+    expect(_calls(replies[0]), what, shown={"the reply's text": replies[0].text})
     _answers(replies)
 
 
 def kinds(reply: Reply) -> tuple[str, ...]:
     """Return the kinds of a reply's parts and calls. Neighbours of one kind count once."""
-    held = [kind for message in reply.messages for kind in [str(part.kind) for part in message.parts] or [message.kind]]
-    return tuple(kind for kind, _ in groupby(held))
+    every = ([str(part.kind) for part in message.parts] or [message.kind] for message in reply.messages)
+    return tuple(kind for kind, _ in groupby(chain.from_iterable(every)))
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question and how it is asked.
+    """One question that the kit sends to every service.
 
-    `needs`: capabilities without which it is not asked; where one is declared REFUSED, that refusal is checked
-    instead. `answers_calls`: the options are run, and the model asked again. `expects`: the error of a question that
-    fails, `fault` what is wrong with it on purpose. `check`: what any answer to it holds.
+    `needs`: the capabilities that the question needs. If the suite declares one of them REFUSED, the refusal is tested
+    instead. `answers_calls`: whether the options are run and their results sent. `expects`: the error class of a
+    question that must fail, and `fault` the reason. `check`: raises ConformanceFailure for wrong replies.
     """
 
     messages: Sequence[Message]
@@ -206,7 +213,7 @@ class Question:
 RED = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQMAAABJtOi3AAAABlBMVEX/AAAAAABBoxIDAAAADElEQVR42mNgGNwAAACgAAGO+7G0AAAAAElFTkSuQmCC"
 )
-"""A picture of 32 × 32 red points, as PNG."""
+"""A PNG image of 32 × 32 red pixels."""
 ASKED = "What is the weather in Paris?"
 CHAT = (sabir.system("Be brief."), sabir.user(ASKED))
 CALL = called("call_1", {"city": "Paris"}, "weather")
@@ -221,7 +228,7 @@ FIXED = Settings(temperature=0, max_output_tokens=32, retries=NEVER)
 CALLING = FIXED.model_copy(update={"max_output_tokens": 96, "option_choice": "required", "parallel_options": False})
 CALLING_TWICE = CALLING.model_copy(update={"max_output_tokens": 192, "parallel_options": True})
 ROOMY = Settings(max_output_tokens=4096, retries=NEVER)
-"""The token limit for models that think before they answer."""
+"""Settings with a high token limit, for models that reason before they answer."""
 REASONING = ROOMY.model_copy(update={"reasoning_effort": "low"})
 
 QUESTIONS: Mapping[str, Question] = {
@@ -272,9 +279,9 @@ QUESTIONS: Mapping[str, Question] = {
     "rate_limited": Question((sabir.user("How many requests are left?"),), ROOMY, expects=sabir.RateLimited),
     "overloaded": Question((sabir.user("Is there room for one more?"),), ROOMY, expects=sabir.errors.Overloaded),
 }
-"""Name → question; the names are those of the cassettes."""
+"""Name → question. The cassettes have the same names."""
 
 ANSWERED = tuple(name for name, question in QUESTIONS.items() if question.expects is None)
-"""Questions that get an answer."""
+"""Names of the questions that must succeed."""
 FAILING = tuple(name for name, question in QUESTIONS.items() if question.expects is not None)
-"""Questions that get an error."""
+"""Names of the questions that must fail."""

@@ -99,14 +99,14 @@ class AdapterUnderTest:
         self._note = note
 
     def once(self, what: object, make: Callable[[], Found]) -> Found:
-        """Return the result of `make`, which is called once for the suite and this key `what`, however many
-        cases ask.
+        """Return the result of `make`, which is called at the first use of the key `what` in this suite. Later calls
+        return the same object.
         """
-        known = _ONCE.setdefault(type(self.suite), {})
-        if what not in known:
-            known[what] = make()
-        found: Found = known[what]
-        return found
+        results = _ONCE.setdefault(type(self.suite), {})
+        if what not in results:
+            results[what] = make()
+        result: Found = results[what]
+        return result
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -148,8 +148,8 @@ class AdapterUnderTest:
     def tried(
         self, history: History, options: Options = (), settings: Settings | None = None, *, by: Renderer | None = None
     ) -> Made:
-        """Render a history of any kind, with a new renderer or with `by`, and return the result. Does not raise if
-        nothing is left to send.
+        """Render a history, with a new renderer or with `by`, and return both. If nothing is left to send, the result
+        has no rendering, and nothing is raised.
         """
         try:
             rendering = (by or self.renderer()).render(history, options, settings)
@@ -158,13 +158,14 @@ class AdapterUnderTest:
         return Made(history, rendering, rendering.losses)
 
     def render(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering | None:
-        """Return the rendering of a history by a new renderer; None if nothing is left to send."""
+        """Return the rendering of a history by a new renderer; None if no content is left to send."""
         return self.tried(history, options, settings).rendering
 
     def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
         """Return the rendering of a history by a new renderer. Raises ConformanceFailure if nothing is left to send."""
         if (rendering := self.render(history, options, settings)) is None:
-            raise ConformanceFailure("nothing is left to send of a history that holds a user's text", history=history)
+            what = "the adapter renders nothing of a history with a user message; encode the user's text"
+            raise ConformanceFailure(what, history=history)
         return rendering
 
     def made(self, history: History, options: Options = (), settings: Settings | None = None) -> Made:
@@ -174,8 +175,7 @@ class AdapterUnderTest:
 
     def items(self, rendering: Rendering | None) -> list[JSONValue]:
         """Return the items of the request's messages field; [] without a rendering."""
-        found = json.loads(rendering.body_bytes)[self.dialect.messages_field] if rendering else []
-        return list(found)
+        return list(json.loads(rendering.body_bytes)[self.dialect.messages_field]) if rendering else []
 
     def scope(self) -> DecodeScope:
         """Return a DecodeScope for answers of this target."""
@@ -195,16 +195,17 @@ class AdapterUnderTest:
         describes in words what was seen.
         """
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
-        declared, saw = self.declared(capability), f": {what}" if what else ""
-        what = f"{capability} ({CAPABILITIES[capability]}) is declared {declared}, but was seen to be {seen}{saw}"
-        remedy = f"mend the dialect, or declare capabilities = {{{capability!r}: {seen.name}}}"
+        declared, reason = self.declared(capability), f" ({what})" if what else ""
+        what = f"the suite declares {capability!r} {declared.name} ({CAPABILITIES[capability]}), but the test sees"
+        what = f"{what} {seen.name}{reason}"
+        remedy = f"change the dialect, or declare capabilities = {{{capability!r}: {seen.name}}}"
         expect(declared in (UNKNOWN, seen), f"{what}; {remedy}", **beside)
 
 
 KIT = "sabir_testing."
-"""What the modules of the kit are called by."""
+"""The beginning of the names of the kit's modules."""
 NEW = "sabir_new_in"
-"""Where a case keeps the minor release that it came with."""
+"""The attribute of a test case that stores the minor release which added it."""
 
 
 class Suite:
@@ -244,7 +245,7 @@ class Suite:
     sdk: ClassVar[str] = ""
     """The name of the vendor's SDK module. The tests check that nothing imports it before the first request."""
     variables: ClassVar[Collection[str]] = ()
-    """Environment variables that change what the provider does, besides those of its credentials."""
+    """Environment variables that influence the provider, in addition to the variables of its credentials."""
     allowed: ClassVar[Sequence[Allowed]] = ()
     """Texts in recordings that look like secrets but are not, with the reason."""
     blocks: ClassVar[Sequence[Part]] = ()
@@ -273,7 +274,7 @@ class Suite:
         """Return facts about the service for a recording, in addition to model, date and client: "server" and
         "version".
         """
-        return {"server": f"{self.adapter.target.provider}'s own service", "version": "not told"}
+        return {"server": f"{self.adapter.target.provider}'s own service", "version": "not reported"}
 
     def error_event(self, body: str) -> ServerEvent | None:
         """Return the stream event with which the service reports an error with this body. None means that the body
@@ -333,7 +334,9 @@ def case_names(suite: type[Suite]) -> tuple[str, ...]:
 
 
 def check_suite(suite: type[Suite]) -> None:
-    """Raise TypeError for a suite that overrides a case, or names an unknown question, capability or case."""
+    """Raise TypeError for a suite with invalid attributes: wrong types, overridden cases, or unknown questions,
+    capabilities or cases.
+    """
     who, cases = suite.__name__, case_names(suite)
     _check_types(suite, who)
     _check_names(suite, who, cases)
@@ -343,45 +346,46 @@ def check_suite(suite: type[Suite]) -> None:
     for name, grade in suite.capabilities.items():
         _known(name, CAPABILITIES, f"{who}.capabilities")
         if grade not in set(Grade):
-            raise TypeError(f"{who}.capabilities[{name!r}] is {grade!r}; give FULL, DOWNGRADED, REFUSED or UNKNOWN")
+            raise TypeError(f"{who}.capabilities[{name!r}] is {grade!r}; use FULL, DOWNGRADED, REFUSED or UNKNOWN")
     for case, reason in suite.xfail.items():
         _known(case.partition("[")[0], cases, f"{who}.xfail")
         if not str(reason).strip():
-            raise TypeError(f"{who}.xfail[{case!r}] gives no reason; say why it cannot hold")
+            raise TypeError(f"{who}.xfail[{case!r}] has no reason; write why the case cannot pass")
 
 
 def _check_types(suite: type[Suite], who: str) -> None:
-    """TypeError for what would fail in every case, or in none, without saying why."""
+    """Raise TypeError for an attribute of a wrong type, which would otherwise cause unclear failures later."""
     expected: Mapping[str, tuple[type | UnionType, str]] = {
-        "adapter": (sabir.ModelAdapter, "what sabir.adapter('provider:model') makes"),
+        "adapter": (sabir.ModelAdapter, "the result of sabir.adapter('provider:model')"),
         **{what: (Mapping, "a dict") for what in ("xfail", "capabilities", "prompts", "settings")},
         "cassettes": (Path | None, "a Path: Path(__file__).parent / 'cassettes'"),
     }
     for name, (kind, remedy) in expected.items():
-        if not isinstance(given := getattr(suite, name), kind):
-            raise TypeError(f"{who}.{name} is of type {type(given).__name__}; give {remedy}")
+        if not isinstance(value := getattr(suite, name), kind):
+            raise TypeError(f"{who}.{name} has the type {type(value).__name__}; use {remedy}")
     if suite.examples < 1:
-        raise TypeError(f"{who}.examples is {suite.examples}; give at least 1")
+        raise TypeError(f"{who}.examples is {suite.examples}; use at least 1")
 
 
 def _check_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
-    """TypeError for a name of the kit's own (its cases, its fixtures, what its cases call), and for a misspelt one."""
+    """Raise TypeError for an attribute that overrides a case, a fixture or a helper of the kit, or that is misspelt."""
     ours = [each for each in suite.__mro__ if each.__module__.startswith(KIT) and each is not Suite]
     taken = {name for each in ours for name in vars(each) if not name.startswith("__") and name not in vars(Suite)}
     others = [each for each in suite.__mro__ if not (each.__module__.startswith(KIT) or vars(each).get("family"))]
     for name in sorted({name for each in others if each is not object for name in vars(each)}):
         if name in cases:
             remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
-            raise TypeError(f"{who} overrides {name}, a case of the kit; {remedy}")
+            raise TypeError(f"{who} overrides {name}, a test case of the kit; {remedy}")
         if name in taken | {"subject", "subject_of"}:
-            raise TypeError(f"{who} overrides {name}, which the kit needs for itself; choose another name")
+            raise TypeError(f"{who} overrides {name}, which the kit uses internally; choose another name")
         is_public = not name.startswith(("_", "test_")) and name not in vars(Suite)
         if is_public and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
-            raise TypeError(f"{who}.{name} is no attribute of a suite; did you mean {near[0]!r}?")
+            raise TypeError(f"{who}.{name} is not an attribute of a suite; did you mean {near[0]!r}?")
 
 
 def _known(name: str, names: Collection[str], where: str) -> None:
+    """Raise TypeError, with the attribute `where`, if a name is not in `names`."""
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-        raise TypeError(f"{where} names {name!r}, which there is not; {remedy}")
+        remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}"
+        raise TypeError(f"{where} contains the unknown name {name!r}; {remedy}")

@@ -132,7 +132,7 @@ class ScriptedAdapter(ModelAdapter):
     def last(self) -> ScriptedRequest:
         """The last request. Raises ScriptMismatch if nothing was sent."""
         if not self.sent:
-            raise ScriptMismatch("nothing was sent to this adapter; check that the program was given it")
+            raise ScriptMismatch("this adapter received no request; check that the program uses this adapter")
         return self.sent[-1]
 
     def assert_finished(self) -> None:
@@ -145,23 +145,23 @@ class ScriptedAdapter(ModelAdapter):
         `ScriptedRequest.user_text`.
         """
         __tracebackhide__ = True
-        found = tuple(sent.user_text for sent in self.sent)
-        if found == user_texts:
+        texts = tuple(sent.user_text for sent in self.sent)
+        if texts == user_texts:
             return
-        for number, (asked, expected) in enumerate(zip(found, user_texts, strict=False), 1):
+        for number, (asked, expected) in enumerate(zip(texts, user_texts, strict=False), 1):
             if asked != expected:
-                what = f"request {number} asks {asked!r} in place of {expected!r}"
-                raise ScriptMismatch(f"{what}; sent: {listed(self.sent)}")
-        requests = counted(len(user_texts), "request")
-        raise ScriptMismatch(f"{requests} expected and {len(found)} sent: {listed(self.sent)}")
+                what = f"request {number} has the user text {asked!r}; expected {expected!r}"
+                raise ScriptMismatch(f"{what}. All requests: {listed(self.sent)}")
+        what = f"the program sent {counted(len(texts), 'request')}; expected {len(user_texts)}"
+        raise ScriptMismatch(f"{what}. All requests: {listed(self.sent)}")
 
     def assert_offered(self, *option_names: str) -> None:
         """Raise ScriptMismatch unless every request offered exactly these options, in this order."""
         __tracebackhide__ = True
-        expected = f"options {', '.join(option_names)}" if option_names else "no options"
+        expected = f"the options {', '.join(option_names)}" if option_names else "no options"
         for sent in self.sent or (self.last,):
             if sent.option_names != option_names:
-                raise ScriptMismatch(f"{expected} expected in every request; another is {sent}")
+                raise ScriptMismatch(f"every request must offer {expected}; another one is {sent}")
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request for a conversation and its losses, as the imitated provider renders it."""
@@ -208,8 +208,8 @@ class ScriptedAdapter(ModelAdapter):
         """Return a rendering whose retries do not wait. A rendering of unknown contents is decoded first."""
         if rendering.target == self.target and not self._script.knows(rendering):
             scope = DecodeScope(self.target, self.speaks_as, rendering.option_names)
-            found = self._requests.decode_history(rendering.body_bytes, scope)
-            self._script.note(rendering, found.messages, found.options, found.settings)
+            decoded = self._requests.decode_history(rendering.body_bytes, scope)
+            self._script.note(rendering, decoded.messages, decoded.options, decoded.settings)
         return rendering.model_copy(update={"retries": _AtOnce(**dict(rendering.retries))})
 
 
@@ -229,8 +229,8 @@ class Script:
 
     def __str__(self) -> str:
         """Return how many answers there are and how many were requested."""
-        ending = "" if self._ending is None else ", then always one"
-        return f"{counted(len(self._answers), 'answer')}{ending}, {len(self.sent)} asked for"
+        ending = "" if self._ending is None else ", then always the same answer"
+        return f"{counted(len(self._answers), 'answer')}{ending}, {counted(len(self.sent), 'request')}"
 
     def note(
         self, rendering: Rendering, messages: Sequence[sabir.Message], options: tuple[Option, ...], settings: Settings
@@ -258,21 +258,21 @@ class Script:
 
     def assert_finished(self) -> None:
         """Raise ScriptMismatch if an answer is unused or a request was without an answer."""
-        if left := self._answers[len(self.sent) :]:
-            what = f"{len(left)} of {counted(len(self._answers), 'scripted answer')} not asked for"
-            raise ScriptMismatch(f"{what}: {', '.join(map(described, left))}; sent: {listed(self.sent)}")
+        if unused := self._answers[len(self.sent) :]:
+            what = f"the program did not request {len(unused)} of {counted(len(self._answers), 'scripted answer')}"
+            raise ScriptMismatch(f"{what}: {', '.join(map(described, unused))}. All requests: {listed(self.sent)}")
         if self._ending is None and len(self.sent) > len(self._answers):
             raise ScriptMismatch(self._excess(self.sent[len(self._answers)]))
 
     def _excess(self, sent: ScriptedRequest) -> str:
-        scripted = counted(len(self._answers), "answer")
-        return f"{scripted} scripted, and {sent} came in addition; add an answer, or end the script with always(…)"
+        what = f"the script has {counted(len(self._answers), 'answer')}, but the program sent {sent}"
+        return f"{what}; add an answer, or end the script with always(…)"
 
 
 def _checked(given: Scriptable, number: int) -> Answer | Function:
     place = f"answer {number} of the script"
     if isinstance(given, Always):
-        raise SettingsInvalid(f"{place} is always(…), which only the last can be; put it there")
+        raise SettingsInvalid(f"{place} is always(…), which must be the last answer; move it to the end")
     return as_answer(given, place)
 
 
@@ -280,10 +280,10 @@ def _answered(given: Answer | Function, sent: ScriptedRequest) -> Answer:
     """Return the answer itself, or the answer that a function returns for a request."""
     if isinstance(given, Answer):
         return given
-    said = as_answer(given(sent), f"what the function of answer {sent.number} returned")
-    if not isinstance(said, Answer):
-        raise SettingsInvalid(f"the function of answer {sent.number} returned a function; let it return an answer")
-    return said
+    answer = as_answer(given(sent), f"the value that the function of answer {sent.number} returned")
+    if not isinstance(answer, Answer):
+        raise SettingsInvalid(f"the function of answer {sent.number} returned a function; return an answer")
+    return answer
 
 
 class PlainProvider:

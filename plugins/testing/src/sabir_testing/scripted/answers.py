@@ -1,10 +1,13 @@
 """Functions that create the answers of a script, and the request that a script's function gets.
 
-"Hello!" a text calls(weather={"city": "Paris"}) option calls; several are parallel calls of one reply reply("Let me
-look.", calls(…), usage=…) several things in one reply sabir.RateLimited("…") an error instead of an answer
-delayed("late", gate) an answer that waits for the test cut_off("half a sen") a stream that breaks lambda sent: f"You
-said {sent.user_text}" an answer that depends on the request always("…") the last of a script: for this and all later
-requests
+"Hello!"                                      a text
+calls(weather={"city": "Paris"})              option calls; several are parallel calls of one reply
+reply("Let me look.", calls(…), usage=…)      several contents in one reply
+sabir.RateLimited("…")                        an error instead of an answer
+delayed("late", gate)                         an answer that waits for the test
+cut_off("half a sen")                         a stream that breaks
+lambda sent: f"You said {sent.user_text}"     an answer that depends on the request
+always("…")                                   at the end of a script: for this and all later requests
 """
 
 import inspect
@@ -23,7 +26,7 @@ from sabir.errors import CallError, ConnectionFailed, SettingsInvalid
 from sabir_testing.scripted.gate import Gate, Wait
 
 SHOWN_CHARACTERS = 80
-"""How much of a request's text is shown in one line."""
+"""The largest number of characters of a request's text in an error message."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,11 +44,11 @@ class ScriptedRequest:
     options: tuple[sabir.Option, ...]
     """The options that were offered."""
     settings: sabir.Settings
-    """The settings of the call, merged with those of the adapter."""
+    """The settings of the call, merged over the adapter's settings."""
     rendering: sabir.Rendering
     """The rendered request, with its losses."""
     streaming: bool
-    """Whether the program asked for a stream."""
+    """Whether the program requested a stream."""
     speaks_as: str = "llm"
     """The policy of the adapter."""
 
@@ -157,7 +160,7 @@ or `always(…)` at the end.
 Function: TypeAlias = Callable[[ScriptedRequest], "str | KnownPart | BaseModel | Answer | CallError"]
 """A plain function that gets the ScriptedRequest and returns the answer or a CallError."""
 
-_EXPECTED: Final = "give a str, a part, calls(…), reply(…), an error such as sabir.RateLimited('…'), or a function"
+_EXPECTED: Final = "use a str, a part, calls(…), reply(…), an error such as sabir.RateLimited('…'), or a function"
 
 
 def reply(*content: Said, usage: sabir.Usage | None = None, finish_reason: FinishReason | None = None) -> Answer:
@@ -211,7 +214,7 @@ def delayed(answer: Said | CallError, until: Gate | float) -> Answer:
     """
     made = as_answer(answer, "the delayed answer")
     if not isinstance(made, Answer):
-        raise SettingsInvalid("a function cannot be delayed; let it return delayed(…)")
+        raise SettingsInvalid("delayed(…) cannot delay a function; return delayed(…) from the function instead")
     return replace(made, steps=(Wait(until), *made.steps))
 
 
@@ -222,7 +225,7 @@ def cut_off(*content: Said, error: CallError | None = None) -> Answer:
     A stream raises StreamBroken with the contents in `partial`. A call without a stream raises the error itself, and
     the RetryPolicy may retry. Without contents, a stream raises the error too, before its first event.
     """
-    broken = error or ConnectionFailed("the connection broke, as the script says")
+    broken = error or ConnectionFailed("the script cuts off this answer")
     return Answer((*reply(*content).steps, broken))
 
 
@@ -238,7 +241,7 @@ def as_answer(given: object, place: str) -> "Answer | Function":
     if isinstance(given, CallError):
         return Answer((given,))
     if inspect.iscoroutinefunction(given):
-        raise SettingsInvalid(f"{place} is a coroutine function; give a plain one, or delayed('…', gate)")
+        raise SettingsInvalid(f"{place} is an async function; use a plain function, or delayed('…', gate)")
     if callable(given) and not isinstance(given, type | Frozen):
         return given
     return given if isinstance(given, Answer) else Answer(tuple(_steps(given, place)))
@@ -258,9 +261,10 @@ def _steps(given: object, place: str) -> Iterator[Step]:
     elif isinstance(given, BaseModel) and not isinstance(given, Frozen):
         yield from _steps(given.model_dump_json(by_alias=True), place)
     elif isinstance(given, type) and issubclass(given, CallError):
-        raise SettingsInvalid(f"{place} is the class {given.__name__}; give an error of it: {given.__name__}('why')")
+        name = given.__name__
+        raise SettingsInvalid(f"{place} is the error class {name}; use an instance such as {name}('the reason')")
     else:
-        raise SettingsInvalid(f"{place} is of type {type(given).__name__}; {_EXPECTED}")
+        raise SettingsInvalid(f"{place} has the type {type(given).__name__}; {_EXPECTED}")
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -278,7 +282,7 @@ def _described(step: Step) -> str:
             return f"a call of {step.name}"
         case Pieced(part):
             text = getattr(part, "text", None)
-            return f"a part of kind {part.kind}" if text is None else repr(one_line(text, 40))
+            return f"a part of kind {part.kind!r}" if text is None else repr(one_line(text, 40))
         case Wait():
             return "a delay"
     return f"{type(step).__name__}({one_line(str(step), 40)!r})"

@@ -1,9 +1,9 @@
-"""Delays of a scripted answer: until a test opens a gate, or for seconds that are counted, not waited.
+"""Delays of a scripted answer: until a test opens a gate, or for seconds that pass without waiting.
 
-    program ── asks ──▶ Gate ── is reached ──▶ test looks at what the program shows meanwhile ── opens ──▶ answer
+    program ── request ──▶ Gate ── reached ──▶ the test checks the program's state ── open() ──▶ answer
 
-One gate serves synchronous calls and calls in an event loop. It reads no clock, except for its patience: a gate that is
-never opened fails the test instead of blocking it.
+A gate works for sync and async calls. A gate that is not opened within its `patience` fails the test instead of
+blocking it.
 """
 
 import asyncio
@@ -16,9 +16,11 @@ from typing import TypeAlias
 from sabir.errors import CallTimedOut, SettingsInvalid
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object] | None]
-"""A function that is called with the seconds of a delay, such as `asyncio.sleep`, `time.sleep` or that of a
-fake clock.
-"""
+"""A function that is called with the seconds of a delay, such as `asyncio.sleep`, `time.sleep` or a fake one."""
+
+
+NOT_REACHED = "no call of the program arrived at the Gate"
+NOT_OPENED = "the test did not call Gate.open()"
 
 
 class ScriptMismatch(AssertionError):
@@ -49,33 +51,35 @@ class Gate:
 
     async def reached(self) -> None:
         """Wait until a call has arrived at the gate. Raises ScriptMismatch if none arrives in time."""
-        await self._passed(self._reached, "no call reached the gate")
+        await self._passed(self._reached, NOT_REACHED)
 
     def reached_sync(self) -> None:
         """Sync version of `reached`, for a program that runs in another thread."""
-        self._passed_sync(self._reached, "no call reached the gate", self._patience)
+        self._passed_sync(self._reached, NOT_REACHED, self._patience)
 
     async def wait(self) -> None:
-        """Wait until the gate is open. Called by the scripted answer. Raises ScriptMismatch if nobody opens
-        it in time.
+        """Wait until the gate is open. The scripted answer calls this. Raises ScriptMismatch if the test does not open
+        the gate in time.
         """
         _settle(self._reached)
-        await self._passed(self._opened, "nobody opened the gate")
+        await self._passed(self._opened, NOT_OPENED)
 
     def wait_sync(self) -> None:
         """Sync version of `wait`."""
         _settle(self._reached)
-        self._passed_sync(self._opened, "nobody opened the gate", self._patience)
+        self._passed_sync(self._opened, NOT_OPENED, self._patience)
 
     async def _passed(self, future: Future[None], failure: str) -> None:
-        await asyncio.wait([asyncio.wrap_future(future)], timeout=self._patience)  # a cancellation leaves the future
+        await asyncio.wait(
+            [asyncio.wrap_future(future)], timeout=self._patience
+        )  # a cancelled wait does not cancel the future
         self._passed_sync(future, failure, 0)
 
     def _passed_sync(self, future: Future[None], failure: str, patience: float) -> None:
         try:
             future.result(patience)
         except TimeoutError:
-            remedy = "run the program in a task or a thread, and open the gate beside it"
+            remedy = "run the program in a task or thread of its own, and call Gate.open() in the test"
             raise ScriptMismatch(f"{failure} within {self._patience:g} s; {remedy}") from None
 
 
@@ -99,11 +103,12 @@ class Wait:
         elif (pause := self._slept(self.until, timeout, sleep)) is not None:
             if inspect.iscoroutine(pause):
                 pause.close()
-            raise SettingsInvalid("sleep= is asynchronous and the call waits; give a plain function, as time.sleep")
+            what = "sleep= of the ScriptedAdapter is an async function, but the program made a sync call"
+            raise SettingsInvalid(f"{what}; pass a plain function such as time.sleep")
 
     def _slept(self, seconds: float, timeout: float | None, sleep: Sleep | None) -> Awaitable[object] | None:
         if timeout is not None and seconds > timeout:
-            raise CallTimedOut(f"no answer within {timeout:g} s, the script's comes after {seconds:g} s")
+            raise CallTimedOut(f"no answer within {timeout:g} s; the scripted answer is delayed by {seconds:g} s")
         pause = None if sleep is None else sleep(seconds)
         return pause if inspect.isawaitable(pause) else None
 

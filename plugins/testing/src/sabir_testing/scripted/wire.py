@@ -1,11 +1,11 @@
-"""How a scripted adapter's requests and answers travel: a wire that takes everything, and answers carried by core.
+"""The API of a scripted adapter: requests that can contain everything, and answers that core decodes.
 
     request  {"model": …, "options": […], "settings": {…}, "messages": [{"from": "user", "parts": […]}, …]}
     Answer ──chunks_of──▶ bytes · Wait · error ──ScriptedConnection──▶ core ──AnswerDecoder──▶ events ─▶ reply
 
-A message's item holds its parts, {"call": {"id": …, "name": …, "arguments": …}}, or {"answers": id of a call, …}.
-Retries, streams, folding and errors are core's, as with any provider. An answer is a stream of server-sent events,
-whether it was asked for as a stream or not: each is one of core's own events.
+The item of a message has {"parts": …}, {"call": {"id": …, "name": …, "arguments": …}}, or {"answers": id of a call, …}.
+Core does retries, streams, folding and errors, as for any provider. Every answer is a stream of server-sent events with
+core's own events, also if the program did not request a stream.
 """
 
 import json
@@ -43,12 +43,12 @@ from sabir_testing.scripted.answers import Answer, Chosen
 from sabir_testing.scripted.gate import Sleep, Wait
 
 NAME = "scripted"
-"""The provider that a scripted adapter names where it stands for none."""
+"""The provider's name of a scripted adapter that imitates no other provider."""
 Chunk: TypeAlias = bytes | Wait | CallError
-"""What a response does next: give bytes, wait, or break."""
+"""One action of a response: send bytes, wait, or raise an error."""
 Serve: TypeAlias = Callable[[WireRequest], Sequence[Chunk]]
 Told: TypeAlias = sabir.BlockStart | sabir.BlockDelta | sabir.BlockEnd | sabir.ReplyEnd
-"""An event that is sent; the start of a reply is the decoder's."""
+"""An event in an answer. The decoder adds the ReplyStart."""
 
 _TOLD: TypeAdapter[Told] = TypeAdapter(Told)
 _EVERY_FORM = MediaRule(url="", data="", file="")
@@ -88,7 +88,7 @@ def _encoded(event: Told) -> bytes:
 
 
 class AnswerDecoder:
-    """The events of a scripted answer, as they were encoded."""
+    """Decodes the events of a scripted answer."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._start: sabir.ReplyStart | None = sabir.ReplyStart(origin=scope.origin())
@@ -101,12 +101,12 @@ class AnswerDecoder:
         yield _TOLD.validate_json(event.data)
 
     def close(self) -> tuple[sabir.StreamEvent, ...]:
-        """Nothing is due: the last event ends everything."""
+        """Return no events, because the last event of an answer is a ReplyEnd."""
         return ()
 
 
 def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
-    """Convert a complete answer, which is a stream that arrives at once."""
+    """Return the reply of a complete answer, which is a stream in one body."""
     fold, decoder, reader = Fold(scope), AnswerDecoder(scope), ServerEventReader()
     for wire_event in (*reader.feed(body), *reader.close()):
         for event in decoder.feed(wire_event):
@@ -144,7 +144,7 @@ class _SyncResponse(_Response):
                 step.perform_sync(self._timeout, self._sleep)
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing: there is no connection."""
 
 
 class _AsyncResponse(_Response):
@@ -156,11 +156,11 @@ class _AsyncResponse(_Response):
                 await step.perform(self._timeout, self._sleep)
 
     async def aclose(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing: there is no connection."""
 
 
 class ScriptedConnection:
-    """A Connection to a script; the script is asked at each `open`, once for each attempt."""
+    """A Connection that gets one answer of the script for each `open`, so for each attempt of a request."""
 
     def __init__(self, serve: Serve, sleep: Sleep | None) -> None:
         self._serve = serve
@@ -179,10 +179,10 @@ class ScriptedConnection:
         return None
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is no client."""
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is no client."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -191,10 +191,10 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue
 
 
 def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
-    """Model, options, and every setting that is set; SettingsInvalid for vendor settings, as there are none."""
+    """Return model, options, and every setting that is set. Raises SettingsInvalid for vendor settings."""
     if scope.vendor:
-        remedy = "name the provider whose settings they are: ScriptedAdapter(…, model='provider:model')"
-        raise SettingsInvalid(f"{NAME} has no settings of its own, {', '.join(scope.vendor)} given; {remedy}")
+        what = f"the provider {NAME!r} has no vendor settings, but {', '.join(scope.vendor)} is set"
+        raise SettingsInvalid(f"{what}; imitate the settings' provider: ScriptedAdapter(…, model='provider:model')")
     options = [
         {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
         for each in scope.options
@@ -238,7 +238,7 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
 def _decode_item(
     item: Mapping[str, Any], called: dict[str, str], scope: DecodeScope
 ) -> sabir.PartsPayload | sabir.OptionCallPayload | sabir.OptionResultPayload:
-    """Return the contents of one item. `called` are the options called so far, by call id."""
+    """Return the payload of one item. `called` has the names of the options that were called so far, by call id."""
     if call := item.get("call"):
         called[call["id"]] = scope.option_names.get(call["name"], call["name"])
         return scope.read_call(call["id"], call["name"], call["arguments"])
@@ -262,4 +262,4 @@ PLAIN = with_scripted_answers(
         decode_history=decode_history,
     )
 )
-"""The dialect `scripted.plain`: every kind of part, every setting, every option."""
+"""The dialect `scripted.plain`, which accepts every kind of part, every setting and every option without a loss."""

@@ -1,15 +1,15 @@
-"""What goes from an exchange before it is written: all headers but a few, hosts, fields that name people, and secrets.
+"""Scrubbing: the removal of secrets and personal data from an exchange before it is written to a cassette.
 
-URL         scheme://recorded.invalid/path, and of the query what is kept
-headers     kept by name; all others go
-bodies      decompressed; values of secret fields at any depth, in JSON, event streams, lines of JSON, forms, base64;
-            in frames of bytes, as many others stand for them, so that lengths stay true; checksums do not
-everywhere  literal secrets: the key in use, what environment variables hold as keys, and what was given; in each of
-            its spellings (`spellings`), and where a stream splits one over several events; names, passwords and keys in
-            URLs
+URL         becomes scheme://recorded.invalid/path, with the parameters in `Scrubbing.query`
+headers     are removed, except those in `Scrubbing`
+bodies      are decompressed. Values of secret fields are replaced, at any depth of JSON, event streams, JSON lines,
+            forms and base64. In binary frames, the length stays the same, but checksums become wrong
+everywhere  secrets are replaced: the key in use, keys in environment variables, and `Scrubbing.secrets`, in each of
+            their spellings (`spellings`), also if a stream splits one over several events; and names, passwords and
+            keys in URLs
 
-Names are compared without case, dashes and underscores: `apiKey` is `api_key`. `leaks` looks in what was written for
-what was missed: `Leak` is a finding, and `Allowed` what may stand although it looks like one.
+Names are compared without case, dashes and underscores: `apiKey` equals `api_key`. The module `leaks` searches the
+result for secrets that remain: `Leak` is a finding, and `Allowed` an exception.
 """
 
 import base64
@@ -29,9 +29,9 @@ from sabir_testing.reading import Document, Fragment, documents, encoded
 from sabir_testing.scrubbing.spellings import SHORTEST_NUMBER, Spelling, is_telling, replace_all, spellings
 
 PLACEHOLDER = "REDACTED"
-"""What stands where something was scrubbed."""
+"""The text that replaces a secret."""
 HOST = "recorded.invalid"
-"""The host of every recorded exchange: a name that never resolves (RFC 2606)."""
+"""The host in the URLs of all recorded exchanges, which never resolves (RFC 2606)."""
 
 KEPT_REQUEST_HEADERS = frozenset({"accept", "content-type"})
 KEPT_RESPONSE_HEADERS = frozenset({"content-type", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
@@ -45,7 +45,7 @@ SECRET_FIELDS = CREDENTIAL_FIELDS | frozenset(
     {"account", "account_id", "email", "org_id", "organization", "organization_id", "project", "project_id"}
     | {"safety_identifier", "user", "user_id", "user_name", "workspace_id"}
 )
-"""Fields whose values go: what opens doors, and who it was."""
+"""Fields whose values are replaced: credentials, and names and ids of people and organizations."""
 
 _SECRET_VARIABLE = re.compile(
     r"(?:.*_)?(?:API_?KEY|KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT)(?:_.*)?", re.IGNORECASE
@@ -55,9 +55,9 @@ _TELLING_HEADER = re.compile(
 )
 _KEY_HEADER = re.compile(r"auth(?!enticate)|key|token(?!s)|secret|credential|password", re.IGNORECASE)
 TELLING_PARAMETER = re.compile(r"auth|key|token(?!s)|secret|sig|password", re.IGNORECASE)
-"""Names of parameters that open doors."""
+"""Names of URL parameters with credentials."""
 USER_IN_URL = re.compile(r"(?<=://)([^\s/?#@:\"'<>]*):([^\s/?#@\"'<>]+)(?=@)")
-"""A name and a password in a URL or in the address of a database."""
+"""A user name and a password in a URL, such as the URL of a database."""
 PARAMETER_IN_URL = re.compile(r"(?<=[?&;])([^\s=&;#?\"'<>]+)=([^\s&;#,\"'<>]+)")
 _URL = re.compile(r"\w+://[^\s\"'<>]+")
 _SCHEMA_WORDS = {"$ref", "anyOf", "oneOf", "allOf", "enum", "const"}
@@ -66,10 +66,11 @@ _SCHEMA_TYPES = ("string", "number", "integer", "boolean", "object", "array", "n
 
 @dataclass(frozen=True)
 class Scrubbing:
-    """What is kept of headers and queries, and what goes from bodies.
+    """The rules of scrubbing, for `recording`.
 
-    `request_headers`, `response_headers`, `query`: names that are kept; all others go. `fields`: names of fields whose
-    values go, at any depth. `secrets`: texts that go wherever they stand.
+    `request_headers`, `response_headers` and `query` are the names of headers and URL parameters that remain; all
+    others are removed. `fields` are names of fields whose values are replaced, at any depth. `secrets` are texts that
+    are replaced everywhere.
     """
 
     request_headers: frozenset[str] = KEPT_REQUEST_HEADERS
@@ -79,14 +80,17 @@ class Scrubbing:
     secrets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """ValueError for an empty secret, which stands everywhere."""
+        """Raise ValueError for an empty secret, which would match everywhere."""
         if "" in self.secrets:
-            raise ValueError("Scrubbing(secrets=…) holds an empty text; leave it out")
+            raise ValueError("Scrubbing(secrets=…) contains an empty text, which would match everywhere; remove it")
 
 
 @dataclass(frozen=True)
 class Leak:
-    """One finding. `shown`: how it begins and how long it is, never the whole."""
+    """A secret or private data that was found in a cassette.
+
+    `place` is the path in the file, `kind` the kind of secret, and `shown` its first characters and its length.
+    """
 
     file: Path
     place: str
@@ -99,9 +103,10 @@ class Leak:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What may stand in a cassette although it looks like a secret.
+    """An exception: texts that a cassette may contain although they look like secrets.
 
-    `pattern` has to match the whole of what was found; `kind`, where it is given, is the only kind that is allowed.
+    `pattern` is a regular expression that must match the complete finding, and `reason` says why it may be published.
+    `kind` restricts the exception to one kind of finding; "" means every kind.
     """
 
     pattern: str
@@ -109,22 +114,22 @@ class Allowed:
     kind: str = ""
 
     def __post_init__(self) -> None:
-        """ValueError for an exception that nobody explains."""
+        """Raise ValueError for an exception without a reason."""
         if not self.reason.strip():
-            raise ValueError(f"Allowed({self.pattern!r}) gives no reason; say why it may be read by all")
+            raise ValueError(f"Allowed({self.pattern!r}) has no reason; write why this text may be published")
 
     def covers(self, kind: str, found: str) -> bool:
-        """Whether that finding is allowed."""
+        """Return whether the text `found` of this kind is allowed."""
         return self.kind in ("", kind) and re.fullmatch(self.pattern, found) is not None
 
 
 def environment_secrets(environment: Mapping[str, str] = os.environ) -> set[str]:
-    """What environment variables hold that are named as keys, tokens, secrets or passwords are."""
+    """Return the values of environment variables whose names contain KEY, TOKEN, SECRET or similar words."""
     return {value for name, value in environment.items() if _SECRET_VARIABLE.fullmatch(name) and is_telling(value)}
 
 
 class Scrubber:
-    """Scrubs the exchanges of one recording. What `learn` is told of a request goes from all of them."""
+    """Scrubs the exchanges of one recording. Secrets that `learn` finds in one exchange are removed from all."""
 
     def __init__(self, scrubbing: Scrubbing) -> None:
         self._scrubbing = scrubbing
@@ -133,11 +138,11 @@ class Scrubber:
         self._secrets = {*scrubbing.secrets, *environment_secrets()}
         self._words: set[str] = set()
         self.hosts: set[str] = set()
-        """The hosts that were asked, as the requests name them."""
+        """The hosts of the requests' URLs, with and without their ports."""
         self._known: list[Spelling] | None = None
 
     def learn(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Take the secrets and the host of a request, as it was sent."""
+        """Collect the secrets and the host of a request."""
         parts = urlsplit(url)
         self.hosts |= {parts.netloc.rpartition("@")[2], parts.hostname or ""} - {""}
         self._learn({unquote(parts.username or "")})
@@ -159,27 +164,27 @@ class Scrubber:
             )
 
     def learn_headers(self, headers: Mapping[str, str]) -> None:
-        """Take the secrets from the headers of a request or of a response."""
+        """Collect the secrets in the headers of a request or response."""
         kept = self._scrubbing.request_headers | self._scrubbing.response_headers
         for name, value in headers.items():
             if _TELLING_HEADER.search(name) and name.lower() not in kept:
                 self._learn({value, *_credentials(value)})
 
     def url(self, url: str) -> str:
-        """The URL without its host, and with what is kept of its query."""
+        """Return the URL with the placeholder host, and with the allowed parameters only."""
         parts = urlsplit(url)
         kept = [(name, value) for name, value in parse_qsl(parts.query) if name.lower() in self._scrubbing.query]
         query = f"?{urlencode(kept)}" if kept else ""
         return f"{parts.scheme}://{HOST}{self._literal(parts.path)}{self._literal(query)}"
 
     def headers(self, headers: Mapping[str, list[str]], kept: frozenset[str]) -> dict[str, list[str]]:
-        """What is kept of headers, by names in lower case."""
+        """Return the headers whose lower-case names are in `kept`, without secrets in their values."""
         return {
             name: [self._literal(value) for value in values] for name, values in headers.items() if name.lower() in kept
         }
 
     def body(self, body: bytes, content_type: str = "") -> bytes:
-        """A decompressed body without secrets; JSON stays JSON, and an event stream keeps its events."""
+        """Return a decompressed body without secrets. JSON remains JSON, and an event stream has the same events."""
         inside = reading.opened(body)
         if inside is not body:
             scrubbed = self.body(inside, content_type)
@@ -191,7 +196,7 @@ class Scrubber:
         return body if read.encoding == "utf-8" else self._literal_bytes(body)
 
     def _literal_bytes(self, body: bytes) -> bytes:
-        """The bytes with as many others in the place of each secret: where lengths are told, they stay true."""
+        """Return bytes of the same length without secrets, because binary formats contain lengths."""
         for spelling in self._spelled():
             for encoding, width in () if spelling.is_word else (("utf-8", 1), ("utf-16-le", 2), ("utf-16-be", 2)):
                 found = spelling.text.encode(encoding)
@@ -199,7 +204,7 @@ class Scrubber:
         return body
 
     def _framed(self, body: bytes) -> bytes:
-        """Frames of bytes, of the same lengths: without secrets, and without what stands in secret fields of JSON."""
+        """Return binary frames of the same length without secrets, and without the values of secret JSON fields."""
         text = self._literal_bytes(body).decode("latin-1")
         found = documents(text)
         masked = [self._emptied_texts(document.value) for document in found]
@@ -217,7 +222,7 @@ class Scrubber:
         return text.encode("latin-1")
 
     def _emptied_texts(self, value: Any, *, is_secret: bool = False) -> set[str]:
-        """The texts and numbers in secret fields, at any depth; the schema of such a field is no secret."""
+        """Return the texts and numbers in secret fields, at any depth. The schema of a secret field is not secret."""
         if isinstance(value, dict):
             found = set[str]()
             for name, member in value.items():
@@ -241,7 +246,10 @@ class Scrubber:
         return self._around(text, [(document, value) for document, value in pairs if document.value != value])
 
     def _around(self, text: str, changed: list[tuple[Document, Any]]) -> str:
-        """The text with the changed documents; in JSON, a number that is a key may be a part of another number."""
+        """Return the text with the changed documents. Secrets outside of them are replaced, too.
+
+        Within JSON, short keys are not replaced, because a number may contain them.
+        """
         text = reading.replace(text, changed)
         found = documents(text)
         outside = [self._literal(_without_addresses(part)) for part in reading.around(text, found)]
@@ -254,7 +262,7 @@ class Scrubber:
         self._known = None
 
     def _learn_keys(self, found: Iterable[str]) -> None:
-        """Keys that were sent, however short; of numbers, those that are no count."""
+        """Collect keys that were sent, also short ones, but not small numbers."""
         keys = {
             key for key in found if key and key != PLACEHOLDER and not (key.isdigit() and len(key) < SHORTEST_NUMBER)
         }
@@ -262,9 +270,9 @@ class Scrubber:
         self._learn(keys)
 
     def _spelled(self) -> list[Spelling]:
-        """Every spelling of all that goes, the longest first."""
+        """Return every spelling of all secrets and hosts, the longest first."""
         if self._known is None:
-            # "localhost" alone is a word that a model may say.
+            # "localhost" alone is a word that an answer may contain.
             found = {Spelling(host, HOST) for host in self.hosts if re.search(r"[.:]", host)}
             found |= {each for secret in self._secrets for each in spellings(secret, PLACEHOLDER)}
             found |= {each for word in self._words for each in spellings(word, PLACEHOLDER, is_word=True)}
@@ -295,7 +303,7 @@ class Scrubber:
         return PLACEHOLDER if type(value) is int and str(value) in self._words else value
 
     def _without_fields_inside(self, text: str) -> str:
-        """A text that is JSON itself, such as the arguments of a call."""
+        """Scrub a text that is JSON itself, such as the arguments of a call. Other texts are returned unchanged."""
         if not text.lstrip().startswith(("{", "[")):
             return text
         try:
@@ -306,7 +314,7 @@ class Scrubber:
         return text if scrubbed == inside else reading.written(scrubbed)
 
     def _without_fields_in_base64(self, text: str) -> str:
-        """A text that is base64 of JSON as a whole."""
+        """Scrub a text that is base64 of JSON. Other texts are returned unchanged."""
         run = next(encoded(text.strip()), None)
         if run is None or run.end - run.start < len(text.strip()):
             return text
@@ -315,7 +323,9 @@ class Scrubber:
         return text if scrubbed is None or scrubbed == held else run.written(scrubbed.encode())
 
     def _scrub_stream(self, values: list[Any], fragments: list[Fragment]) -> None:
-        """Replace what stands across the borders of fragments: the first one gets it, the others lose their part."""
+        """Replace secrets that extend over several fragments. The first fragment gets the placeholder, and the others
+        lose their part.
+        """
         texts = [fragment.text for fragment in fragments]
         for spelling in self._spelled():
             for number, part, instead in reversed(list(_shares(texts, spelling))):
@@ -326,7 +336,7 @@ class Scrubber:
 
 
 def _shares(texts: list[str], spelling: Spelling) -> Iterator[tuple[int, slice, str]]:
-    """Where a spelling stands in the joined texts: a text's number, its part, and what stands there instead."""
+    """Yield the places of a spelling in the joined texts: number of the text, slice in the text, replacement."""
     for begin, finish in spelling.spans("".join(texts)):
         start, instead = 0, spelling.instead
         for number, text in enumerate(texts):
@@ -338,12 +348,12 @@ def _shares(texts: list[str], spelling: Spelling) -> Iterator[tuple[int, slice, 
 
 
 def _masked(instead: str, length: int) -> str:
-    """What stands for something, so long that it takes as much room."""
+    """Return the replacement, repeated and cut to a length."""
     return (instead * (length // len(instead) + 1))[:length]
 
 
 def _emptied(value: Any) -> Any:
-    """What stands in the place of a secret field's value; the schema of such a field is no secret."""
+    """Return the replacement of a secret field's value. The schema of a secret field is returned unchanged."""
     if isinstance(value, dict):
         if _SCHEMA_WORDS & value.keys() or value.get("type") in _SCHEMA_TYPES:
             return value
@@ -354,30 +364,32 @@ def _emptied(value: Any) -> Any:
 
 
 def _credentials(value: str) -> Iterator[str]:
-    """What follows the scheme of an Authorization header: a token, or a name and a password; or a cookie's values."""
-    scheme, _, rest = value.partition(" ")
+    """Yield the credentials in a header: the token, or the user name and password, of an Authorization header, or the
+    values of a cookie.
+    """
+    scheme, _, token = value.partition(" ")
     if scheme.lower() == "basic":
         with contextlib.suppress(ValueError):
-            yield from base64.b64decode(rest).decode().split(":", 1)
-    yield rest
+            yield from base64.b64decode(token).decode().split(":", 1)
+    yield token
     yield from re.findall(r"=([^;,\s]+)", value)
 
 
 def _keys(value: str) -> Iterator[str]:
-    """The key that a header is for: its value, what follows its scheme, or the password behind a name."""
-    scheme, _, rest = value.strip().partition(" ")
-    if not rest:
+    """Yield the key in a header: the value, the token after a scheme, or the password of basic authentication."""
+    scheme, _, token = value.strip().partition(" ")
+    if not token:
         yield scheme
     elif scheme.lower() == "basic":
-        yield rest
+        yield token
         with contextlib.suppress(ValueError):
-            yield base64.b64decode(rest).decode().partition(":")[2]
-    elif not re.search(r"[\s,]", rest):
-        yield rest
+            yield base64.b64decode(token).decode().partition(":")[2]
+    elif not re.search(r"[\s,]", token):
+        yield token
 
 
 def _without_addresses(text: str) -> str:
-    """The text without the names, passwords and keys that its URLs hold."""
+    """Return a text without the names, passwords and keys in its URLs."""
     return _URL.sub(_without_keys, text) if "://" in text else text
 
 

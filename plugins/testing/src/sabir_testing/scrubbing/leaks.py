@@ -1,11 +1,11 @@
-"""What a cassette still holds that nobody else should read: keys by their shapes, people, machines, and random texts.
+"""Leaks: the search of a cassette for secrets and private data, such as keys, people, machines and random texts.
 
-place in the YAML, then in the JSON of a body       kind             shown
+path in the YAML, then in the JSON of a body        kind             shown
 interactions[0].response.body.string ▸ error.text   API key          'sk-a…' and 40 more characters
 
-A finding never holds the whole of what it found. Shapes are looked for everywhere, also where a stream splits them over
-events, and in what is compressed, in UTF-16 or in base64; so is all that a scanner knows (`scanner`). Random texts are
-looked for where none belong: identifiers, signatures and media are left alone.
+A `Leak` never contains the complete text. Known forms of keys, and everything that detect-secrets knows (`scanned`),
+are searched everywhere: also over several events of a stream, in compressed bodies, UTF-16 and base64. Random texts are
+not searched in identifiers, signatures and media.
 """
 
 import ipaddress
@@ -32,7 +32,7 @@ from sabir_testing.scrubbing import (
 from sabir_testing.scrubbing.spellings import is_telling
 
 _EDGE = r"(?<![A-Za-z0-9_-])"
-"""Where a key may begin: not in the middle of a longer text of the same letters."""
+"""The beginning of a key, which is not within a longer word."""
 
 
 def _has_digit(found: str) -> bool:
@@ -40,12 +40,12 @@ def _has_digit(found: str) -> bool:
 
 
 def _is_credential(found: str) -> bool:
-    """A token has a digit; "Bearer authentication" is two words."""
+    """Return whether a match is a token, which has a digit, unlike the words "Bearer authentication"."""
     return PLACEHOLDER not in found and _has_digit(found)
 
 
 def _is_person(found: str) -> bool:
-    """Addresses under the names reserved for examples (RFC 2606) are nobody's."""
+    """Return whether an e-mail address may be a person's. Domains reserved for examples (RFC 2606) are not."""
     name, _, domain = found.lower().rpartition("@")
     return name != PLACEHOLDER.lower() and not re.search(
         r"(?:^|\.)(?:example(?:\.com|\.net|\.org)?|invalid|test|localhost)$", domain
@@ -59,7 +59,7 @@ _PRIVATE = [
 
 
 def _is_private(found: str) -> bool:
-    """An address of this machine or of a private network; 0.0.0.0 only with a port."""
+    """Return whether a match is an address of this machine or a private network. 0.0.0.0 counts only with a port."""
     text = re.sub(r"^\[|\](?::\d+)?$", "", found)
     host, _, port = text.partition(":") if text.count(":") == 1 else (text, "", "")
     if host == "0.0.0.0":
@@ -87,36 +87,36 @@ SHAPES: Sequence[tuple[str, str, Callable[[str], bool]]] = (
     ("private address", r"(?i)(?<![\w.-])localhost:\d{2,5}\b", bool),
     ("home folder", r"(?<![\w.])/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+", bool),
 )
-"""Kind, pattern, and what of its finds counts."""
+"""Kind, pattern, and a function that returns whether a match counts."""
 _COMPILED = [(kind, re.compile(pattern), counts) for kind, pattern, counts in SHAPES]
 
 RANDOM = "random text"
 _RANDOM = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{32,256}(?![A-Za-z0-9+/=_-])")
-"""No key is longer; what is, is media or sealed."""
+"""Longer texts are media or encrypted, not keys."""
 _NO_CHANCE = 16
-"""Characters of a finding among bytes that are no text: shorter ones stand there by chance, as do random texts."""
+"""The shortest finding in binary data, in characters. Shorter matches and random texts occur there by chance."""
 _RANDOM_BITS = 4.2
-"""Bits a character: 32 random letters and digits have about 4.6, names of that length less than 4."""
+"""Bits of entropy for each character. 32 random letters and digits have about 4.6, names of that length less than 4."""
 _KINDS = ("[a-z]", "[A-Z]", "[0-9]")
 _RANDOM_FIELD = re.compile(
     r"(?i)(?:.*[-_])?encrypted.*|.*(?:signature|fingerprint|obfuscation|data|id|ids|b64_?json|hash|digest|etag)"
 )
-"""Fields that hold random texts which open nothing: identifiers, signatures, sealed reasoning, media."""
+"""Fields with harmless random texts: identifiers, signatures, encrypted reasoning, media."""
 _ADDRESS = re.compile(r"data:[\w./+-]*(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*|https?://[^\s?#\"'<>]*")
-"""Media in place, and addresses up to their query."""
+"""Data URLs, and web URLs up to their query."""
 
 _URL = re.compile(r"\w+://[^\s\"'<>]+")
 _SHORTEST_HELD = 8
-"""Bytes behind base64 that are looked at: less hold no secret."""
+"""The shortest base64 content that is searched, in bytes."""
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
-"""It opens doors beside the id of its key, and in a field that is named so."""
+"""An AWS secret key. It counts only next to an AWS key id, or in a field with such a name."""
 _AWS_FIELD = re.compile(r"(?i).*secret_?(?:access_?)?key|.*secret")
 _CREDENTIAL_NAME = re.compile(r"(?i)(?:.*[-_])?(?:authorization|cookie|(?:api|goog)-?_?key|token|secret)")
 
 
 @dataclass(frozen=True)
 class _Find:
-    """A finding while it is still known whole."""
+    """A finding with its complete text."""
 
     place: str
     kind: str
@@ -124,12 +124,12 @@ class _Find:
 
 
 def leaks_in(document: Any, file: Path, allowed: Sequence[Allowed] = ()) -> list[Leak]:
-    """What was missed in a cassette whose YAML holds this, in the order of the file."""
-    found: dict[tuple[str, str], _Find] = {}
+    """Return the secrets and private data in a cassette's YAML document, in its order, without those in `allowed`."""
+    finds: dict[tuple[str, str], _Find] = {}
     for each in _finds(document):
         if not any(exception.covers(each.kind, each.text) for exception in allowed):
-            found.setdefault((each.kind, each.text), each)
-    return [Leak(file, each.place, each.kind, _shown(each.text)) for each in found.values()]
+            finds.setdefault((each.kind, each.text), each)
+    return [Leak(file, each.place, each.kind, _shown(each.text)) for each in finds.values()]
 
 
 def _finds(document: Any) -> Iterator[_Find]:
@@ -151,7 +151,7 @@ def _in_scalar(place: Place, text: str) -> Iterator[_Find]:
 
 
 def _scalars(document: Any) -> Iterator[tuple[Place, str, bool]]:
-    """Every text of the YAML, as it reads; and whether it is one, or bytes read as letters."""
+    """Yield every text of the YAML document with its place, and whether it is a text or decoded binary data."""
     for leaf in reading.walk(document):
         value: object = leaf.value
         if isinstance(value, str) and "\0" in value:
@@ -163,7 +163,7 @@ def _scalars(document: Any) -> Iterator[tuple[Place, str, bool]]:
 
 
 def _readings(body: bytes) -> list[tuple[str, bool]]:
-    """The texts that a body may be: in the encoding that it looks like; and each byte a letter, if not in UTF-8."""
+    """Return the decodings of a body to search: the detected one (True) and, unless that is UTF-8, Latin-1 (False)."""
     body = reading.opened(body)
     read = reading.as_text(body)
     latin = [] if read is not None and read.encoding == "utf-8" else [(body.decode("latin-1"), False)]
@@ -188,7 +188,7 @@ def _in_header(place: Place, text: str) -> Iterator[_Find]:
 def _in_body(place: str, text: str) -> Iterator[_Find]:
     finds = list(_in_parts(place, text))
     yield from finds
-    yield from _unknown(_scanned(place, text), finds)  # with what stands around a text: names of fields
+    yield from _unknown(_scanned(place, text), finds)  # the complete body, because names of fields matter
 
 
 def _in_parts(place: str, text: str) -> Iterator[_Find]:
@@ -203,7 +203,7 @@ def _in_parts(place: str, text: str) -> Iterator[_Find]:
             where = f"{place} ▸ documents {fragments[0].document} to {fragments[-1].document} together ▸ "
             joined = "".join(fragment.text for fragment in fragments)
             for find in _shapes(where + shown_place(fragments[0].place), joined):
-                # What one document holds was found there; here it has only grown by its neighbours.
+                # A finding within one document was already reported, and here only continues in the next document.
                 if not any(held.text in find.text for each in fragments for held in _shapes("", each.text)):
                     yield find
 
@@ -223,7 +223,7 @@ def _in_text(place: str, text: str, field: str) -> Iterator[_Find]:
 
 
 def _in_base64(place: str, text: str) -> Iterator[_Find]:
-    """The shapes in what reads as a text, or was compressed, behind base64."""
+    """Yield the findings in base64 whose content is text or compressed text."""
     for run in encoded(text):
         inside = reading.opened(run.held)
         read = reading.as_text(inside)
@@ -255,7 +255,7 @@ def _scanned(place: str, text: str) -> Iterator[_Find]:
 
 
 def _unknown(found: Iterator[_Find], known: Sequence[_Find]) -> Iterator[_Find]:
-    """The findings but for those of the same text by another name."""
+    """Yield the findings whose text is not known as another kind of finding."""
     for find in found:
         if not any(find.text in each.text or (each.text in find.text and is_telling(each.text)) for each in known):
             yield find
@@ -266,12 +266,14 @@ def _is_open(found: str) -> bool:
 
 
 def _is_text_in_base64(text: str) -> bool:
-    """Whether base64 of a text: that was searched."""
+    """Return whether a text is base64 of plain text. Its content is searched separately."""
     return any(reading.is_plain(run.held) for run in encoded(text))
 
 
 def _is_random(text: str) -> bool:
-    """Whether a text looks drawn by lot: letters of both cases and digits, or hexadecimal digits, in long runs."""
+    """Return whether a text looks random: a long run of upper-case and lower-case letters and digits, or of hexadecimal
+    digits.
+    """
     run = max(re.split(r"[-_/+=]", text), key=len)
     if re.fullmatch(r"[0-9a-f]{32,}|[0-9A-F]{32,}", run):
         return _bits(run) > 3 and _has_digit(run)
@@ -294,12 +296,12 @@ def _shown(text: str) -> str:
 
 
 LEFT_OUT = {"IPPublicDetector", "Base64HighEntropyString", "HexHighEntropyString"}
-"""What of the scanner is not asked: public addresses and random texts, which stand in any answer."""
+"""Detectors of detect-secrets that are not used. Every answer contains public addresses and random texts."""
 
 
 @cache
 def detectors() -> tuple[str, ...]:
-    """The scanner's names of what it looks for."""
+    """Return the names of the detectors of detect-secrets that are used."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
     kinds: Mapping[str, type] = get_mapping_from_secret_type_to_class()
@@ -308,8 +310,10 @@ def detectors() -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def scanned(text: str) -> tuple[tuple[str, str], ...]:
-    """What the scanner finds in each line: its word for the kind, and the secret."""
-    from detect_secrets.core.scan import scan_line  # half a second of imports, for those who look for leaks
+    """Return the findings of detect-secrets in a text: the kind and the secret."""
+    from detect_secrets.core.scan import (
+        scan_line,
+    )  # the import takes half a second, and only the search for leaks needs it
     from detect_secrets.settings import transient_settings
 
     with transient_settings({"plugins_used": [{"name": name} for name in detectors()]}):

@@ -1,9 +1,9 @@
-"""A secret that is known, in every way in which a body, a header or a URL may write it.
+"""Spellings: the forms in which bodies, headers and URLs may contain a known secret.
 
-as it is     in percents     escaped in JSON     a UUID in either case, with and without dashes     in base64
+unchanged     percent-encoded     escaped in JSON     a UUID in upper or lower case, with and without dashes     base64
 
-A long text goes wherever it stands. A short one and a number stand in too many places, so they go only as words of
-their own: `Spelling.is_word`.
+A long secret is replaced everywhere. Short secrets and numbers are replaced only if they are separate words
+(`Spelling.is_word`), because they may be a part of harmless texts.
 """
 
 import json
@@ -16,20 +16,20 @@ from urllib.parse import quote, quote_plus
 from sabir_testing.reading import encoded
 
 SHORTEST_SECRET = 8
-"""Characters that a value found by the look of its name has at least: shorter ones stand in too many places."""
+"""The shortest value, in characters, that counts as a secret because of its name. Shorter texts are too common."""
 SHORTEST_NUMBER = 4
-"""Digits that a key has at least which is a number: less are a count."""
+"""The fewest digits of a key that is a number. Shorter numbers are probably counts."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
 
 def is_telling(secret: str) -> bool:
-    """Whether a text is long and odd enough to be known again in the midst of others."""
+    """Return whether a secret is long enough, and not a number, so that it can be replaced within other texts."""
     return len(secret) >= SHORTEST_SECRET and not secret.isdigit()
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """One way to write something that goes, and what stands there instead."""
+    """One form of a secret, and the text that replaces it."""
 
     text: str
     instead: str
@@ -41,16 +41,16 @@ class Spelling:
         return re.compile(re.escape(self.text).join(edges))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where it stands, from and to."""
+        """Return the start and end of each occurrence in a text."""
         return [match.span() for match in self._pattern.finditer(text)] if self.text in text else []
 
     def replaced(self, text: str) -> str:
-        """The text without it."""
+        """Return a text with every occurrence replaced."""
         return self._pattern.sub(lambda _: self.instead, text) if self.text in text else text
 
 
 def spellings(secret: str, instead: str, *, is_word: bool = False) -> set[Spelling]:
-    """A secret as URLs, JSON and other systems write it."""
+    """Return the spellings of a secret in URLs, JSON and other formats."""
     same = {secret}
     if _UUID.fullmatch(secret):
         bare = secret.replace("-", "")
@@ -58,27 +58,27 @@ def spellings(secret: str, instead: str, *, is_word: bool = False) -> set[Spelli
         same |= {case(each) for each in (bare, dashed) for case in (str.lower, str.upper)}
     escaped = {spelt for each in same for spelt in (json.dumps(each)[1:-1], json.dumps(each, ensure_ascii=False)[1:-1])}
     quoted = {spelt for each in same for spelt in (quote(each, safe=""), quote_plus(each))}
-    found = same | escaped | quoted | {each.replace("/", r"\/") for each in escaped}
-    return {Spelling(each, instead, is_word) for each in found}
+    forms = same | escaped | quoted | {each.replace("/", r"\/") for each in escaped}
+    return {Spelling(each, instead, is_word) for each in forms}
 
 
 def replace_all(text: str, known: Iterable[Spelling]) -> str:
-    """The text without any of them, also where base64 in it holds one."""
+    """Return a text with all known spellings replaced, also within base64."""
     known = list(known)
     for spelling in known:
         text = spelling.replaced(text)
     for run in reversed(list(encoded(text))):
-        held = run.held.decode("latin-1")
-        left = held
+        content = run.held.decode("latin-1")
+        scrubbed = content
         for spelling in known:
-            left = _as_bytes(spelling).replaced(left)
-        if left != held:
-            text = text[: run.start] + run.written(left.encode("latin-1")) + text[run.end :]
+            scrubbed = _as_bytes(spelling).replaced(scrubbed)
+        if scrubbed != content:
+            text = text[: run.start] + run.written(scrubbed.encode("latin-1")) + text[run.end :]
     return text
 
 
 def _as_bytes(spelling: Spelling) -> Spelling:
-    """As it reads where each byte is read as a letter."""
+    """Return the spelling for a text that was decoded as Latin-1, one letter for each byte."""
     if spelling.text.isascii():
         return spelling
     return Spelling(spelling.text.encode("utf-8", "replace").decode("latin-1"), spelling.instead, spelling.is_word)

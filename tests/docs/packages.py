@@ -131,7 +131,7 @@ def envelope_table() -> str:
         for sender, models in (("caller", CALLERS), ("worker", WORKERS))
         for model in models
     )
-    return table(("envelope", "from", "fields", "what it says"), rows)
+    return table(("envelope", "from", "fields", "meaning"), rows)
 
 
 def waiting_tables() -> str:

@@ -1,9 +1,9 @@
-"""What stands between sabir and the limit: where its time goes, read off Python's profiler, as a part of the page.
+"""Measure with Python's profiler in which modules sabir spends its time, print tables and store them.
 
-    python -m tests.benchmarks.profiles
+    python -m tests.benchmarks.profiles        prints tables, writes docs/explanation/performance/profiles.json
 
-Shares are of time within a module's own functions. The profiler makes calls of small functions look dearer than they
-are, so that these say where to look, not what a thing costs.
+A share counts the time in a module's own functions. The profiler overstates the cost of small functions, so shares show
+where to look first and not how much time a change would save.
 """
 
 import cProfile
@@ -28,7 +28,6 @@ from tests.benchmarks.tables import markdown
 from tests.benchmarks.work import Given
 
 STORED = results.FOLDER / "profiles.json"
-BEGIN, END = "<!-- profiled -->", "<!-- profiled until here -->"
 SHOWN = 8
 
 
@@ -136,29 +135,22 @@ def module_of(file: str, function: str) -> str:
     return f"`{'.'.join(path.parts[packages[-1] + 1 :])}`" if packages else f"`{path.name.strip('<>')}`"
 
 
-def profiled_part(stored: list[dict[str, Any]]) -> str:
-    text = []
-    for found in stored:
-        unit = found["unit"]
-        lines = [[found["title"], "share", "ms" if unit == "ms" else f"calls per {unit}"]]
-        lines += [[module, f"{share:.0%}", f"{count:.3g}"] for module, share, count in found["modules"]]
-        text.append(markdown(lines))
-    return "\n\n".join(text)
-
-
-def with_profiled(page: str, stored: list[dict[str, Any]]) -> str:
-    """The page with its profiled part written anew."""
-    between = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    return between.sub(lambda _: f"{BEGIN}\n{profiled_part(stored)}\n{END}", page)
+def as_tables(profiles: list[dict[str, Any]]) -> str:
+    """Return one Markdown table per profile."""
+    tables = []
+    for profile in profiles:
+        unit = profile["unit"]
+        lines = [[profile["title"], "share", "ms" if unit == "ms" else f"calls per {unit}"]]
+        lines += [[module, f"{share:.0%}", f"{count:.3g}"] for module, share, count in profile["modules"]]
+        tables.append(markdown(lines))
+    return "\n\n".join(tables)
 
 
 def main() -> None:
-    """Profile all cases, store what was found, write it into the page."""
-    from tests.benchmarks.report import PAGE
-
-    stored = [*map(profiled, CASES), imported()]
-    STORED.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
-    PAGE.write_text(with_profiled(PAGE.read_text("utf-8"), stored), "utf-8")
+    """Profile all cases, store the result and print it."""
+    profiles = [*map(profiled, CASES), imported()]
+    STORED.write_text(json.dumps(profiles, indent=1) + "\n", "utf-8")
+    print(as_tables(profiles))
 
 
 if __name__ == "__main__":

@@ -179,7 +179,7 @@ def test_a_row_is_printed_at_eighty_columns() -> None:
     assert "5.00 (2.00)" in printed
     assert "absent: llm: it cannot be installed" in printed
     assert "ids that the wire refuses go as they came: openai SDK (openai.chat); sabir" in printed
-    assert "gate ≥ 18 × faster than those, N=1000: NOT met; worst: 2.00 ×" in printed
+    assert "gate ≥ 18 × faster than the typed calls of OpenAI and Google, N=1000: NOT" in printed
     assert max(map(len, printed.splitlines())) <= 80
 
 
@@ -208,7 +208,7 @@ def test_two_runs_are_compared_by_their_limits() -> None:
 
 
 def test_the_page_is_what_the_stored_results_say() -> None:
-    """Where this fails, `python -m tests.benchmarks.report` writes it anew."""
+    """If this fails, run `python -m tests.benchmarks.report`."""
     page = report.PAGE.read_text("utf-8")
 
     assert page.count(report.BEGIN) == page.count(report.END) == 1
@@ -222,14 +222,6 @@ def test_every_curve_that_was_measured_has_its_plot() -> None:
 
     assert plots
     assert all(plot.read_text("utf-8").count("<svg") == 1 for plot in plots)
-
-
-def test_the_page_shows_the_stored_profiles() -> None:
-    """Where this fails, `python -m tests.benchmarks.profiles` profiles anew."""
-    page = report.PAGE.read_text("utf-8")
-
-    assert page.count(profiles.BEGIN) == page.count(profiles.END) == 1
-    assert page == profiles.with_profiled(page, json.loads(profiles.STORED.read_text("utf-8")))
 
 
 def test_a_profile_names_the_modules_that_take_the_time() -> None:

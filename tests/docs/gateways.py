@@ -80,7 +80,7 @@ def _models(entry: RowEntry) -> str:
 
 def _facts(entry: RowEntry) -> str:
     facts = [f"{verb} {_codes(getattr(entry, column))}" for column, verb in _LISTS.items() if getattr(entry, column)]
-    facts += [f"calls `{setting}` `{field}`" for setting, field in entry.renames.items()]
+    facts += [f"sends `{setting}` as `{field}`" for setting, field in entry.renames.items()]
     if entry.reasoning is not None:
         facts.append("reasons" if entry.reasoning else "does not reason")
     if entry.modalities is not None:

@@ -113,15 +113,15 @@ def ledger_tables() -> str:
 def subject_table() -> str:
     rows = (
         (subjects.requests_of("<context>", "<policy>"), f"requests; the queue group is `{subjects.QUEUE}`"),
-        (subjects.all_of("<context>"), "what every worker of a context hears: `Cancelled`, `Sought`"),
+        (subjects.all_of("<context>"), "`Cancelled` and `Sought`, for all workers of a context"),
         (
             subjects.requests_for("<worker>", "<context>", "<policy>"),
-            "requests for the worker that said that it would take them",
+            "requests for the worker that offered to accept them",
         ),
-        ("<inbox>.<request>.<sending>", "what is said about one sending of a request"),
-        (subjects.beats_for("<inbox>.<request>.<sending>"), "beats of a worker, one for all that it does for a caller"),
+        ("<inbox>.<request>.<sending>", "answers and acceptances of one attempt of a request"),
+        (subjects.beats_for("<inbox>.<request>.<sending>"), "heartbeats of a worker, for all requests of one caller"),
     )
-    return table(("subject", "what goes there"), ((_code(subject), what) for subject, what in rows))
+    return table(("subject", "content"), ((_code(subject), text) for subject, text in rows))
 
 
 def envelope_table() -> str:
@@ -131,7 +131,7 @@ def envelope_table() -> str:
         for sender, models in (("caller", CALLERS), ("worker", WORKERS))
         for model in models
     )
-    return table(("envelope", "from", "fields", "what it says"), rows)
+    return table(("envelope", "from", "fields", "meaning"), rows)
 
 
 def waiting_tables() -> str:

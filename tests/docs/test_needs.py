@@ -24,7 +24,8 @@ def silent(page: Page) -> Iterator[str]:
 
 def test_a_how_to_says_at_its_top_what_it_needs() -> None:
     """In one form, below the title."""
-    check_each(HOW_TOS, silent, f"write **Needs** `pip install sabir …`, and {WEIGHTS!r} if that model is asked")
+    line = "**Needs** ([install](install.md)) `sabir …`"
+    check_each(HOW_TOS, silent, f"write {line}, and {WEIGHTS!r} if that model is asked")
 
 
 def unequal(page: Page) -> Iterator[str]:
@@ -55,7 +56,7 @@ def words_of(folder: Path, line: str, block: str) -> list[str]:
 def test_what_blocks_use_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In imports, models and files that they write: a search that found nothing would hold for every page."""
     monkeypatch.setattr(Page, "__str__", lambda page: page.path.name)  # it is not below the project
-    core, echo = "**Needs** `pip install sabir`.", "**Needs** `pip install sabir sabir-echo`."
+    core, echo = "**Needs** ([install](install.md)) `sabir`.", "**Needs** ([install](install.md)) `sabir sabir-echo`."
 
     assert words_of(tmp_path, core, "import json, sabir, pydantic\n") == []
     assert words_of(tmp_path, core, "import jinja2\n") == ["'jinja2' needs jinja2"]
@@ -63,10 +64,10 @@ def test_what_blocks_use_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert words_of(tmp_path, core, "Path('a.py').write_text('import sabir_mcp')\n") == ["'sabir_mcp' needs sabir-mcp"]
     assert words_of(tmp_path, echo, "import sabir\n") == ["nothing in it needs sabir-echo"]
     durable = "from sabir_runtime.durable import Runs\n"
-    both = '**Needs** `pip install sabir "sabir-runtime[distributed,durable]"`.'
+    both = "**Needs** ([install](install.md)) `sabir sabir-runtime[distributed,durable]`."
     assert words_of(tmp_path, both.replace("distributed,", ""), durable) == []
     assert words_of(tmp_path, both, durable) == ["nothing in it needs sabir-runtime[distributed]"]
-    assert words_of(tmp_path, "**Needs** `pip install sabir sabir-runtime`.", durable) == [
+    assert words_of(tmp_path, "**Needs** ([install](install.md)) `sabir sabir-runtime`.", durable) == [
         "'sabir_runtime.durable' needs sabir-runtime[durable]"
     ]
     assert named(Page(tmp_path / "page.md"))

@@ -214,6 +214,7 @@ def extras_faults(*installed_extras: str) -> Iterator[str]:
 EXPECTED = {
     "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-session"})),
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
+    "calls": Expected(packages=frozenset({"sabir", "sabir-calls"}), alone=True),
     "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
     "openai": Expected(packages=frozenset({"sabir", "sabir-openai"}), sdks=frozenset({"openai"})),
     "local": Expected(

@@ -52,7 +52,7 @@ _NAMES = {
     ),
     "calling.calls": "CallArguments Messages",
     "calling.drive": "Performer",
-    "calling.exchange": "Script",
+    "calling.exchange": "Action Emit Outcome Script",
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",

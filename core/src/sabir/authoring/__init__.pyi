@@ -21,7 +21,7 @@ from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSO
 from sabir.base.values import encode_json, has_more_values
 from sabir.calling.calls import CallArguments, Messages
 from sabir.calling.drive import Performer
-from sabir.calling.exchange import Script
+from sabir.calling.exchange import Action, Emit, Outcome, Script
 from sabir.calling.stream import AsyncClosing, Relay, SyncClosing
 from sabir.calling.wrapped import WrappedAdapter
 from sabir.contract.dialect import Decoder, Dialect, Framing, ServerEvent, ServerEventReader
@@ -46,22 +46,22 @@ from sabir.vocabulary.reply import BlockKind, FinishReason
 from sabir.vocabulary.settings import WIRE_SETTINGS
 
 __all__ = [  # noqa: RUF022
-    "Access", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "BlockKind", "BoundArguments", "CallArguments",
-    "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection", "Credential", "DataURL",
-    "DatabaseFailure", "DecodeScope", "Decoder", "Dialect", "Entry", "ErrorRule", "ErrorTable", "EventFrames",
-    "Failure", "Fields", "FinishReason", "Fold", "Framing", "Frozen", "FrozenDict", "GeneratedSDKConnection",
-    "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion", "JSONObjectDocumentField",
-    "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart", "Library", "LossKind", "LossLog", "MediaRule",
-    "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike", "OwnClientConnection", "Part",
-    "PartReader", "Performer", "Profile", "Provider", "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder",
-    "RequestScope", "RoleHint", "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule",
-    "Script", "ServerEvent", "ServerEventReader", "Side", "Signature", "StoredModel", "StoredNames", "Strict",
-    "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection", "Tables", "Text", "TokenCount", "Turn", "TurnMaker",
-    "TurnScope", "UserSDKConnection", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse",
-    "WrappedAdapter", "as_messages",
-    "call_function", "count_values", "decode_json", "describe_kind", "describe_validation_error", "encode_json",
-    "explaining_environment_errors", "first_whole_number", "fit_effort", "fit_schema", "has_more_values",
-    "installed_hooks", "list_or_empty", "load_entry_point", "load_stored", "object_or_empty", "one_line",
-    "packaged_models", "pair_messages", "printable", "read_count", "run_in_thread", "show_arguments",
-    "side_of", "split_model", "text_or_empty", "unknown_fields", "without_fields",
+    "Access", "Action", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "BlockKind", "BoundArguments",
+    "CallArguments", "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection", "Credential",
+    "DataURL", "DatabaseFailure", "DecodeScope", "Decoder", "Dialect", "Emit", "Entry", "ErrorRule", "ErrorTable",
+    "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "Framing", "Frozen", "FrozenDict",
+    "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion",
+    "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart", "Library",
+    "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike",
+    "Outcome", "OwnClientConnection", "Part", "PartReader", "Performer", "Profile", "Provider", "RaisedError",
+    "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "Row", "RowEntry",
+    "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script", "ServerEvent", "ServerEventReader", "Side",
+    "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection",
+    "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "UserSDKConnection", "WIRE_SETTINGS",
+    "WireHead", "WireRequest", "WireResponse", "WrappedAdapter", "as_messages", "call_function", "count_values",
+    "decode_json", "describe_kind", "describe_validation_error", "encode_json", "explaining_environment_errors",
+    "first_whole_number", "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "list_or_empty",
+    "load_entry_point", "load_stored", "object_or_empty", "one_line", "packaged_models", "pair_messages",
+    "printable", "read_count", "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty",
+    "unknown_fields", "without_fields",
 ]  # fmt: skip

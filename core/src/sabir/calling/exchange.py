@@ -93,7 +93,9 @@ class Late(NamedTuple):
 
 
 Action: TypeAlias = Open | Next | Close | Pause | Failed | Emit
+"""An action that a Script yields and a Performer performs."""
 Outcome: TypeAlias = Head | bytes | StreamEvent | Late | None
+"""The outcome of an Action, which a Performer returns to the Script."""
 Script: TypeAlias = Generator[Action, Outcome, Result]
 """A call as a generator without I/O: it yields an action, such as sending the request, and receives the outcome. Its
 return value is the result. A Performer performs the actions.

@@ -143,8 +143,8 @@ class Reply(Frozen):
     the reply ended, in words common to all providers; `raw_finish_reason` is the provider's word, or None. `usage` is
     the number of tokens. `origin` is the provider and model that answered. `losses` lists what the request or the
     reading of the response lost. `alternatives` are further answers if the provider returned several. `attempts` is the
-    number of requests sent to the provider that answered, retries included. `failed_members` are the members of a
-    fallback that failed before another member answered.
+    number of requests sent to the provider that answered, retries included; 0 for a reply from a cache.
+    `failed_members` are the members of a fallback that failed before another member answered.
 
     >>> import sabir
     >>> llm, chat = sabir.adapter("echo:m"), [sabir.user("Hello!")]
@@ -166,6 +166,11 @@ class Reply(Frozen):
     failed_members: tuple[FailedMember, ...] = ()
 
     details: ClassVar = JSONView("details_json", "Further fields of the response, such as log probabilities, or None.")
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether a cache returned the reply, so that no request was sent."""
+        return self.attempts == 0
 
     @cached_property
     def text(self) -> str:

@@ -1,0 +1,38 @@
+"""Calls beyond one: rate limits, a cache of replies, and many prompts at once. For any adapter, in any combination.
+
+llm = limited(cached_responses(sabir.adapter("provider:model"), "replies.db"), at_once=8, requests=500)
+outcomes = await complete_many(llm, prompts, resume="labels.jsonl")
+"""
+
+from sabir_calls.cache.cached import CachedAdapter, cached_responses
+from sabir_calls.cache.stores import CacheError, MemoryResponses, ResponseStore, SQLiteResponses
+from sabir_calls.limits.estimates import Estimate, estimate_tokens
+from sabir_calls.limits.limit import Limit, LimitStatus, Period, Slot
+from sabir_calls.limits.limited import LimitedAdapter, limited
+from sabir_calls.many.journal import JournalError
+from sabir_calls.many.many import complete_many, complete_many_sync, each_completed, each_completed_sync
+from sabir_calls.many.outcomes import Outcome, Progress
+
+__all__ = [
+    "CacheError",
+    "CachedAdapter",
+    "Estimate",
+    "JournalError",
+    "Limit",
+    "LimitStatus",
+    "LimitedAdapter",
+    "MemoryResponses",
+    "Outcome",
+    "Period",
+    "Progress",
+    "ResponseStore",
+    "SQLiteResponses",
+    "Slot",
+    "cached_responses",
+    "complete_many",
+    "complete_many_sync",
+    "each_completed",
+    "each_completed_sync",
+    "estimate_tokens",
+    "limited",
+]

@@ -1,0 +1,18 @@
+"""The arguments of a call, for wrappers that read them more than once."""
+
+from sabir import Message, Option, Rendering
+from sabir.authoring import CallArguments, Messages, as_messages
+
+
+def repeatable(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
+    """Return arguments that can be read more than once: lists instead of iterators."""
+    if "options" in how:
+        how["options"] = Option.all_of(how["options"] or ())
+    return as_messages(messages), how
+
+
+def repeatable_or_rendering(
+    messages: Messages | Rendering, how: CallArguments
+) -> tuple[list[Message] | Rendering, CallArguments]:
+    """Return a rendering unchanged, and other arguments as `repeatable` does."""
+    return (messages, how) if isinstance(messages, Rendering) else repeatable(messages, how)

@@ -1,0 +1,182 @@
+"""Where replies are stored: in a SQLite file, or in memory.
+
+key ──▶ the reply as JSON          too old: not returned, and deleted; too many bytes: the least recently used go
+"""
+
+import os
+import sqlite3
+import time
+from collections import OrderedDict
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from sabir import SabirError, SettingsInvalid
+from sabir.authoring import DatabaseFailure
+
+MOST_BYTES = 1 << 30
+"""The size limit of a store that sets none: 1 GiB."""
+
+
+class CacheError(SabirError):
+    """Raised if the file of a cache cannot be opened, read or written. The message names the file and the reason."""
+
+
+class ResponseStore(Protocol):
+    """The interface of a store of replies. All methods are thread-safe and do not wait for a network."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return the stored bytes, or None."""
+
+    def put(self, key: str, reply: bytes) -> None:
+        """Store bytes under a key; they replace earlier bytes."""
+
+    def delete(self, key: str) -> None:
+        """Delete the entry of a key, if there is one."""
+
+    def clear(self) -> None:
+        """Delete all entries."""
+
+
+class MemoryResponses:
+    """A store that lives as long as the process. `max_age` is in seconds; None means no limit.
+
+    If more than `max_bytes` are stored, the entries that were not used for the longest time are deleted.
+    """
+
+    def __init__(self, *, max_age: float | None = None, max_bytes: int = MOST_BYTES) -> None:
+        _check_limits(max_age, max_bytes)
+        self._max_age = max_age
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def get(self, key: str) -> bytes | None:
+        """Return the stored bytes, or None if there are none or they are older than `max_age`."""
+        with self._lock:
+            if key not in self._entries:
+                return None
+            stored, reply = self._entries[key]
+            if self._max_age is not None and time.time() - stored > self._max_age:
+                self._remove(key)
+                return None
+            self._entries.move_to_end(key)
+            return reply
+
+    def put(self, key: str, reply: bytes) -> None:
+        """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
+        with self._lock:
+            self._remove(key)
+            self._entries[key] = time.time(), reply
+            self._size += len(reply)
+            while self._size > self._max_bytes:
+                self._remove(next(iter(self._entries)))
+
+    def delete(self, key: str) -> None:
+        """Delete the entry of a key, if there is one."""
+        with self._lock:
+            self._remove(key)
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        with self._lock:
+            self._entries.clear()
+            self._size = 0
+
+    def _remove(self, key: str) -> None:
+        if key in self._entries:
+            self._size -= len(self._entries.pop(key)[1])
+
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS sabir_responses
+(key TEXT PRIMARY KEY, stored REAL NOT NULL, used REAL NOT NULL, reply BLOB NOT NULL) WITHOUT ROWID"""
+
+
+class SQLiteResponses:
+    """A store in a SQLite file, which several processes may use at once. `max_age` is in seconds; None means no limit.
+
+    Only the user who creates the file may read it (mode 0600). If more than `max_bytes` of replies are stored, the
+    replies that were not used for the longest time are deleted. Raises CacheError if the file cannot be used.
+
+    >>> import sabir, sabir_calls, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> store = sabir_calls.SQLiteResponses(f"{folder}/replies.db", max_age=7 * 86400)
+    >>> llm = sabir_calls.cached_responses(sabir.adapter("echo:m"), store)
+    >>> [llm.complete_sync("Hello!").from_cache for _ in range(2)]
+    [False, True]
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, max_age: float | None = None, max_bytes: int = MOST_BYTES
+    ) -> None:
+        _check_limits(max_age, max_bytes)
+        self._path = Path(path)
+        self._max_age = max_age
+        self._max_bytes = max_bytes
+        self._lock = Lock()
+        try:
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite itself would use the umask
+            self._database = sqlite3.connect(self._path, timeout=10.0, check_same_thread=False, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")
+            self._database.execute(_TABLE)
+        except (OSError, sqlite3.Error) as error:
+            raise CacheError(f"{str(self._path)!r} cannot be used as a cache: {error}; pass another path") from None
+
+    def __repr__(self) -> str:
+        """Show the path."""
+        return f"SQLiteResponses({str(self._path)!r})"
+
+    def get(self, key: str) -> bytes | None:
+        """Return the stored bytes, or None if there are none or they are older than `max_age`."""
+        oldest = 0.0 if self._max_age is None else time.time() - self._max_age
+        sql = "UPDATE sabir_responses SET used = ? WHERE key = ? AND stored >= ? RETURNING reply"
+        rows = self._execute(sql, time.time(), key, oldest)
+        if rows:
+            reply: bytes = rows[0][0]
+            return reply
+        if self._max_age is not None:
+            self._execute("DELETE FROM sabir_responses WHERE stored < ?", oldest)
+        return None
+
+    def put(self, key: str, reply: bytes) -> None:
+        """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
+        now = time.time()
+        self._execute("INSERT OR REPLACE INTO sabir_responses VALUES (?, ?, ?, ?)", key, now, now, reply)
+        ((size,),) = self._execute("SELECT coalesce(sum(length(reply)), 0) FROM sabir_responses")
+        if size > self._max_bytes:
+            self._execute(
+                "DELETE FROM sabir_responses WHERE key IN (SELECT key FROM (SELECT key, sum(length(reply)) OVER"
+                " (ORDER BY used DESC, key) AS newer FROM sabir_responses) WHERE newer > ?)",
+                self._max_bytes,
+            )
+
+    def delete(self, key: str) -> None:
+        """Delete the entry of a key, if there is one."""
+        self._execute("DELETE FROM sabir_responses WHERE key = ?", key)
+
+    def clear(self) -> None:
+        """Delete all entries, and the freed space of the file."""
+        self._execute("DELETE FROM sabir_responses")
+        self._execute("VACUUM")
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._database.close()
+
+    def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # of columns, as SQLite returns them
+        try:
+            with self._lock:
+                return self._database.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise CacheError(f"the cache {str(self._path)!r} failed: {DatabaseFailure(error)}") from None
+
+
+def _check_limits(max_age: float | None, max_bytes: int) -> None:
+    if max_age is not None and not max_age > 0:
+        raise SettingsInvalid(f"max_age is {max_age!r}; expected a positive number of seconds, or None")
+    if max_bytes < 1:
+        raise SettingsInvalid(f"max_bytes is {max_bytes!r}; expected a positive number")

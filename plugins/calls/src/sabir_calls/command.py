@@ -1,0 +1,256 @@
+"""The command `sabir map`: sends one prompt for each line of a file, and prints the answers as JSON Lines.
+
+rows of FILE ──--prompt──▶ prompts ──estimate──▶ over --cap? ──▶ confirm ──▶ complete_many ──▶ rows with `answer`
+                                                                                └── --resume: the file of the replies
+"""
+
+import json
+import os
+import string
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import sabir
+from sabir.authoring import installed_hooks, one_line
+from sabir.errors import SettingsInvalid
+
+from sabir_calls.limits.estimates import TOKENS_OF_A_REPLY, estimate_tokens
+from sabir_calls.limits.limited import limited
+from sabir_calls.many.many import each_completed_sync
+from sabir_calls.many.outcomes import Outcome, Progress
+
+MODEL_VARIABLE = "SABIR_MODEL"
+STDIN = "-"
+
+
+class Estimate(NamedTuple):
+    """The expected tokens and cost of a run, before anything is sent. `cost` is in US dollars, or None if unknown."""
+
+    prompts: int
+    tokens: int
+    cost: Decimal | None
+
+    def __str__(self) -> str:
+        """Return one line, for example "200 prompts, about 40,000 tokens, about $0.12"."""
+        cost = "cost unknown" if self.cost is None else f"about ${self.cost:.4f}"
+        return f"{self.prompts:,} prompts, about {self.tokens:,} tokens, {cost}"
+
+
+class _OverCap(Exception):
+    """Ends the run, because the replies cost more than --cap."""
+
+
+def map_(  # noqa: PLR0913  # each is a flag
+    file: str = STDIN,
+    /,
+    *,
+    prompt: str,
+    model: str | None = None,
+    system: str | None = None,
+    output: Path | None = None,
+    resume: Path | None = None,
+    at_once: int = 8,
+    requests: int | None = None,
+    tokens: int | None = None,
+    max_output_tokens: int | None = None,
+    cap: float | None = None,
+    yes: bool = False,
+) -> int:
+    """Send one prompt for each line of a file, and print the answers.
+
+    Each line of the file is a JSON object. Each line of the output is the same object with the field "answer" or
+    "error". The estimated tokens and cost are printed first, and the command asks before it starts.
+
+    Args:
+        file: A file of JSON Lines. Without it, standard input is read.
+        prompt: The prompt, with the fields of an object in braces: "Translate into French: {text}".
+        model: provider:model. Default: $SABIR_MODEL.
+        system: Instructions to the model.
+        output: The file for the answers. By default they are printed, in the order of the lines.
+        resume: A file for the replies. After an interruption, the same command sends only the remaining prompts.
+        at_once: The number of requests at the same time.
+        requests: The maximum number of requests per minute.
+        tokens: The maximum number of tokens per minute.
+        max_output_tokens: The maximum length of an answer, in tokens.
+        cap: The maximum cost in US dollars. Needs the package sabir-prices.
+        yes: Start without asking.
+    """
+    rows = _rows(file)
+    prompts = [_conversation(system, _filled(prompt, row, number)) for number, row in enumerate(rows, 1)]
+    name = model or os.environ.get(MODEL_VARIABLE)
+    if not name:
+        raise SettingsInvalid(f"no model is set; pass --model provider:model, or set {MODEL_VARIABLE}")
+    llm = limited(
+        sabir.adapter(name, settings=sabir.Settings(max_output_tokens=max_output_tokens)),
+        at_once=at_once,
+        requests=requests,
+        tokens=tokens,
+    )
+    estimate = _estimate(llm, prompts)
+    _check_cap(estimate, cap)
+    if not _confirmed(estimate, yes, is_input_used=file == STDIN):
+        return 1
+    costs = _Costs(cap)
+    try:
+        outcomes = _run(llm, prompts, at_once, resume, costs)
+    except _OverCap:
+        _print_note(f"stopped: the replies cost ${costs.total:.4f}, and --cap is ${cap}")
+        return 1
+    _write(rows, outcomes, output)
+    failed = sum(outcome.error is not None for outcome in outcomes)
+    _print_note(f"{len(rows) - failed} answers, {failed} errors, {costs}")
+    return 1 if failed else 0
+
+
+class _Costs:
+    """The sum of the costs of this run's replies, in US dollars; unknown as soon as one cost is unknown."""
+
+    def __init__(self, cap: float | None) -> None:
+        self.total: Decimal = Decimal(0)
+        self._is_known = True
+        self._cap = cap
+
+    def add(self, reply: sabir.Reply) -> None:
+        """Add the cost of a reply. Raises _OverCap if the sum exceeds the cap."""
+        cost = installed_hooks().cost(reply)
+        self._is_known = self._is_known and cost is not None
+        self.total += cost or 0
+        if self._cap is not None and self.total > self._cap:
+            raise _OverCap
+
+    def __str__(self) -> str:
+        """Return the sum, or that it is unknown."""
+        return f"cost ${self.total:.4f}" if self._is_known else "cost unknown"
+
+
+def _run(
+    llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]], at_once: int, resume: Path | None, costs: _Costs
+) -> list[Outcome]:
+    shown = _Progress()
+    outcomes = list[Outcome]()
+    for outcome in each_completed_sync(llm, prompts, at_once=at_once, resume=resume, progress=shown.show):
+        outcomes.append(outcome)
+        if outcome.reply is not None and not outcome.is_resumed:
+            costs.add(outcome.reply)
+    shown.end()
+    return sorted(outcomes, key=lambda outcome: outcome.index)
+
+
+class _Progress:
+    """Shows the progress in one line of a terminal, and nothing elsewhere."""
+
+    def show(self, progress: Progress) -> None:
+        """Write the progress over the line before."""
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{one_line(str(progress), 79)}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Remove the line."""
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+
+
+def _rows(file: str) -> list[dict[str, Any]]:
+    try:
+        text = sys.stdin.read() if file == STDIN else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsInvalid(f"{file!r} cannot be read: {one_line(error)}; pass a file of JSON Lines") from None
+    return [_row(line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+
+
+def _row(line: str, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise SettingsInvalid(f"line {number} is not JSON: {error}; expected one JSON object in each line") from None
+    if not isinstance(row, dict):
+        raise SettingsInvalid(f"line {number} is not an object; expected one JSON object in each line")
+    return row
+
+
+def _filled(prompt: str, row: Mapping[str, Any], number: int) -> str:
+    fields = {name for _, name, _, _ in string.Formatter().parse(prompt) if name is not None}
+    missing = sorted(fields - row.keys())
+    if missing:
+        names = ", ".join(map(repr, row)) or "no fields"
+        raise SettingsInvalid(f"line {number} has no field {missing[0]!r} for --prompt; the line has {names}")
+    return prompt.format_map({name: _as_text(row[name]) for name in fields})
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _conversation(system: str | None, text: str) -> list[sabir.Message]:
+    return [*([sabir.system(system)] if system else []), sabir.user(text)]
+
+
+def _estimate(llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]]) -> Estimate:
+    total, cost = 0, Decimal(0)
+    is_known = True
+    for each in prompts:
+        rendering = llm.render(each)
+        tokens = estimate_tokens(rendering)
+        total += tokens
+        price = installed_hooks().cost(_expected_reply(rendering.target, tokens))
+        is_known = is_known and price is not None
+        cost += price or 0
+    return Estimate(len(prompts), total, cost if is_known else None)
+
+
+def _expected_reply(target: sabir.Target, tokens: int) -> sabir.Reply:
+    """Return a reply without messages whose usage is the estimate, so that the installed table can price it."""
+    output_tokens = min(tokens, TOKENS_OF_A_REPLY)
+    usage = sabir.Usage(input_tokens=tokens - output_tokens, output_tokens=output_tokens)
+    fields = {name: getattr(target, name) for name in ("provider", "dialect", "endpoint", "model")}
+    return sabir.Reply(messages=(), finish_reason="stop", usage=usage, origin=sabir.Origin(**fields))
+
+
+def _check_cap(estimate: Estimate, cap: float | None) -> None:
+    if cap is None:
+        return
+    if estimate.cost is None:
+        raise SettingsInvalid("--cap needs the model's prices; install sabir-prices, or leave --cap out")
+    if estimate.cost > cap:
+        raise SettingsInvalid(f"{estimate}, more than --cap {cap}; send fewer lines, or raise --cap")
+
+
+def _confirmed(estimate: Estimate, yes: bool, is_input_used: bool) -> bool:
+    if not yes and (is_input_used or not sys.stdin.isatty()):
+        raise SettingsInvalid(f"{estimate}: nobody can confirm the start here; pass --yes")
+    _print_note(str(estimate))
+    if yes:
+        return True
+    sys.stderr.write("Start? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _write(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], output: Path | None) -> None:
+    if output is None:
+        _write_lines(rows, outcomes, sys.stdout)
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            _write_lines(rows, outcomes, file)
+    except OSError as error:
+        raise SettingsInvalid(f"{str(output)!r} cannot be written: {error.strerror}; pass another --output") from None
+
+
+def _write_lines(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], file: IO[str]) -> None:
+    for line in _lines(rows, outcomes):
+        file.write(line + "\n")
+
+
+def _lines(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for row, outcome in zip(rows, outcomes, strict=True):
+        result = {"answer": outcome.text} if outcome.error is None else {"error": one_line(outcome.error)}
+        yield json.dumps({**row, **result}, ensure_ascii=False)
+
+
+def _print_note(text: str) -> None:
+    sys.stderr.write(text + "\n")

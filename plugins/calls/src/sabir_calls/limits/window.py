@@ -1,0 +1,65 @@
+"""A sliding window over requests and tokens. Pure: the caller passes the time, in seconds of any clock.
+
+    requests    ──●───●●────●──▶ now          in every period of `seconds`: at most `requests`,
+                  └─ seconds ─┘               and at most `tokens` tokens
+
+The window slides: it counts the requests of the last `seconds`, not those since the last full minute.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """A request in a window: when it was admitted, and its tokens, first estimated and then as used."""
+
+    time: float
+    tokens: int
+
+
+class Window:
+    """Counts the requests and tokens of the last `seconds`. None means no limit."""
+
+    def __init__(self, seconds: float, requests: int | None, tokens: int | None) -> None:
+        self._seconds = seconds
+        self._requests = requests
+        self._tokens = tokens
+        self._entries: deque[Entry] = deque()
+        self._total = 0
+
+    def delay(self, now: float, tokens: int) -> float:
+        """Return the seconds until a request with this many tokens fits; 0.0 if it fits now.
+
+        A request with more tokens than the limit fits into an empty window.
+        """
+        self._forget(now)
+        start = 0.0  # the moment after which an entry must have been added to still count
+        if self._requests is not None and len(self._entries) >= self._requests:
+            start = self._entries[len(self._entries) - self._requests].time + self._seconds
+        if self._tokens is not None:
+            total = self._total
+            for entry in self._entries:
+                if total + tokens <= self._tokens:
+                    break
+                total -= entry.tokens
+                start = max(start, entry.time + self._seconds)
+        return max(0.0, start - now)
+
+    def add(self, now: float, tokens: int) -> Entry:
+        """Count a request, whether it fits or not, and return its entry."""
+        entry = Entry(now, tokens)
+        self._entries.append(entry)
+        self._total += tokens
+        return entry
+
+    def correct(self, entry: Entry, tokens: int) -> None:
+        """Replace the tokens of an entry, for example by the tokens that the reply reports."""
+        if self._entries and entry.time >= self._entries[0].time:
+            self._total += tokens - entry.tokens
+            entry.tokens = tokens
+
+    def _forget(self, now: float) -> None:
+        """Remove the entries that are older than the window."""
+        while self._entries and self._entries[0].time + self._seconds <= now:
+            self._total -= self._entries.popleft().tokens

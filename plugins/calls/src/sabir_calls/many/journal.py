@@ -1,0 +1,72 @@
+"""The file of a run: one line of JSON for each reply, appended as soon as the reply arrives.
+
+    {"key": "<SHA-256 of the request>", "number": 0, "reply": {…}}
+
+A line is complete or it does not count: a process that is killed while writing leaves half a line, which the next run
+removes. Equal requests are counted, so that two equal prompts have a reply each.
+"""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+from pydantic import ValidationError
+from sabir import Reply, SabirError
+
+
+class JournalError(SabirError):
+    """Raised if the file of a run cannot be opened, read or written. The message names the file and the reason."""
+
+
+class Journal:
+    """The replies of earlier runs, and the file to which this run appends. Not thread-safe: its user holds a lock."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._stored: dict[tuple[str, int], Reply] = {}
+        self._numbers: Counter[str] = Counter()
+        try:
+            self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+            content = self._path.read_bytes()
+            end = content.rfind(b"\n") + 1
+            os.truncate(self._path, end)
+        except OSError as error:
+            raise self._failed(error) from None
+        for number, line in enumerate(content[:end].splitlines(), 1):
+            self._read(line, number)
+
+    def claim(self, key: str) -> tuple[str, int]:
+        """Return the place of the next request with this key: the key, and how many equal requests came before."""
+        self._numbers[key] += 1
+        return key, self._numbers[key] - 1
+
+    def find(self, place: tuple[str, int]) -> Reply | None:
+        """Return the reply of an earlier run at this place, or None."""
+        return self._stored.get(place)
+
+    def append(self, place: tuple[str, int], reply: Reply) -> None:
+        """Write a reply at the end of the file."""
+        key, number = place
+        line = json.dumps({"key": key, "number": number, "reply": reply.model_dump(mode="json")}) + "\n"
+        try:
+            os.write(self._file, line.encode())
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _read(self, line: bytes, number: int) -> None:
+        try:
+            fields = json.loads(line)
+            self._stored[fields["key"], fields["number"]] = Reply.model_validate(fields["reply"])
+        except (ValueError, KeyError, TypeError, ValidationError):
+            reason = f"line {number} of {str(self._path)!r} is not a reply of an earlier run"
+            raise JournalError(f"{reason}; use another file, or delete the line") from None
+
+    def _failed(self, error: OSError) -> JournalError:
+        return JournalError(
+            f"{str(self._path)!r} cannot be used: {error.strerror}; pass the path of a file for this run"
+        )

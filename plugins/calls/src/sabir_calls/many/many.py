@@ -1,0 +1,233 @@
+"""Completes many prompts with one adapter, some at a time.
+
+complete_many(llm, prompts)        a list of outcomes, in the order of the prompts
+each_completed(llm, prompts)       an iterator of outcomes, in the order in which they arrive
+
+prompts ──next_outcomes──▶ running calls ──collect──▶ outcomes         Run decides; the functions below only wait
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sized
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import aclosing, closing
+from typing import Generic, TypeAlias, TypeVar, Unpack
+
+from sabir import Adapter, Message, Reply, SabirError, SettingsInvalid
+from sabir.authoring import CallArguments, Messages, show_arguments
+
+from sabir_calls.arguments import repeatable
+from sabir_calls.cache.keys import request_key
+from sabir_calls.many.journal import Journal
+from sabir_calls.many.outcomes import Outcome, Progress, is_failure
+
+logger = logging.getLogger("sabir_calls")
+
+Report: TypeAlias = Callable[[Progress], object]
+"""A function that is called after each change of the progress, in the thread or task that iterates."""
+CallT = TypeVar("CallT", "asyncio.Task[Reply]", "Future[Reply]")
+"""The type of a running call, of an event loop or of a thread."""
+
+
+Prompts: TypeAlias = Iterable[Messages]
+"""Conversations to send: strings, or lists of messages."""
+OutcomeIterator: TypeAlias = AsyncGenerator[Outcome, None]
+"""An async iterator of outcomes, which `contextlib.aclosing` closes."""
+SyncOutcomeIterator: TypeAlias = Generator[Outcome, None, None]
+"""An iterator of outcomes, which `contextlib.closing` closes."""
+
+
+class ManyArguments(CallArguments, total=False):
+    """The optional arguments of `complete_many`.
+
+    at_once: the number of calls that may run at the same time; 8 by
+        default.
+    progress: a function that is called with a Progress after each
+        change.
+    resume: the path of a file for the replies. A later run with the same
+        file reads these replies, and sends only the other prompts.
+    """
+
+    at_once: int
+    progress: Report | None
+    resume: str | os.PathLike[str] | None
+
+
+class _Run(Generic[CallT]):
+    """One run over prompts: starts the calls, stores the replies, and counts. `start` starts one call."""
+
+    def __init__(self, llm: Adapter, prompts: Prompts, arguments: ManyArguments) -> None:
+        self._at_once = arguments.pop("at_once", 8)
+        self._report = arguments.pop("progress", None)
+        resume = arguments.pop("resume", None)
+        if type(self._at_once) is not int or self._at_once < 1:
+            raise SettingsInvalid(f"at_once is {self._at_once!r}; expected a whole number of at least 1")
+        self._llm = llm
+        self.how: CallArguments = repeatable((), arguments)[1]
+        """The arguments of each call."""
+        self._prompts = enumerate(prompts)
+        self._journal = None if resume is None else Journal(resume)
+        self._places: dict[int, tuple[str, int]] = {}
+        self.running: dict[CallT, int] = {}
+        """Each running call, and the index of its prompt."""
+        self._progress = Progress(total=len(prompts) if isinstance(prompts, Sized) else None)
+
+    @property
+    def at_once(self) -> int:
+        """The number of calls that may run at the same time."""
+        return self._at_once
+
+    def next_outcomes(self, start: Callable[[list[Message]], CallT]) -> Iterator[Outcome]:
+        """Start calls until `at_once` are running. Yields the outcomes that need no call."""
+        while len(self.running) < self._at_once and (following := next(self._prompts, None)):
+            index, prompt = following
+            messages, _ = repeatable(prompt, {})
+            known = self._stored_reply(index, messages)
+            if known is not None:
+                yield self._counted(Outcome(index, known, is_resumed=True))
+            else:
+                self.running[start(messages)] = index
+                self._count(self._progress.started())
+
+    def collect(self, done: Iterable[CallT]) -> list[Outcome]:
+        """Store and count the results of calls that are done, and return their outcomes.
+
+        Raises an error that does not belong to one prompt alone, after the other results are stored.
+        """
+        outcomes, errors = list[Outcome](), list[BaseException]()
+        for call in done:
+            index = self.running.pop(call)
+            error = call.exception()
+            if error is None:
+                if self._journal is not None:
+                    self._journal.append(self._places.pop(index), call.result())
+                outcomes.append(self._counted(Outcome(index, call.result())))
+            elif isinstance(error, SabirError) and is_failure(error):
+                outcomes.append(self._counted(Outcome(index, error=error)))
+            else:
+                errors.append(error)
+        for error in errors:
+            raise error
+        return outcomes
+
+    def leave(self, reason: BaseException) -> None:
+        """Store the replies that arrived while the run ended early, and note on `reason` what may have been paid."""
+        self.collect([call for call in self.running if _has_reply(call)])
+        unfinished = len(self.running)
+        if unfinished or not isinstance(reason, GeneratorExit):
+            note = f"ended early: {self._progress}; the provider may charge the {unfinished} running calls as well"
+            reason.add_note(note)
+            logger.warning("%s", note)
+
+    def close(self) -> None:
+        """Close the file of the replies."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _stored_reply(self, index: int, messages: list[Message]) -> Reply | None:
+        """Return the reply of an earlier run to this prompt, or None."""
+        if self._journal is None:
+            return None
+        how = self.how.copy()
+        how["strict"] = False  # the call itself refuses losses
+        rendering = self._llm.render(messages, **how)
+        place = self._journal.claim(request_key(rendering, getattr(self._llm, "speaks_as", "llm")))
+        self._places[index] = place
+        return self._journal.find(place)
+
+    def _counted(self, outcome: Outcome) -> Outcome:
+        self._count(self._progress.finished(outcome))
+        return outcome
+
+    def _count(self, progress: Progress) -> None:
+        self._progress = progress
+        if self._report is not None:
+            self._report(progress)
+
+
+@show_arguments
+async def complete_many(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> list[Outcome]:
+    """Send each prompt as a conversation of its own, and return the outcomes in the order of the prompts.
+
+    A prompt is a string or a list of messages. A call that fails is an outcome with an `error`, and the others
+    continue. An error that every prompt would meet, such as SettingsInvalid, is raised.
+
+    If the program is killed, call it again with the same `resume` file: replies that arrived are read from the file. If
+    the call is cancelled, a note on the CancelledError and a log line say how many replies were received.
+
+    >>> import asyncio, sabir, sabir_calls
+    >>> outcomes = asyncio.run(sabir_calls.complete_many(sabir.adapter("echo:m"), ["Hello!", "Bye!"]))
+    >>> [outcome.text for outcome in outcomes]
+    ['Hello!', 'Bye!']
+    """
+    async with aclosing(each_completed(llm, prompts, **arguments)) as outcomes:
+        return sorted([each async for each in outcomes], key=_index)
+
+
+@show_arguments
+async def each_completed(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> OutcomeIterator:
+    """Yield the outcome of each prompt as soon as it arrives. Otherwise like `complete_many`.
+
+    `prompts` is read as the calls need it, so it may be an endless iterator. The running calls are cancelled when the
+    generator is closed, for example by `contextlib.aclosing`.
+    """
+    run = _Run[asyncio.Task[Reply]](llm, prompts, arguments)
+    try:
+        while True:
+            for outcome in run.next_outcomes(lambda each: asyncio.create_task(_complete(llm, each, run.how))):
+                yield outcome
+            if not run.running:
+                return
+            done, _ = await asyncio.wait(run.running, return_when=asyncio.FIRST_COMPLETED)
+            for outcome in run.collect(done):
+                yield outcome
+    except BaseException as error:
+        await _cancel(run.running)
+        run.leave(error)
+        raise
+    finally:
+        run.close()
+
+
+@show_arguments
+def complete_many_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> list[Outcome]:
+    """Sync version of `complete_many`. Calls run in threads. An interrupt waits for the calls that are running."""
+    with closing(each_completed_sync(llm, prompts, **arguments)) as outcomes:
+        return sorted(outcomes, key=_index)
+
+
+@show_arguments
+def each_completed_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> SyncOutcomeIterator:
+    """Sync version of `each_completed`. Calls run in threads."""
+    run = _Run[Future[Reply]](llm, prompts, arguments)
+    with closing(run), ThreadPoolExecutor(run.at_once, "sabir-calls") as pool:
+        try:
+            while True:
+                yield from run.next_outcomes(lambda each: pool.submit(llm.complete_sync, each, **run.how))
+                if not run.running:
+                    return
+                yield from run.collect(wait(run.running, return_when=FIRST_COMPLETED).done)
+        except BaseException as error:
+            pool.shutdown(cancel_futures=True)
+            run.leave(error)
+            raise
+
+
+async def _complete(llm: Adapter, messages: list[Message], how: CallArguments) -> Reply:
+    return await llm.complete(messages, **how)
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Reply]]) -> None:
+    """Cancel tasks, and wait for their end."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _has_reply(call: asyncio.Task[Reply] | Future[Reply]) -> bool:
+    return call.done() and not call.cancelled() and call.exception() is None
+
+
+def _index(outcome: Outcome) -> int:
+    return outcome.index

@@ -301,7 +301,7 @@ BESIDE: list[tuple[str, Any, dict[str, Any]]] = [
     (CLAUDE, claude(container={"id": "c"}, stop_details={"type": "x"}, diagnostics=None),
      {"details": {"container": {"id": "c"}, "stop_details": {"type": "x"}}}),
     (CLAUDE, claude(input_transformations=CHANGES),
-     {"losses": (Loss(kind="dropped", path="messages.1", reason="the server removed it (binding)"),)}),
+     {"losses": (Loss(kind="dropped", path="messages.1", reason="the server removed this thinking from the input (binding)"),)}),
     (GEMINI, {**gemini(), "createTime": "now"}, {"details": {"createTime": "now"}}),
     (GEMINI, {"candidates": [{"index": 0, "content": {"role": "model"}}]}, {"details": None}),
     (GEMINI, {"candidates": [{"index": 0, "avgLogprobs": -0.5, "content": {"note": 1}}]},

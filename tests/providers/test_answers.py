@@ -320,7 +320,7 @@ BESIDE: list[tuple[str, Any, dict[str, Any]]] = [
     (RESPONSES, response(service_tier="flex", something_new=[1], **ECHOES),
      {"details": {"service_tier": "flex", "something_new": [1]}}),
     (RESPONSES, response(input_transformations=REMOVED),
-     {"losses": (Loss(kind="dropped", path="input_transformations[0]", reason="the server removed rs_1 (mismatch)"),)}),
+     {"losses": (Loss(kind="dropped", path="input_transformations[0]", reason="the server removed rs_1 from the input (mismatch)"),)}),
 ]  # fmt: skip
 
 

@@ -247,7 +247,7 @@ def model_path(target: Target) -> str:
     Raises SettingsInvalid for a name with "..", because the path could then reach another resource with the key.
     """
     if ".." in target.model:
-        raise SettingsInvalid(f"the model {target.model!r} would change the URL's path; use a name without '..'")
+        raise SettingsInvalid(f"the model {target.model!r} would change the URL's path; expected a name without '..'")
     is_placed = target.model.startswith(("models/", "tunedModels/"))
     name = target.model if is_placed else f"models/{target.model}"
     return f"/v1beta/{quote(name, safe='/')}"

@@ -318,7 +318,7 @@ def test_the_one_dialect_that_reads_a_request_need_not_be_named(dialect: str, co
     out, err = command("import", f"{dialect}.json")
 
     assert kinds(sabir.loads(out)) == KINDS
-    assert f"read as {dialect}, the only installed dialect that can read it\n" in err
+    assert f"read as {dialect}, the only installed dialect that can read the file\n" in err
 
 
 class Twin(Echo):

@@ -157,7 +157,8 @@ def test_a_conversation_continues_in_the_dialect_of_its_last_answer(
 
     assert json.loads(command("chat", "-c", "--json", "third")[0])["origin"]["dialect"] == "echo.plain"
     err = " ".join(command("chat", "-c", "fourth")[1].split())
-    assert "continuing with relay.plain:any, which answered last; to use today's relay:any, add -m relay:any" in err
+    assert "continuing with relay.plain:any, the model and dialect of the last answer;" in err
+    assert "to use the dialect that relay:any means today, add -m relay:any" in err
     for name, dialect in (("relay:any", "relay.wave"), ("relay.plain:any", "echo.plain")):
         out, err = command("chat", "-c", "-m", name, "--json", "more")
         assert json.loads(out)["origin"]["dialect"] == dialect

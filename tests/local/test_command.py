@@ -52,7 +52,9 @@ def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Pa
     again.append(run("local", "fetch", env=user))
 
     assert [each.returncode for each in again] == [0, 0]
-    assert [each.stderr.decode() for each in again] == ["nothing to download: the model is already on this machine\n"] * 2
+    assert [each.stderr.decode() for each in again] == [
+        "nothing to download: the model is already on this machine\n"
+    ] * 2
     assert str(fetched) in again[1].stdout.decode()
 
 

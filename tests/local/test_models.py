@@ -93,7 +93,9 @@ def test_a_name_that_has_no_file_is_an_error_that_says_which_have(
     """It is not the embedded model that answers under another's name, unless the variable names the file for all."""
     make_known(weights)
     for name in ("qwen", "../one", "one/../one"):
-        with pytest.raises(WeightsMissing, match=r"known models: one; `sabir local fetch FILE.gguf --name NAME`[^\n]*$"):
+        with pytest.raises(
+            WeightsMissing, match=r"known models: one; `sabir local fetch FILE.gguf --name NAME`[^\n]*$"
+        ):
             find_model(name)
     monkeypatch.setenv(VARIABLE, str(weights))
     assert find_model("qwen") == find_model(EMBEDDED) == find_model("SmolLM2-135M") == weights

@@ -259,7 +259,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
         (["-m", "openai:any", "Hello"], 4, "OPENAI_API_KEY"),
         (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "--base-url"),
         (["-m", "echo:any", "-c", "Hello"], 2, "no conversation is saved yet; remove -c"),
-        (["-m", "echo:any", "-c", "--name", "trip", "Hello"], 2, "remove one of them"),
+        (["-m", "echo:any", "-c", "--name", "trip", "Hello"], 2, "remove -c or --name"),
         (["-m", "echo:any", "--no-keep", "--name", "trip", "Hello"], 2, "cannot continue a saved conversation"),
         (["-m", "echo:any", "--name", "", "Hello"], 2, "--name is empty"),
     ],

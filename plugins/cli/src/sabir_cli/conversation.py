@@ -55,7 +55,8 @@ def speak(
     settings: sabir.Settings | None = None,
     write: Callable[[str], None] | None = None,
 ) -> Spoken:
-    """Request one reply as a stream, pass its text to `write` (by default `output.write`) as it arrives, and return it.
+    """Request one reply as a stream, pass its text to `write` (by default `output.write`) as it arrives, and return the
+    reply and its speed.
 
     A refusal is text, too. An exception, such as KeyboardInterrupt, closes the connection. Raises the errors of
     `stream_sync`.

@@ -114,7 +114,7 @@ async def test_a_full_mailbox_refuses_and_says_so(system: ActorSystem, make: Mak
     refused = [each for each in waiting if each.done()]
     assert len(refused) == 5
     code, words = failed(refused[-1].result())
-    assert code == "MAILBOX_FULL" and "send it again later" in words and refused[-1].result().data["retryable"]
+    assert code == "MAILBOX_FULL" and "send the message again later" in words and refused[-1].result().data["retryable"]
     assert (await system.send_message(ask("HEARTBEAT", "worker"))).data["load"] == 1.0
     worker.gate.set()
     await asyncio.gather(*waiting)

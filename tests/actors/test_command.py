@@ -108,7 +108,7 @@ def test_a_store_that_is_not_there_is_not_made_by_looking(told: Command) -> None
     """A mistyped name leaves no file behind."""
     for words in ((), ("show", "a"), ("watch", "a"), ("pause", "a"), ("resume", "a")):
         assert told.error(*words) == (
-            "sqlite:///threads.db does not exist; `sabir threads run` creates it, or give another with --store"
+            "sqlite:///threads.db does not exist; `sabir threads run` creates it, or name another with --store"
         )
     assert list(Path().iterdir()) == []
 
@@ -119,10 +119,10 @@ def test_a_store_that_is_not_there_is_not_made_by_looking(told: Command) -> None
         (("show",), "`sabir threads show` needs the id of a thread; `sabir threads` lists the ids"),
         (("run",), "`sabir threads run` needs a question or request"),
         (("run", " "), "`sabir threads run` needs a question or request"),
-        (("show", "zz"), "no thread's id begins with 'zz'; `sabir threads` lists the ids"),
+        (("show", "zz"), "no thread has an id that begins with 'zz'; `sabir threads` lists the ids"),
         (
             ("list", "--store", "x.db"),
-            "'x.db' is not a store; give sqlite:///file.db or postgresql://user@host/database",
+            "'x.db' is not a store; pass sqlite:///file.db or postgresql://user@host/database",
         ),
     ],
 )

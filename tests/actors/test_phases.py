@@ -62,7 +62,7 @@ def test_the_documents_chain() -> None:
 
 @pytest.mark.parametrize("names", [[], ["a", "a"]])
 def test_a_chain_has_phases_each_of_its_own_name(names: list[str]) -> None:
-    with pytest.raises(ActorError, match="give at least one phase, with unique names") as caught:
+    with pytest.raises(ActorError, match="pass at least one phase, with unique names") as caught:
         Chain("mine", [Phase(name, "Do it.") for name in names])
     assert caught.value.code == "INVALID_CONFIG"
 

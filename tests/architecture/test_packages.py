@@ -153,7 +153,7 @@ def test_the_command_knows_which_package_brings_each_provider() -> None:
     owners = {name: package.name for package in by_meaning for name in package.providers}
     assert hints == owners
     assert {point.load() for point in points} == {""}  # all are installed here
-    assert packages.hint("sabir-zenith") == "it comes with sabir-zenith: pip install sabir-zenith"
+    assert packages.hint("sabir-zenith") == "install the package sabir-zenith: pip install sabir-zenith"
 
 
 def test_no_name_of_a_hint_is_a_providers_but_the_commands() -> None:

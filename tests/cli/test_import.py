@@ -318,7 +318,7 @@ def test_the_one_dialect_that_reads_a_request_need_not_be_named(dialect: str, co
     out, err = command("import", f"{dialect}.json")
 
     assert kinds(sabir.loads(out)) == KINDS
-    assert f"read as {dialect}, the only installed dialect that can read it\n" in err
+    assert f"read as {dialect}, the only installed dialect that can read the file\n" in err
 
 
 class Twin(Echo):
@@ -364,8 +364,8 @@ def test_an_unknown_dialect_is_answered_with_those_that_there_are(
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"", "it is empty"),
-        (b" \n\t", "it is empty"),
+        (b"", "the file is empty"),
+        (b" \n\t", "the file is empty"),
         (b'{"messages": []\n,]', "line 2 is not JSON: "),
         (b'{"messages": []}\n\nnonsense', "line 3 is not JSON: "),
         (b"[1, 2]", "[0] is '1'; expected an object"),
@@ -378,7 +378,7 @@ def test_an_unknown_dialect_is_answered_with_those_that_there_are(
         (b'{"seed": ' + b"9" * 5000 + b"}", "line 1 is not JSON: "),
         (b"\x89PNG\r\n\x1a\n", "line 1 is not JSON: "),
         (b"\xff\x00\x80", "line 1 is not JSON: "),
-        ('{"messages": []}'.encode("utf-16"), "it is UTF-16 text; convert it to UTF-8"),
+        ('{"messages": []}'.encode("utf-16"), "the file is UTF-16 text; convert it to UTF-8"),
         (b"{}", "this is not a request of openai.chat: messages is missing"),
         (sabir.dumps([sabir.user("Hello")]).encode(), "sabir wrote this file"),
         (sabir.dumps_lines([sabir.user("Hello")]).encode(), "sabir wrote this file"),

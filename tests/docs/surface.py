@@ -224,7 +224,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Calls": (
         "An adapter around an adapter inherits from WrappedAdapter and overrides only what it changes.",
         (
-            "WrappedAdapter", "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script", "Action", "Emit", "Outcome",
+            "WrappedAdapter", "CallArguments", "Messages", "show_arguments", "Relay", "as_messages", "Script",
+            "Action", "Emit", "Outcome",
             "Performer", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
         ),
     ),

@@ -52,7 +52,9 @@ def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Pa
     again.append(run("local", "fetch", env=user))
 
     assert [each.returncode for each in again] == [0, 0]
-    assert [each.stderr.decode() for each in again] == ["nothing to download: the model is already here\n"] * 2
+    assert [each.stderr.decode() for each in again] == [
+        "nothing to download: the model is already on this machine\n"
+    ] * 2
     assert str(fetched) in again[1].stdout.decode()
 
 
@@ -66,7 +68,10 @@ def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Pa
             ("list", "few.gguf"),
             "`sabir local list` accepts no file or --name; to add your own file: sabir local fetch FILE.gguf",
         ),
-        (("fetch", "few.gguf", "--name", "a/b"), "'a/b' cannot be the name of your model; choose another with --name"),
+        (
+            ("fetch", "few.gguf", "--name", "a/b"),
+            "'a/b' cannot be the name of your model; choose another name with --name",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

@@ -93,7 +93,9 @@ def test_a_name_that_has_no_file_is_an_error_that_says_which_have(
     """It is not the embedded model that answers under another's name, unless the variable names the file for all."""
     make_known(weights)
     for name in ("qwen", "../one", "one/../one"):
-        with pytest.raises(WeightsMissing, match=r"here: one; `sabir local fetch FILE.gguf --name NAME`[^\n]*$"):
+        with pytest.raises(
+            WeightsMissing, match=r"known models: one; `sabir local fetch FILE.gguf --name NAME`[^\n]*$"
+        ):
             find_model(name)
     monkeypatch.setenv(VARIABLE, str(weights))
     assert find_model("qwen") == find_model(EMBEDDED) == find_model("SmolLM2-135M") == weights
@@ -114,7 +116,7 @@ def test_a_file_made_known_that_is_gone_is_named(weights: Path) -> None:
 @pytest.mark.parametrize("name", ["a/b", "..", "-x", "smollm2", "SmolLM2", "x.gguf", "two words"])
 def test_a_name_that_no_file_of_the_users_can_have_is_refused(weights: Path, name: str) -> None:
     """Nothing outside the folder of models is written, and nothing takes the embedded model's place."""
-    with pytest.raises(SettingsInvalid, match="cannot be the name of your model; choose another with --name"):
+    with pytest.raises(SettingsInvalid, match="cannot be the name of your model; choose another name with --name"):
         make_known(weights, name)
 
     assert list(models_here()) == []

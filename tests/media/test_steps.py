@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[Answers, type[MediaRefused], str]] = {
     "204": ([PUBLIC, head(204)], FetchFailed, "the server answers 204"),
     "206": ([PUBLIC, head(206)], FetchFailed, "the server answers 206"),
     "300": ([PUBLIC, head(300)], FetchFailed, "the server answers 300"),
-    "compressed": ([PUBLIC, head(200, content_encoding="gzip")], FetchFailed, "compresses it"),
+    "compressed": ([PUBLIC, head(200, content_encoding="gzip")], FetchFailed, "sent it compressed"),
     "announced as too large": ([PUBLIC, head(200, content_length="11")], SizeRefused,
         "it has 11 bytes, more than the limit of 10 bytes; raise max_bytes"),
     "too large": ([PUBLIC, head(200, content_length="5"), PNG[:10], b"x"], SizeRefused,

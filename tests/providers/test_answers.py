@@ -301,7 +301,8 @@ BESIDE: list[tuple[str, Any, dict[str, Any]]] = [
     (CLAUDE, claude(container={"id": "c"}, stop_details={"type": "x"}, diagnostics=None),
      {"details": {"container": {"id": "c"}, "stop_details": {"type": "x"}}}),
     (CLAUDE, claude(input_transformations=CHANGES),
-     {"losses": (Loss(kind="dropped", path="messages.1", reason="the server removed it (binding)"),)}),
+     {"losses": (Loss(kind="dropped", path="messages.1",
+                      reason="the server removed this thinking from the input (binding)"),)}),
     (GEMINI, {**gemini(), "createTime": "now"}, {"details": {"createTime": "now"}}),
     (GEMINI, {"candidates": [{"index": 0, "content": {"role": "model"}}]}, {"details": None}),
     (GEMINI, {"candidates": [{"index": 0, "avgLogprobs": -0.5, "content": {"note": 1}}]},
@@ -320,7 +321,8 @@ BESIDE: list[tuple[str, Any, dict[str, Any]]] = [
     (RESPONSES, response(service_tier="flex", something_new=[1], **ECHOES),
      {"details": {"service_tier": "flex", "something_new": [1]}}),
     (RESPONSES, response(input_transformations=REMOVED),
-     {"losses": (Loss(kind="dropped", path="input_transformations[0]", reason="the server removed rs_1 (mismatch)"),)}),
+     {"losses": (Loss(kind="dropped", path="input_transformations[0]",
+                      reason="the server removed rs_1 from the input (mismatch)"),)}),
 ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ NO_REQUESTS: list[tuple[str, Any, str]] = [
     (RESPONSES, {"model": "m"}, "input is missing; expected an array"),
     (RESPONSES, {"input": 5}, "input is 5; expected an array"),
     (RESPONSES, {"input": ["Hi."]}, "input[0] is 'Hi.'; expected an object"),
-    (RESPONSES, {"input": [{"content": "Hi."}]}, "input[0] has neither type nor role"),
+    (RESPONSES, {"input": [{"content": "Hi."}]}, "input[0] has neither a type, a role nor an id"),
     (RESPONSES, {"input": [{"role": "critic", "content": "Hi."}]}, "input[0].role is 'critic'; expected one of"),
     (RESPONSES, {"input": [{"role": "user", "content": 5}]}, "input[0].content is 5; expected an array"),
     (RESPONSES, {"input": [{"role": "assistant"}]}, "input[0].content is missing"),

@@ -74,7 +74,7 @@ NAMELESS: dict[str, Any] = {
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_call_that_names_no_option_is_an_invalid_response(name: str) -> None:
     """Nobody could answer it."""
-    with pytest.raises(ResponseInvalid, match="named none"):
+    with pytest.raises(ResponseInvalid, match="called an option without its name"):
         whole(scope_of(name), NAMELESS[name])
 
 

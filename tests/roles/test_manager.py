@@ -182,7 +182,7 @@ def test_trailing_responses_become_context_oldest_first() -> None:
     other = Instruction.create("And now?", context="only this")
     manager.concat_recent_action_responses_to_instruction(other)
     assert other.context == ["only this"]
-    with pytest.raises(RoleError, match="is not of kind Instruction"):
+    with pytest.raises(RoleError, match="expected a message of type Instruction"):
         manager.concat_recent_action_responses_to_instruction("And?")  # type: ignore[arg-type]
 
 

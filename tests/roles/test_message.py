@@ -96,7 +96,7 @@ def test_what_is_rendered_is_of_the_template_or_readable_text() -> None:
 def test_the_base_creates_nothing() -> None:
     """LA-12: each kind makes its own."""
     for given_values in ({}, {"content": {}}):
-        with pytest.raises(NotImplementedError, match="create a System"):
+        with pytest.raises(NotImplementedError, match="call create of System"):
             RoledMessage.create(**given_values)
 
 

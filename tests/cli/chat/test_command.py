@@ -157,7 +157,8 @@ def test_a_conversation_continues_in_the_dialect_of_its_last_answer(
 
     assert json.loads(command("chat", "-c", "--json", "third")[0])["origin"]["dialect"] == "echo.plain"
     err = " ".join(command("chat", "-c", "fourth")[1].split())
-    assert "continuing with relay.plain:any, which answered last; to use today's relay:any, add -m relay:any" in err
+    assert "continuing with relay.plain:any, the model and dialect of the last answer;" in err
+    assert "to use the dialect that relay:any means today, add -m relay:any" in err
     for name, dialect in (("relay:any", "relay.wave"), ("relay.plain:any", "echo.plain")):
         out, err = command("chat", "-c", "-m", name, "--json", "more")
         assert json.loads(out)["origin"]["dialect"] == dialect
@@ -258,7 +259,7 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
         (["-m", "openai:any", "Hello"], 4, "OPENAI_API_KEY"),
         (["-m", "openai:any", "--base-url", "nonsense", "Hello"], 2, "--base-url"),
         (["-m", "echo:any", "-c", "Hello"], 2, "no conversation is saved yet; remove -c"),
-        (["-m", "echo:any", "-c", "--name", "trip", "Hello"], 2, "remove one of them"),
+        (["-m", "echo:any", "-c", "--name", "trip", "Hello"], 2, "remove -c or --name"),
         (["-m", "echo:any", "--no-keep", "--name", "trip", "Hello"], 2, "cannot continue a saved conversation"),
         (["-m", "echo:any", "--name", "", "Hello"], 2, "--name is empty"),
     ],

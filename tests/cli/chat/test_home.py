@@ -111,7 +111,7 @@ def test_a_name_that_another_process_holds_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["\udcff", "two\nlines", "\x1b[2J", "x" * 121])
 def test_a_name_that_no_list_can_show_is_refused(name: str, tmp_path: Path) -> None:
     """Before anything is asked; nothing is made."""
-    with pytest.raises(UsageError, match="not allowed; a name is one line of at most 120 printable") as refused:
+    with pytest.raises(UsageError, match="is not a valid name; use one line of at most 120 printable") as refused:
         Place.of(tmp_path / "home", name, last=False, kept=True)
 
     assert str(refused.value).isprintable() and len(str(refused.value)) < 160

@@ -115,7 +115,7 @@ def test_instructions_options_and_costs_are_changed_and_shown(talk: Talk, capsys
         "instructions: Be brief.",
         "options: shout",
         "3 in, 1 out · cost not known",
-        "echo:any; /model provider:model switches to another model",
+        "the model is echo:any; /model provider:model switches to another model",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Threads: conversations that actors lead through fixed phases, with records from which another process continues.
+"""Threads: conversations that actors lead through fixed phases. Records in a store let another process continue them.
 
 async with ActorSystem("provider:model", store=SQLiteStore("threads.db")) as system:
     client = ThreadClient(system)

@@ -1,6 +1,6 @@
 """Actor and ActorHost: an actor handles one valid message at a time, and a host delivers messages to actors.
 
-    send_message(message) ─▶ the actor `message.receiver` ─▶ its Response        no such receiver: a dead letter, ERROR
+    send_message(message) ─▶ the actor `message.receiver` ─▶ its Response        unknown receiver: dead letter, ERROR
 
     receive(message) ─▶ answered before? ─▶ validated ─▶ mailbox ─▶ handler ─▶ validated ─▶ Response
                               │                 │           │          └ raised, too late, interrupted ─▶ ErrorResponse
@@ -32,9 +32,9 @@ from sabir_actors.resources import SharedResources
 THREADS = "threads"
 """The id of the actor of all threads in every system."""
 MAILBOX = 1000
-"""The default maximum number of messages that wait at an actor."""
+"""The default maximum number of unanswered messages at an actor, including the message being handled."""
 REMEMBERED = 1000
-"""The number of answers that an actor keeps for messages delivered twice, and of failed messages for RETRY."""
+"""How many answers an actor remembers for messages that arrive again, and how many failed messages for RETRY."""
 CLEANUP = 1.0
 """The number of seconds that an actor waits for an interrupted handler to end."""
 Handled: TypeAlias = typed.Data | Mapping[str, Any] | Response
@@ -46,7 +46,8 @@ class Actor:
 
     A handler returns the response's data, or a Response. If it raises ActorError, the sender receives an ERROR with
     this code. Any other exception, or invalid data, is logged, reported to the supervisor, and answered with FAILED.
-    `mailbox` is the maximum number of waiting messages, `longest` the time limit of a message in seconds.
+    `mailbox` is the maximum number of unanswered messages; another message gets the ERROR MAILBOX_FULL. `longest` is
+    the time limit of a message in seconds, by default `RestartPolicy.timeout`.
 
     >>> import asyncio
     >>> from sabir_actors import Actor, ActorSystem, Message
@@ -70,7 +71,7 @@ class Actor:
         self.actor_id = actor_id
         self.system = system
         self.phases: tuple[str, ...] = AEIOUY
-        """The phase names that are valid in messages."""
+        """The phase names that are valid as `phase_type` in messages to this actor."""
         self._mailbox, self._longest = mailbox, system.restarts.timeout if longest is None else longest
         self._turn = asyncio.Lock()
         self._is_stopped = False
@@ -80,7 +81,7 @@ class Actor:
         self._handlers: dict[str, asyncio.Future[Handled]] = {}
         """Id of a message → its running handler, in order of their start."""
         self._may_begin = asyncio.Event()
-        """Cleared during a restart, so that no waiting message begins."""
+        """Cleared during a restart, so that no handler of a waiting message starts."""
         self._may_begin.set()
         self._restarting = 0
         """The number of RESTARTs that are being handled."""
@@ -95,7 +96,7 @@ class Actor:
     def _request(
         self, message_type: str, said: Mapping[str, Any], receiver: str, correlation_id: str | None, **envelope: Any
     ) -> Message:
-        """Return a message from this actor to another."""
+        """Return a message from this actor to the actor `receiver`. `said` is its data."""
         return Message(
             type=message_type,
             data=said,
@@ -106,7 +107,9 @@ class Actor:
         )
 
     async def receive(self, message: Message) -> Response:
-        """Return the response to a message, an ErrorResponse for errors. A repeated message is handled once."""
+        """Handle a message and return its response, an ErrorResponse for errors. If its id was handled before, return
+        the earlier response, unless that was RECORDING_FAILED.
+        """
         running = self._running.get(message.id)
         if running is None:
             found = self._answers.get(message.id)
@@ -119,7 +122,7 @@ class Actor:
                 return refusal
             running = asyncio.ensure_future(self.system.spanned(message, self._answer))
             self._running[message.id] = running
-            reason = f"{message.type} was not done in {self._longest:g} s at actor {self.actor_id}"
+            reason = f"{message.type} was not handled within {self._longest:g} s by actor {self.actor_id}"
             error = ActorError(ErrorCode.TIMEOUT, reason, retryable=True)
             late = running.get_loop().call_later(self._longest, self._give_up, message.id, error)
             running.add_done_callback(lambda _: self._done(message.id, late))
@@ -136,7 +139,7 @@ class Actor:
             self._check_works()
             waiting = len(self._running)
             if waiting >= self._mailbox and message.type not in self.immediate:
-                full = f"{waiting} messages wait at actor {self.actor_id}, which is its maximum; send it again later"
+                full = f"actor {self.actor_id} has {waiting} messages, its maximum; send the message again later"
                 raise ActorError(ErrorCode.MAILBOX_FULL, full, retryable=True)
         except ActorError as error:
             return message.error(error)
@@ -144,7 +147,7 @@ class Actor:
 
     def _check_works(self) -> None:
         if self._is_stopped:
-            raise ActorError(ErrorCode.STOPPED, f"actor {self.actor_id} is stopped; send to another")
+            raise ActorError(ErrorCode.STOPPED, f"actor {self.actor_id} is stopped; send to another actor")
 
     async def _answer(self, message: Message) -> Response:
         try:
@@ -211,7 +214,7 @@ class Actor:
             if not work.done():
                 logger.warning("a handler of %s at %s does not end; not waiting for it", message.type, self.actor_id)
             elif message.id in self._given_up and not work.cancelled() and work.exception() is None:
-                return work.result()  # it was done nevertheless
+                return work.result()  # the handler finished nevertheless
             raise
         finally:
             del self._handlers[message.id]
@@ -220,7 +223,7 @@ class Actor:
         return work.result()
 
     def _checked(self, message: Message, result: object) -> Response:
-        """Return the response for a handler's result. Raises HandlerInvalid for invalid data."""
+        """Return the response for a handler's result. Raises HandlerInvalid if the result is not valid."""
         if isinstance(result, Response):
             response = message.answered_by(result)
         elif isinstance(result, Mapping):
@@ -236,7 +239,9 @@ class Actor:
         return response
 
     async def stop(self) -> None:
-        """Accept no more messages, and return. Running handlers are finished, and then `stopping` is called."""
+        """Accept no more messages, and return at once. The running handler finishes, and then `stopping` is called.
+        Waiting messages get the ERROR STOPPED. Use `drained` to wait for the end.
+        """
         if self._ending is None:
             self._is_stopped = True
             self._ending = asyncio.ensure_future(self._end())
@@ -249,7 +254,7 @@ class Actor:
                 logger.warning("actor %s failed while stopping: %s", self.actor_id, one_line(f"{error!r}"))
 
     def abandon(self, *message_ids: str) -> None:
-        """Interrupt all messages being handled, or only these ids. Their senders receive an ERROR (STOPPED)."""
+        """Interrupt the messages with these ids; without ids, all. Their senders receive an ERROR (STOPPED)."""
         for message_id in message_ids or tuple(self._running):
             reason = f"the message {message_id} was interrupted at actor {self.actor_id} before it was done"
             self._give_up(message_id, ActorError(ErrorCode.STOPPED, reason))
@@ -264,7 +269,7 @@ class Actor:
                 task.cancel()  # a task that has not begun checks this itself
 
     async def drained(self, within: float | None = None) -> None:
-        """Wait until all messages are answered and the stop is complete. Interrupt them after `within` seconds."""
+        """Wait until all messages are answered and a stop is complete. Interrupt them after `within` seconds."""
         until = None if within is None else monotonic() + within
         while self._running:
             late = until is not None and monotonic() >= until
@@ -281,18 +286,18 @@ class Actor:
     # What every actor answers
 
     async def on_heartbeat(self, message: Message) -> Handled:
-        """Handle HEARTBEAT: return the actor's uptime in seconds, and how full its mailbox is."""
+        """Handle HEARTBEAT: return the actor's uptime in seconds, and how full its mailbox is (0 to 1)."""
         uptime, others = monotonic() - self._began, len(self._running) - 1
         return typed.HeartbeatResponse(uptime=uptime, load=min(others / self._mailbox, 1.0))
 
     async def on_stop(self, message: Message) -> Handled:
-        """Handle STOP: accept no more messages. Running handlers finish, and waiting messages receive an ERROR."""
+        """Handle STOP: accept no more messages. The running handler finishes, and waiting messages receive an ERROR."""
         self._check_meant(message)
         await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> Handled:
-        """Handle RESTART: discard state and continue. Handlers are interrupted after the policy's `patience`."""
+        """Handle RESTART: call `restarting`. Earlier handlers first get `RestartPolicy.patience` seconds to end."""
         self._check_meant(message)
         self._restarting += 1
         self._may_begin.clear()
@@ -306,7 +311,7 @@ class Actor:
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
 
     async def _interrupt_before(self, message_id: str) -> None:
-        """Wait for handlers that began before this message, and interrupt them if they do not end."""
+        """Wait for handlers that began before this message. Interrupt those that do not end in time."""
         earlier = list(takewhile(lambda each: each != message_id, self._handlers))
         handlers = [self._handlers[each] for each in earlier]
         if handlers:
@@ -325,11 +330,11 @@ class Actor:
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> Handled:
-        """Handle RETRY: handle a message again that failed here. The response is the original message's response."""
+        """Handle RETRY: handle a message again that failed at this actor, and return the response to that message."""
         again = data_of(message, typed.Retry)
         original = self._failed.get(again.original_message_id)
         if original is None:
-            reason = f"no message {again.original_message_id} failed here; send the original message again"
+            reason = f"no message {again.original_message_id} failed at this actor; send the original message again"
             raise ActorError(ErrorCode.UNKNOWN_MESSAGE, reason)
         if again.attempt > again.max_attempts:
             reason = f"attempt {again.attempt} exceeds max_attempts={again.max_attempts}"
@@ -340,24 +345,24 @@ class Actor:
         return response
 
     async def restarting(self) -> None:
-        """Override this method to discard state at a restart."""
+        """Discard the actor's state at a restart. Does nothing; override it if needed."""
 
     async def stopping(self) -> None:
-        """Override this method to close resources, after the actor's last message was handled."""
+        """Close the actor's resources after its last message. Does nothing; override it if needed."""
 
     def _check_meant(self, message: Message) -> None:
         meant = data_of(message, typed.ActorReason).actor_id
         if meant != self.actor_id:
-            reason = f"{message.type} is for actor {meant!r}, but came to {self.actor_id!r}; set receiver={meant!r}"
+            reason = f"{message.type} is for actor {meant!r}, but reached {self.actor_id!r}; set receiver={meant!r}"
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
 
 class HandlerCancelled(Exception):
-    """The handler, or a task that it awaits, was cancelled, but not by its caller."""
+    """Raised if a handler, or a task that it awaits, was cancelled, but not by its actor. Answered with FAILED."""
 
 
 class HandlerInvalid(Exception):
-    """A handler returned something that is not a valid response."""
+    """Raised if a handler returned a value that is not a valid response. Answered with FAILED."""
 
 
 def _ignore_result(work: "asyncio.Future[Any]") -> None:
@@ -375,7 +380,7 @@ Kept = TypeVar("Kept")
 
 
 def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
-    """Add a value, and remove the oldest if there are more than REMEMBERED."""
+    """Add a value at the end, and remove the oldest value if there are more than REMEMBERED."""
     kept[key] = value
     kept.move_to_end(key)
     if len(kept) > REMEMBERED:
@@ -383,7 +388,7 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
 
 
 class ActorHost(SharedResources):
-    """Finds actors by id, delivers messages to them, and has their shared resources. Use its subclass ActorSystem."""
+    """Finds actors by id, delivers messages to them, and has their shared resources. Base class of ActorSystem."""
 
     @cached_property
     def _actors(self) -> dict[str, Actor]:
@@ -399,7 +404,7 @@ class ActorHost(SharedResources):
             raise ActorError(ErrorCode.INVALID_CONFIG, f"an actor {actor.actor_id!r} already exists; use another id")
 
     def remove(self, actor_id: str) -> None:
-        """Remove an actor, without stopping it. An unknown id is ignored."""
+        """Remove an actor without stopping it. An unknown id is ignored."""
         self._actors.pop(actor_id, None)
 
     def actors(self) -> tuple[str, ...]:
@@ -414,9 +419,10 @@ class ActorHost(SharedResources):
         return found
 
     async def send_message(self, message: Message) -> Response:
-        """Send a message to the actor `message.receiver`, wait, and return the response.
+        """Send a message to the actor `message.receiver`, and return the response when it arrives.
 
-        All failures are returned as an ErrorResponse, except that a message without a receiver raises ActorError.
+        Failures are returned as an ErrorResponse, also an unknown receiver (UNKNOWN_ACTOR). Only a message without a
+        receiver raises ActorError (INVALID_MESSAGE).
         """
         if not message.receiver:
             raise ActorError(ErrorCode.INVALID_MESSAGE, "Message must have a receiver; set receiver= to an actor's id")
@@ -434,15 +440,15 @@ class ActorHost(SharedResources):
         logger.warning("no receiver for %s %s to %s", message.type, message.id, message.receiver)
 
     def log(self, message: AnyMessage) -> None:
-        """Log a message's type, id and addresses, not its contents, and pass it to the `trace` function."""
+        """Log a message's type, id and addresses, not its contents, and pass the message to the `trace` function."""
         log(message, self._trace)
 
     async def spanned(self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]) -> Response:
-        """Return `answer(message)`, called in the context that the `spans` function returns for the message."""
+        """Return `await answer(message)`, within the context manager that `spans` returns for the message."""
         return await spanned(message, answer, self._spans)
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
-        """Report an actor's error to the supervisor, and return its response; None without a supervisor."""
+        """Report an actor's error to the supervisor, and return its response; None without another supervisor."""
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None
         details = {"message_id": message.id, "message_type": message.type, "retryable": error.retryable}
@@ -451,12 +457,12 @@ class ActorHost(SharedResources):
         return await self.send_message(told)
 
     async def stop(self) -> None:
-        """Stop all actors, the latest first, and close their adapters.
+        """Stop all threads and actors, the latest first, and close the queue and the adapters.
 
-        Running handlers are interrupted after `RestartPolicy.leaving` seconds. If one still does not end, it is logged.
+        Running handlers are interrupted after `RestartPolicy.leaving` seconds. A handler that still runs is logged.
         """
         self._leaves_at = monotonic() + self.restarts.leaving
-        await self.let_go(THREADS)  # its runs wait for the others
+        await self.let_go(THREADS)  # first, because its runs wait for other actors
         if self.queue is not None:
             await self._bounded(self.queue.aclose(), "the queue")
         for actor_id in reversed(self.actors()):
@@ -467,7 +473,7 @@ class ActorHost(SharedResources):
         await self._bounded(self.adapters.aclose(), "the adapters")
 
     async def let_go(self, actor_id: str) -> None:
-        """Stop and remove one actor. Running handlers are interrupted after `RestartPolicy.leaving` seconds."""
+        """Stop and remove one actor; ignore an unknown id. Running handlers get `RestartPolicy.leaving` seconds."""
         actor = self._actors.get(actor_id)
         if actor is not None:
             await actor.stop()
@@ -479,7 +485,7 @@ class ActorHost(SharedResources):
         return self.restarts.leaving if self._leaves_at is None else max(0.0, self._leaves_at - monotonic())
 
     async def _bounded(self, closing: Coroutine[Any, Any, object], name: str) -> None:
-        """Close a resource, but at most until `RestartPolicy.leaving` seconds are over."""
+        """Close a resource, and log a warning if this is not done when the time for leaving is over."""
         task = asyncio.ensure_future(closing)
         try:
             await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)

@@ -1,7 +1,9 @@
 """The adapters of a system: one for each model, shared by the agents of all threads.
 
-take(model) ─▶ used ─▶ give_back(…)                the adapter stays open for the next agent
-                  └──▶ give_back(…, anew=True)     the next agent gets a new one; this one closes after its last user
+take(model) ─▶ in use ─▶ give_back(…)                the adapter stays open for the next agent
+                    └──▶ give_back(…, anew=True)     the next agent gets a new adapter; the old one closes after its
+                    last
+                                                     user gave it back
 """
 
 from collections.abc import Callable
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Shared:
-    """An adapter and the number of agents that use it."""
+    """An adapter and the number of its present users (agent managers)."""
 
     adapter: "Adapter"
     users: int = 0
@@ -29,7 +31,9 @@ class Adapters:
         self._retired: set[Shared] = set()
 
     def take(self, model: str) -> Shared:
-        """Return the adapter of a model. Give it back with `give_back`. Raises the errors of creating it."""
+        """Return the adapter of a model, a new one if there is none. End its use with `give_back`. Raises the errors of
+        creating an adapter.
+        """
         shared = self._current.get(model)
         if shared is None:
             shared = self._current[model] = Shared(self._make(model))
@@ -37,7 +41,9 @@ class Adapters:
         return shared
 
     async def give_back(self, model: str, shared: Shared, *, anew: bool = False) -> None:
-        """End the use of an adapter. With `anew`, the next `take` creates a new adapter."""
+        """End the use of an adapter. With `anew`, the next `take` creates a new adapter, and the old adapter is closed
+        after its last use.
+        """
         shared.users -= 1
         if anew and self._current.get(model) is shared:
             del self._current[model]

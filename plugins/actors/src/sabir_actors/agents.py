@@ -1,4 +1,4 @@
-"""AgentManagerActor: the agents of one thread. An agent asks a model, and answers the model's option calls.
+"""AgentManagerActor: the agents of one thread. An agent sends messages to a model, and runs the options it calls.
 
     PROCESS_WITH_AGENT ─▶ evaluate(adapter of config.model, …, session of the thread) ─▶ AGENT_RESPONSE
 
@@ -39,13 +39,13 @@ from sabir_actors.protocol import Message, data_of
 from sabir_actors.state import ThreadView
 
 NAMESPACE = "sabir.actors"
-"""The namespace of agents' prompts. The key is the run in the context, or else the id of the message."""
+"""The namespace of agents' prompts in the session. A prompt's key is `run` in the context, else the message's id."""
 _TURNS = TypeAdapter(list[typed.Turn])
 _ROLES = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assistant}
 
 
 class Agent:
-    """An agent's configuration and the type of its answer."""
+    """An agent: its configuration, and the pydantic model of its answer."""
 
     def __init__(self, config: typed.AgentConfig, output: type[BaseModel] = PhaseReply) -> None:
         self.config = config
@@ -53,12 +53,16 @@ class Agent:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of the agent's requests. Raises ActorError (INVALID_CONFIG) for an invalid setting."""
+        """The settings of the agent's requests, including the response format. Computed once. Raises ActorError
+        (INVALID_CONFIG) for an invalid setting.
+        """
         return settings_of(self.config, response_format=self.output)
 
 
 def settings_of(config: typed.AgentConfig | typed.AgentChange, **more: Any) -> Settings:
-    """Return the settings of a configuration or a change; raise ActorError (INVALID_CONFIG) for an invalid value."""
+    """Return the settings of a configuration or a change, with the settings `more`. Raises ActorError (INVALID_CONFIG)
+    for an invalid value.
+    """
     try:
         return Settings(**config.settings, **more)
     except SettingsInvalid as error:
@@ -66,9 +70,10 @@ def settings_of(config: typed.AgentConfig | typed.AgentChange, **more: Any) -> S
 
 
 class AgentManagerActor(Actor):
-    """The agents of one thread, or agents without a thread. Created by the system for each thread.
+    """The agents of one thread. The system creates it for each running thread; you can also use it without a thread.
 
-    `session` records the agents' runs, so that interrupted runs continue. With None, runs are not recorded.
+    `session` records the agents' runs, so that an interrupted run continues and a finished run is not repeated. With
+    None, runs are not recorded.
     """
 
     def __init__(self, actor_id: str, system: ActorHost, session: Session | None = None) -> None:
@@ -82,34 +87,40 @@ class AgentManagerActor(Actor):
             enable_inner_message_recording(session)
 
     def add_agent(self, agent_id: str, agent: Agent) -> None:
-        """Add or replace an agent. Raises ActorError (INVALID_CONFIG) for a wrong model, option or setting."""
+        """Add or replace an agent. Raises ActorError (INVALID_CONFIG) for an unknown model or option, or an invalid
+        setting.
+        """
         self._adapter(agent.config.model)
         self._options(agent.config)
         self._settings(agent)
         self.agents[agent_id] = agent
 
     async def on_process_with_agent(self, message: Message) -> Handled:
-        """Handle PROCESS_WITH_AGENT: return an agent's answer.
+        """Handle PROCESS_WITH_AGENT: run an agent and return its answer.
 
-        Without `agent_id`, the agent of the sending phase answers, or else the only agent.
+        Without `agent_id`, the agent with the sender's id answers, else the only agent, unless the sender is a phase of
+        the thread. Raises ActorError: UNKNOWN_AGENT, AGENT_ERROR if the model's call failed, INVALID_CONFIG,
+        INVALID_MESSAGE or RECORDING_FAILED.
         """
         return await self._asked(message, data_of(message, typed.ProcessWithAgent))
 
     async def on_invoke_agent(self, message: Message) -> Handled:
-        """Handle INVOKE_AGENT: return the answer of the agent with the id in the message."""
+        """Handle INVOKE_AGENT: run the agent with the id in the message, and return its answer."""
         asked = data_of(message, typed.InvokeAgent)
         answer = await self._asked(message, asked)
         return typed.AgentInvoked(agent_id=asked.agent_id, **dict(answer))
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Handle UPDATE_AGENT_CONFIG: change an agent's configuration, effective from its next run."""
+        """Handle UPDATE_AGENT_CONFIG: change an agent's configuration from its next run on. Raises ActorError
+        (UNKNOWN_AGENT or INVALID_CONFIG), and changes nothing then.
+        """
         wanted = data_of(message, typed.UpdateAgentConfig)
         agent = self._agent(wanted.agent_id)
         self.add_agent(wanted.agent_id, Agent(changed(agent.config, wanted.config), agent.output))
         return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
 
     async def restarting(self) -> None:
-        """Use new adapters from the next run on. Other threads keep the shared adapters."""
+        """Use new adapters from the next run on. Other threads that use the present adapters keep them."""
         await self._give_back(anew=True)
 
     async def stopping(self) -> None:
@@ -152,17 +163,17 @@ class AgentManagerActor(Actor):
         )
 
     def _said(self, message: Message, event: Event) -> None:
-        """Pass an event of an agent's reply to the system's `watch` function."""
+        """Pass an event of an agent's reply to the system's `watch` function, if there is one."""
         if self.system.watch is not None:
             self.system.watch(message, event)
 
     def origins(self) -> list[Origin]:
-        """Return the origins of all recorded replies, in order."""
+        """Return the origins of all replies in the session, in order; [] without a session."""
         records = () if self.session is None else self.session.select_all(InnerMessage)
         return [message.origin for record in records for message in record.messages if message.origin]
 
     def _evaluation_of(self, key: str) -> str | None:
-        """Return the id of a run's recorded evaluation; None if there is none."""
+        """Return the id of the latest recorded evaluation of a run, named by its prompt key; None if there is none."""
         if self.session is None:
             return None
         of_run = [each for each in self.session.select_all(InnerMessage) if each.prompt_key == key]
@@ -182,7 +193,7 @@ class AgentManagerActor(Actor):
         raise ActorError(ErrorCode.UNKNOWN_AGENT, f"{reason}; give agent_id, one of: {known}")
 
     def _is_phase(self, actor_id: str | None) -> bool:
-        """Return whether an id is that of a phase of the thread that has these agents."""
+        """Return whether `actor_id` is the id of a phase actor of this thread."""
         thread_id, _, name = self.actor_id.rpartition("/")
         return name == AGENTS and (actor_id or "").rpartition("/")[0] == thread_id and bool(thread_id)
 
@@ -214,13 +225,14 @@ class AgentManagerActor(Actor):
 
 
 def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequence[Origin] = ()) -> typed.AgentConfig:
-    """Return the configuration of a phase's agent: from its chain and the system, with later changes.
+    """Return the configuration of a phase's agent: from the phase and the system, with the thread's later changes.
 
-    `origins` are the origins of the thread's replies, in order. They give the dialect of a model string in a change.
+    `origins` are the origins of the thread's replies, in order. A changed model without a dialect keeps the dialect of
+    the replies. Raises ActorError (INVALID_CONFIG) if neither the phase nor the system has a model.
     """
     model = phase.model or system.model
     if model is None:
-        reason = f"neither the system nor the phase {phase.name!r} has a model; give ActorSystem(model=…)"
+        reason = f"neither the system nor the phase {phase.name!r} has a model; pass ActorSystem(model=…)"
         raise ActorError(ErrorCode.INVALID_CONFIG, reason)
     tools = system.options if phase.options is None else phase.options
     config = typed.AgentConfig(model=model, tools=list(tools))
@@ -232,18 +244,20 @@ def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequen
 
 
 def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
-    """Return a configuration with the fields of a change. A field of None is unset."""
+    """Return the configuration with the fields of a change. A field that the change sets to None gets its default."""
     fields = {**config.model_dump(exclude_unset=True), **change.model_dump(exclude_unset=True)}
     return typed.AgentConfig(**{name: value for name, value in fields.items() if value is not None})
 
 
 def read_turns(turns: Sequence[typed.Turn]) -> list[ModelMessage]:
-    """Convert a conversation from the protocol's form to sabir messages."""
+    """Return the sabir messages for a conversation in the form of the protocol."""
     return [_ROLES[turn.role](turn.content) for turn in turns]
 
 
 def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> list[ModelMessage]:
-    """Return the agent's messages: its system prompt, the messages in the context, the input."""
+    """Return the messages for the model: the agent's system prompt, the messages in the context, and the input. Raises
+    ActorError (INVALID_MESSAGE) for invalid messages in the context.
+    """
     told = [sabir.system(config.system_prompt)] if config.system_prompt else []
     try:
         turns = _TURNS.validate_python(asked.context.get("messages") or [])
@@ -254,7 +268,11 @@ def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> l
 
 
 def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.AgentResult:
-    """Return the result of a reply. Raises OutputError or ActorError (AGENT_ERROR) for an unusable reply."""
+    """Return the result of a reply. For PhaseReply, a reply that is not valid JSON is used as text.
+
+    Raises OutputInvalid or OutputTruncated if the reply does not match another `output`, and ActorError (AGENT_ERROR)
+    for an empty reply.
+    """
     calls = _calls(response.messages)
     try:
         said = response.reply.parse(output)
@@ -278,7 +296,7 @@ def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.Ag
 
 
 def _plain_response(text: str) -> str:
-    """Return the field `response` of an incomplete PhaseReply, or else the complete text."""
+    """Return the field `response` if the text is a JSON object with such a text, otherwise the complete text."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -298,7 +316,9 @@ def _calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
 
 
 def _value_of(result: OptionResultPayload) -> object:
-    """The value of a result: an error's text, the joined text of parts without media, else the parts as JSON."""
+    """Return the value of an option result: an error's text, the joined text if all parts are texts, other parts as
+    JSON, or else the result's value.
+    """
     if result.is_error or not result.parts:
         return result.error_message if result.is_error else result.result
     if all(part.kind == "text" for part in result.parts):
@@ -307,7 +327,9 @@ def _value_of(result: OptionResultPayload) -> object:
 
 
 def _failure(agent_id: str, error: Exception) -> ActorError:
-    """Return the ActorError for an agent's failure, with `retryable`."""
+    """Return the ActorError for an exception of an agent's run. It is retryable if the exception is a retryable
+    CallError.
+    """
     retryable = isinstance(error, CallError) and error.retryable
     code = ErrorCode.INVALID_CONFIG if isinstance(error, PluginError) else ErrorCode.AGENT_ERROR
     if isinstance(error, RecordingFailed):

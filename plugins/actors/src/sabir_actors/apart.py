@@ -2,7 +2,7 @@
 
     await apart(step) ─▶ queue ─▶ the thread: step, step, step … in the order of the calls ─▶ result
 
-All uses of journals run in this thread, one after another.
+All functions that use journals run in this thread, one after another.
 """
 
 import asyncio
@@ -15,11 +15,13 @@ from typing import TypeVar
 
 Given = TypeVar("Given")
 IDLE = 1.0
-"""The number of idle seconds after which the thread ends."""
+"""The number of seconds without work after which the thread ends. The next call starts a new thread."""
 
 
 class StoreThread:
-    """Runs functions in one thread, in the order of the calls. The thread is started when needed."""
+    """Runs functions in one OS thread, in the order of the calls. The thread is started when needed, and ends when
+    idle.
+    """
 
     def __init__(self) -> None:
         self._steps: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -27,9 +29,10 @@ class StoreThread:
         self._thread: Thread | None = None
 
     async def __call__(self, step: Callable[[], Given]) -> Given:
-        """Call `step` in the thread, and return its result or raise its error.
+        """Call `step` in the thread. Return its result or raise its exception.
 
-        A step that was added always runs. A cancelled caller waits for its step, unless it is cancelled a second time.
+        The step runs even if the caller is cancelled. A cancelled caller waits for the step, and then raises
+        CancelledError. A second cancellation ends the wait.
         """
         future: Future[Given] = Future()
         context = copy_context()
@@ -67,4 +70,4 @@ class StoreThread:
                         return
                 continue
             run()
-            del run  # it refers to objects that should be released before the next step
+            del run  # releases the objects of this step before the wait for the next

@@ -26,7 +26,8 @@ class ThreadClient(Actor):
     """Creates, starts and follows threads. The usual way for a program to use an ActorSystem.
 
     `client_id` is the client's actor id, by default a random one. `threads` is the id of the actor of all threads.
-    Each method raises ActorError if the system refuses the request, for example for an unknown thread.
+    Each method raises ActorError if the system refuses the request, for example for an unknown thread. The client is
+    added to the system; it raises ActorError (INVALID_CONFIG) if another actor has its id.
 
     >>> import asyncio
     >>> from sabir_actors import ActorSystem, ThreadClient
@@ -44,9 +45,11 @@ class ThreadClient(Actor):
         super().__init__(client_id or f"client-{uuid4()}", system)
         self._threads = threads
         self._results: OrderedDict[str, typed.ThreadResult | None] = OrderedDict()
-        """Id of a thread created here → its result, None before its end. Only the latest unread results are kept."""
+        """Id of a thread that this client created → its result, None before its end. Only the latest REMEMBERED threads
+        whose result was not read are stored.
+        """
         self._told = asyncio.Event()
-        """Set, and replaced by a new one, when a thread of this client ends."""
+        """Set when a thread of this client ends, and then replaced by a new event."""
         system.add(self)
 
     async def on_thread_result(self, message: Message) -> Handled:
@@ -62,10 +65,11 @@ class ThreadClient(Actor):
     ) -> str:
         """Create a thread, without starting it, and return its id.
 
-        `user_id` identifies the user, and `text` is the user's question or request. `metadata` is stored with the
-        thread and passed to its phases. `chain` names the chain of phases, by default AEIOUY_CHAIN.
+        `user_id` identifies the user, and `text` is the user's question or request. `metadata` is JSON that is stored
+        with the thread and passed to its phases; `conversation_history` in it is an earlier conversation, which the
+        agents read. `chain` names the chain of phases, by default AEIOUY_CHAIN.
 
-        Raises ActorError (INVALID_CONFIG) for an unknown chain.
+        Raises ActorError: INVALID_CONFIG for an unknown chain, or RECORDING_FAILED if the store cannot be written.
         """
         said = {"user_id": user_id, "initial_input": text, "metadata": dict(metadata or {}), "chain": chain}
         message_id = str(uuid4())
@@ -82,7 +86,7 @@ class ThreadClient(Actor):
         return await self._asked("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
 
     async def pause(self, thread_id: str) -> typed.ThreadPaused:
-        """Pause a thread: the running phase ends, and no further phase starts until `resume`.
+        """Pause a thread: the running phase continues to its end, and no further phase starts until `resume`.
 
         Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread is not processing.
         """
@@ -96,7 +100,7 @@ class ThreadClient(Actor):
         return await self._asked("RESUME_THREAD", {"thread_id": thread_id}, typed.ThreadResumed, thread_id)
 
     async def terminate(self, thread_id: str, reason: str = "user_request") -> typed.ThreadTerminated:
-        """End a thread. A running phase is interrupted. `reason` is stored with the thread.
+        """End a thread for good. A running phase is interrupted. `reason` is stored with the thread.
 
         Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread has already ended.
         """
@@ -111,11 +115,12 @@ class ThreadClient(Actor):
         return await self._asked("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus, thread_id)
 
     async def configure(self, thread_id: str, phase: str, **change: Any) -> typed.AgentConfigUpdated:
-        """Change the configuration of a phase's agent, effective from the agent's next run.
+        """Change the configuration of a phase's agent, from the agent's next run on.
 
         `change` has the fields to change: `model`, `system_prompt`, `tools` (names of options) or a setting of
-        `sabir.Settings`. None unsets a setting or the system prompt. Raises ActorError for an unknown thread, an ended
-        thread, or an invalid field.
+        `sabir.Settings`. None unsets a setting or the system prompt. Raises ActorError: UNKNOWN_THREAD, INVALID_STATE
+        for an ended thread, INVALID_MESSAGE for an unknown phase or an invalid field, or INVALID_CONFIG for a wrong
+        model, option or setting.
         """
         said = {"agent_id": f"{thread_id}/{phase}", "config": change}
         return await self._asked("UPDATE_AGENT_CONFIG", said, typed.AgentConfigUpdated, thread_id)
@@ -123,7 +128,8 @@ class ThreadClient(Actor):
     async def watch(self, thread_id: str, *, every: float = 0.2) -> AsyncIterator[typed.ThreadStatus]:
         """Yield the thread's status now and after each change, until the thread has ended.
 
-        The status is read every `every` seconds. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
+        The status is read every `every` seconds, so short changes between two reads are not seen. Raises ActorError
+        (UNKNOWN_THREAD) for an unknown id.
         """
         last = None
         while True:
@@ -138,9 +144,10 @@ class ThreadClient(Actor):
     async def result(self, thread_id: str, *, every: float = 1.0) -> typed.ThreadResult:
         """Wait until the thread has ended, in any process, and return its result.
 
-        A failed or terminated thread has a result too: see `status` and `error_message`. The client that created the
-        thread is notified at its end. The status is also read every `every` seconds, because another process may run
-        the thread. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
+        A failed or terminated thread has a result too: see its `status` and `error_message`. The client that created
+        the thread is notified at its end. The status is also read every `every` seconds, because another process may
+        run the thread. A thread that was not started, or stays paused, never ends. Raises ActorError (UNKNOWN_THREAD)
+        for an unknown id.
         """
         is_due = thread_id not in self._results or self.system.queue is not None
         while True:
@@ -162,7 +169,10 @@ class ThreadClient(Actor):
     async def _asked(
         self, message_type: str, said: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any
     ) -> Answer:
-        """Send a message about a thread, and return the answer's data. The correlation id is the thread's id."""
+        """Send a message about a thread, and return the response's data as `answer`. Raises the ActorError of an ERROR.
+
+        Fields of `said` that are None are not sent. The correlation id is the thread's id.
+        """
         sent = {name: value for name, value in said.items() if value is not None}
         request = self._request(message_type, sent, self._threads, thread_id, **envelope)
         return data_of(raised(await self.system.send_message(request)), answer)

@@ -6,7 +6,7 @@ sabir threads show THREAD                      show the output of each phase
 sabir threads watch THREAD                     show a live table until the thread's end
 sabir threads pause|resume|terminate THREAD    resume also continues a thread whose process died
 
-The output is read from the store each time, so it is correct whichever process runs the thread.
+The output is read from the store each time, so it is correct even if another process runs the thread.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ def threads(
     reason: str = "user_request",
     json: bool = False,
 ) -> int:
-    """Run threads through six phases, list them, and control them.
+    """Run threads (conversations in six phases), list them, and control them.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def threads(
     thread
         For run: the question or request. Otherwise the thread's id, or the beginning of the id.
     model
-        For run: provider:model, by default $SABIR_MODEL or local:smollm2. For resume: replaces the thread's model.
+        For run: provider:model, by default $SABIR_MODEL or local:smollm2. For resume: use this model from now on.
     store
         The database of the threads: sqlite:///file.db or postgresql://user@host/database.
     reason
         For terminate: the reason to store with the thread.
     json
-        Print JSON.
+        Print JSON instead of text.
     """
     if action != "list" and not thread.strip():
         what = "a question or request" if action == "run" else "the id of a thread; `sabir threads` lists the ids"
@@ -84,9 +84,9 @@ class _Order:
         self.reason, self.json = reason, json
 
     def system(self, model: str | None = None) -> ActorSystem:
-        """Return a system with the store that does not continue interrupted threads.
+        """Return a system that uses the store and does not continue interrupted threads by itself.
 
-        Raises PluginError for an unknown model, before a thread could fail because of the model.
+        Raises the errors of `sabir.adapter` for a wrong model at once, before a thread could fail because of the model.
         """
         if model is not None:
             asyncio.run(sabir.adapter(model).aclose())
@@ -108,15 +108,15 @@ class _Order:
         found = [each for each in actor.thread_ids() if each.startswith(self.thread)]
         if len(found) == 1:
             return actor.view(found[0])
-        which = "no thread's id begins" if not found else f"the ids of {len(found)} threads begin"
+        which = "no thread has an id that begins" if not found else f"{len(found)} threads have ids that begin"
         raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.where()}` lists the ids")
 
     def where(self) -> str:
-        """Return the option --store for a command; "" for the default store."""
+        """Return the text " --store URL" for a suggested command; "" for the default store."""
         return "" if self.url == THREADS_DB else f" --store {self.url}"
 
     def remedy(self, thread_id: str) -> str:
-        """Return the command that continues a thread."""
+        """Return the command, in backquotes, that continues a thread."""
         return f"`sabir threads resume {thread_id[:SHORT]}{self.where()}`"
 
 
@@ -125,14 +125,14 @@ def _opened(url: str, *, is_made: bool) -> Iterator[Store]:
     if url.startswith("sqlite:///"):
         path = Path(url.removeprefix("sqlite:///"))
         if not is_made and not path.exists():
-            raise SettingsInvalid(f"{url} does not exist; `sabir threads run` creates it, or give another with --store")
+            raise SettingsInvalid(f"{url} does not exist; `sabir threads run` creates it, or name another with --store")
         opened: Store = SQLiteStore(path)
     elif url.startswith(("postgresql://", "postgres://")):
         from sabir_session import PostgresStore
 
         opened = PostgresStore(url)
     else:
-        raise SettingsInvalid(f"{url!r} is not a store; give sqlite:///file.db or postgresql://user@host/database")
+        raise SettingsInvalid(f"{url!r} is not a store; pass sqlite:///file.db or postgresql://user@host/database")
     with opened:
         yield opened
 
@@ -198,9 +198,9 @@ def _resume(order: _Order) -> int:
         raise SettingsInvalid(f"{reason}; resume it with a ThreadClient of an ActorSystem that has this queue")
 
     async def resume(system: ActorSystem, client: ThreadClient) -> int:
-        if view.status == "created":  # its process died before it was started
+        if view.status == "created":  # its process died before it started the thread
             await client.start(view.thread_id)
-        elif view.status == "processing":  # its process died; it was not paused
+        elif view.status == "processing":  # its process died while it ran the thread
             await system.threads.go_on(view.thread_id)
         else:
             await client.resume(view.thread_id)
@@ -237,7 +237,7 @@ _ACTIONS: dict[Action, Callable[[_Order], int]] = {
 
 
 def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]) -> int:
-    """Start the system, call a function, and stop the system."""
+    """Start the system, run `work` with the system and a client, stop the system, and return the exit code."""
 
     async def within() -> int:
         async with system:
@@ -247,7 +247,7 @@ def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Co
 
 
 async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
-    """Show a thread while it runs here. After an interruption, print how to continue the thread."""
+    """Show a thread while it runs in this process. After an interruption, print how to continue the thread."""
 
     def is_going(view: ThreadView) -> bool:
         return view.status == "processing" or any(each.startswith(f"{thread_id}/") for each in system.actors())
@@ -260,7 +260,7 @@ async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
 
 
 async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadView], bool]) -> int:
-    """Show a thread while it runs, then its result. Return 1 if the thread failed, else 0."""
+    """Show a thread as long as `is_going` returns True, then its result. Return 1 if the thread failed, else 0."""
     with _table(order) as show:
         while True:
             view = await asyncio.to_thread(order.stored().view, thread_id)
@@ -282,7 +282,9 @@ async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadVie
 
 @contextmanager
 def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
-    """Yield a function that shows a thread: in a live table on a terminal, otherwise a line for each change."""
+    """Yield a function that shows a thread: in a live table on a terminal, otherwise one line for each change. With
+    --json, the function prints nothing.
+    """
     from rich.console import Console
     from rich.live import Live
 
@@ -305,7 +307,7 @@ def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Suppress log lines while a live table is shown."""
+    """Suppress sabir's log lines in the `with` block, while a live table is shown."""
     logger, nothing = logging.getLogger("sabir"), logging.NullHandler()
     before, logger.propagate = logger.propagate, False
     logger.addHandler(nothing)

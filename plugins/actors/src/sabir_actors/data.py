@@ -1,7 +1,7 @@
-"""The data models of the message types.
+"""The pydantic models of the data of each message type. `protocol.TYPES` says which model belongs to which type.
 
-Unknown fields are kept, because a newer sender may send more. Times are in UTC, with a time zone. `processing_time` and
-`uptime` are seconds. A model is a copy of a message's data.
+Unknown fields are accepted and kept, because a newer sender may send more. Times are in UTC, with a time zone.
+`processing_time` and `uptime` are seconds. A model is a copy of a message's data.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 JSONObject: TypeAlias = dict[str, Any]
 """Any JSON object."""
 ThreadState: TypeAlias = Literal["created", "processing", "paused", "completed", "failed", "terminated"]
-"""The status of a thread; the last three are final."""
+"""The status of a thread. A thread that is completed, failed or terminated never changes again."""
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """A number of seconds, 0 or more."""
 
@@ -26,7 +26,7 @@ TypedData = TypeVar("TypedData", bound="Data")
 
 
 class Data(BaseModel):
-    """The base class of all data models."""
+    """The base class of all data models. Immutable, and with any further fields."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -50,11 +50,11 @@ class OfThread(Data):
 
 
 class StartThread(OfThread):
-    """Request to start a created thread."""
+    """Request to start the first phase of a created thread."""
 
 
 class PauseThread(OfThread):
-    """Request to start no further phase of a thread. The running phase ends normally."""
+    """Request to pause a thread: the running phase continues to its end, and no further phase starts."""
 
 
 class ResumeThread(OfThread):
@@ -66,7 +66,7 @@ class GetThreadStatus(OfThread):
 
 
 class TerminateThread(OfThread):
-    """Request to end a thread. `reason` is stored with the thread."""
+    """Request to end a thread for good. A running phase is interrupted. `reason` is stored with the thread."""
 
     reason: str = ""
 
@@ -74,8 +74,8 @@ class TerminateThread(OfThread):
 class ThreadStatus(OfThread):
     """The status of a thread. `status` is the state, and `current_phase` the running or next phase.
 
-    `phases_completed` and `phases_remaining` together are the phases of the chain, in order. `result` is None until the
-    thread has ended; `current_phase` is None afterwards.
+    `phases_completed` and `phases_remaining` together are the names of the chain's phases, in order. `result` is None
+    until the thread has ended; `current_phase` is None afterwards.
     """
 
     status: ThreadState
@@ -88,7 +88,7 @@ class ThreadStatus(OfThread):
 
 
 class ThreadCreated(OfThread):
-    """Response: the thread was created."""
+    """Response: the thread was created. `status` is the thread's state afterwards, here and in the subclasses."""
 
     status: ThreadState
 
@@ -107,7 +107,7 @@ class ThreadPaused(ThreadCreated):
 
 
 class ThreadResumed(ThreadCreated):
-    """Response: the thread continues with `current_phase`."""
+    """Response: the thread continues with `current_phase`; None if all phases are done."""
 
     resumed_at: Time
     current_phase: str | None = None
@@ -123,8 +123,8 @@ class ThreadTerminated(ThreadCreated):
 class ThreadResult(ThreadCreated):
     """The result of a thread that has ended. Sent to its client, and returned by `ThreadClient.result`.
 
-    `output` is the output of the last phase that ran, None if no phase ran: its `response` is the answer.
-    `error_message` and `error_code` are set if the thread failed.
+    `output` is the PhaseOutput, as JSON, of the last phase that was finished; None without one. Its field `response` is
+    the thread's answer. `error_message` and `error_code` are set if the thread failed. `status` tells how it ended.
     """
 
     output: JSONObject | None = None
@@ -142,9 +142,8 @@ class OfPhase(Data):
 
 
 class PhaseOutput(Data):
-    """The output of a phase. `confidence` is the model's own estimate from 0 to 1, or None.
-
-    `next_phase` is the name of the next phase, None after the last.
+    """The output of a phase: `response` is its text. `confidence` is the model's own estimate from 0 to 1, or None if
+    the model gave none. `next_phase` is the name of the next phase, None after the last.
     """
 
     response: str
@@ -153,7 +152,7 @@ class PhaseOutput(Data):
 
 
 class ProcessPhase(OfPhase):
-    """Request to run a phase of a thread."""
+    """Request to run a phase of a thread. `input` is the user message, and `context` the earlier conversation."""
 
     thread_id: Name
     input: str
@@ -161,7 +160,7 @@ class ProcessPhase(OfPhase):
 
 
 class PhaseProcessed(OfPhase):
-    """Response: the phase is done. `usage` has the token counts of the agent's run, and the model's name."""
+    """Response: the phase is done. `usage` contains the token counts of the agent's run, and the model string."""
 
     thread_id: Name
     output: PhaseOutput
@@ -172,13 +171,18 @@ class PhaseProcessed(OfPhase):
 SETTINGS: frozenset[str] = frozenset(field.alias or name for name, field in Settings.model_fields.items()) - {
     "response_format"
 }
-"""The names of the settings that a configuration may contain: all except `response_format`, which the phase sets."""
+"""The names of the settings of `sabir.Settings` that an agent's configuration may contain: all except
+`response_format`, which the phase sets.
+"""
 _SAME = "max_output_tokens", "max_tokens"
-"""The name of a setting in `sabir.Settings`, and in a configuration."""
+"""The two names of one setting: in `sabir.Settings`, and in an agent's configuration."""
 
 
 class _Configured(Data):
-    """The base class of configurations. Further fields are settings with their names in `sabir.Settings`."""
+    """The base class of agents' configurations. Further fields are settings with their names in `sabir.Settings`.
+
+    `max_tokens` is the setting `max_output_tokens`, which is accepted too. Other unknown fields raise ValidationError.
+    """
 
     temperature: float | None = None
     max_tokens: int | None = Field(default=None, gt=0)
@@ -186,12 +190,14 @@ class _Configured(Data):
     @model_validator(mode="before")
     @classmethod
     def _rename(cls, given: object) -> object:
-        """Store `max_output_tokens` as `max_tokens`, so that the latest change of either is effective."""
+        """Rename `max_output_tokens` to `max_tokens`, so that there is one field for the setting. Raises ValueError for
+        different values of the two.
+        """
         setting, name = _SAME
         if not isinstance(given, Mapping) or setting not in given:
             return given
         if name in given and given[name] != given[setting]:
-            raise ValueError(f"{setting} and {name} are the same setting; give only one of them")
+            raise ValueError(f"{setting} and {name} are the same setting; pass only one of them")
         fields = {key: value for key, value in given.items() if key != setting}
         return {**fields, name: given[setting]}
 
@@ -211,7 +217,8 @@ class _Configured(Data):
 
 
 class AgentConfig(_Configured):
-    """The configuration of an agent: `model` is a model string, `tools` are names of the system's options.
+    """The configuration of an agent: `model` is a model string, `system_prompt` is sent before all other messages, and
+    `tools` are the names of the system's options that the agent may call.
 
     Further fields are settings of `sabir.Settings`, except `response_format`. Unknown fields raise ValidationError.
     """
@@ -233,7 +240,9 @@ class AgentChange(_Configured):
 
     @classmethod
     def stored(cls, fields: Mapping[str, Any]) -> Self:
-        """Read a change from a journal. Drop fields that an earlier version stored without effect."""
+        """Return the change for the fields in a journal's record. Invalid fields, which earlier versions of sabir
+        stored although they had no effect, are dropped.
+        """
         known = {name: value for name, value in fields.items() if name in cls.model_fields or name in SETTINGS}
         known = {name: value for name, value in known.items() if value is not None or name not in ("model", "tools")}
         try:
@@ -245,27 +254,27 @@ class AgentChange(_Configured):
 
 
 class InitializePhase(OfPhase):
-    """Request to prepare a phase with an agent of this configuration."""
+    """Request to a phase's actor: add the phase's agent, with this configuration, or replace it."""
 
     config: AgentConfig
 
 
 class PhaseInitialized(OfPhase):
-    """Response: the phase is ready."""
+    """Response: the phase's agent was added. `agent_id` is its id, which is also the id of the phase's actor."""
 
     status: Literal["ready"] = "ready"
     agent_id: Name
 
 
 class Turn(Data):
-    """One text of a conversation, with its role."""
+    """One text of a conversation, with the role of its speaker."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class PrepareContext(OfPhase):
-    """Request to build the context of a phase from the outputs of earlier phases."""
+    """Request to build the context of a phase from the conversation and the output of the previous phase."""
 
     thread_id: Name
     previous_phase_output: JSONObject | None = None
@@ -273,7 +282,9 @@ class PrepareContext(OfPhase):
 
 
 class PreparedContext(Data):
-    """The context for a phase's agent. The first message is the phase's system message."""
+    """The context for a phase's agent. The first of `messages` is the phase's system message. `tools` are the names of
+    the options that the agent may call. `metadata` is the thread's metadata with the user's id.
+    """
 
     messages: list[Turn]
     tools: list[str] = []
@@ -291,9 +302,11 @@ class ContextPrepared(OfPhase):
 
 
 class ProcessWithAgent(Data):
-    """Request for an agent's answer. With `stream`, events are passed to the system's `watch` function.
+    """Request for an agent's answer to `input`. `messages` in `context` is the earlier conversation, and `run` a name:
+    a run of this name that was recorded is continued or answered from its records.
 
-    Without `agent_id`, the agent of the sending phase answers, or else the actor's only agent.
+    Without `agent_id`, the agent with the sender's id answers, else the actor's only agent. With `stream`, events of
+    the reply are passed to the system's `watch` function.
     """
 
     input: str
@@ -303,13 +316,15 @@ class ProcessWithAgent(Data):
 
 
 class InvokeAgent(ProcessWithAgent):
-    """Request for the answer of the agent with this id."""
+    """Request for the answer of the agent `agent_id`. The other fields are the same as in ProcessWithAgent."""
 
     agent_id: Name
 
 
 class ToolCall(Data):
-    """One option call (tool call) of an agent. `result` is the option's result or error text."""
+    """One option call (tool call) of an agent. `result` is the option's result or its error text; None without a
+    result.
+    """
 
     name: str
     arguments: JSONObject
@@ -317,7 +332,9 @@ class ToolCall(Data):
 
 
 class AgentResult(Data):
-    """An agent's answer: a text, the model's own confidence from 0 to 1, and the option calls."""
+    """An agent's answer: a text, the model's own confidence from 0 to 1 (None if the model gave none), and the option
+    calls of the run. A valid answer of the agent's output type is in the further field `output`.
+    """
 
     response: str
     confidence: float | None = Field(default=None, ge=0, le=1)
@@ -332,13 +349,15 @@ class AgentResponse(Data):
 
 
 class AgentInvoked(AgentResponse):
-    """Response: the answer of the agent with this id."""
+    """Response: the answer of the agent `agent_id`."""
 
     agent_id: Name
 
 
 class UpdateAgentConfig(Data):
-    """Request to change an agent's configuration, effective from its next run."""
+    """Request to change an agent's configuration from its next run on. For an agent of a thread, `agent_id` is
+    `<thread id>/<phase>`.
+    """
 
     agent_id: Name
     config: AgentChange
@@ -359,7 +378,7 @@ class Heartbeat(Data):
 
 
 class HeartbeatResponse(Data):
-    """Response: the actor is alive since `uptime` seconds. `load` is the used share of its mailbox, 0 to 1."""
+    """Response: the actor has been alive for `uptime` seconds. `load` is the used share of its mailbox, 0 to 1."""
 
     status: Literal["alive"] = "alive"
     uptime: Seconds
@@ -379,19 +398,19 @@ class ActorReason(OfActor):
 
 
 class Supervise(OfActor):
-    """Request to a supervisor: restart this actor after any error."""
+    """Request to a supervisor: from now on, restart this actor after any error, even if `retryable` is false."""
 
 
 class Restart(ActorReason):
-    """Request to an actor: discard volatile state and continue."""
+    """Request to an actor, or to a supervisor for the actor `actor_id`: discard state and continue."""
 
 
 class Stop(ActorReason):
-    """Request to an actor: accept no more messages."""
+    """Request to an actor: accept no more messages. `actor_id` must be the receiver's id."""
 
 
 class SupervisionStarted(OfActor):
-    """Response: the supervisor restarts the actor after any error."""
+    """Response: from now on, the supervisor restarts the actor after any error."""
 
     status: Literal["supervised"] = "supervised"
 
@@ -418,14 +437,18 @@ class ErrorData(Data):
 
 
 class ErrorNotification(ErrorData):
-    """Report of an actor's error to a supervisor. `details` has further facts."""
+    """Report of an actor's error to a supervisor. `details` are further facts, which are not used. Further fields that
+    are used: `retryable`, `retry_after` in seconds, and `culprit`, the id of another actor to restart instead.
+    """
 
     actor_id: Name
     details: Any = None
 
 
 class ErrorAcknowledged(Data):
-    """Response to a reported error. `action_taken` is "restart" or "escalate" from a supervisor, else "logged"."""
+    """Response to a reported error. `action_taken` is "restart" (the actor was restarted) or "escalate" (it was not)
+    from a supervisor, and "logged" from other actors.
+    """
 
     actor_id: str | None = None
     action_taken: str
@@ -433,7 +456,9 @@ class ErrorAcknowledged(Data):
 
 
 class Retry(Data):
-    """Request to handle a message again that failed at this actor. `attempt` counts from 1."""
+    """Request to handle a message again that failed at this actor. `attempt` counts from 1, and is refused above
+    `max_attempts`.
+    """
 
     original_message_id: Name
     attempt: int = Field(ge=1)

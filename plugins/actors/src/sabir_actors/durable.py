@@ -3,8 +3,9 @@
     worker     ActorSystem("provider:model", store=PostgresStore(url), queue=DurableQueue(url))       any number
     program    ActorSystem(store=PostgresStore(url), queue=DurableQueue(url, at_once=0))              runs no threads
 
-Only the engine decides which worker has a thread: other workers continue the threads of a dead worker within a few
-beats. Only the journal has a thread's state: a worker that wakes up after losing a thread cannot write records.
+Only the queue's engine decides which worker runs a thread: other workers continue the threads of a dead worker within a
+few beats. Only the journal has a thread's state: a worker that was suspended and lost a thread cannot write its
+records.
 """
 
 import asyncio
@@ -31,11 +32,12 @@ APPLICATION = "sabir-threads"
 class DurableQueue:
     """Distributes threads over the processes that share a store. Passed to ActorSystem as `queue`.
 
-    `store` is the database of the queue: `postgresql://…` for several machines, `sqlite:///file.db` for one machine.
-    The threads' journals may be in the same database. `at_once` is the maximum number of threads that this process
-    runs at the same time; use the same number in all workers. With 0, the process creates and controls threads, but
-    runs none. `application`, `version`, `beat` and `poll` are as in `sabir_runtime.durable.DurableRunner`: only
-    processes of the same version continue a thread, and a worker counts as dead after missing a few beats.
+    `store` is the URL of the queue's database: `postgresql://…` for several machines, `sqlite:///file.db` for one
+    machine. The threads' journals may be in the same database. `at_once` is the maximum number of threads that this
+    process runs at the same time; use the same number in all workers. With 0, the process creates and controls threads,
+    but runs no thread. `application`, `version`, `beat` and `poll` (in seconds) are the arguments of
+    `sabir_runtime.durable.DurableRunner`: only processes of the same version continue a thread, and a worker counts as
+    dead after missing a few beats.
 
     Raises SettingsInvalid for a negative `at_once`, and the errors of DurableRunner.
     """
@@ -51,7 +53,7 @@ class DurableQueue:
         poll: float = 0.2,
     ) -> None:
         if at_once < 0:
-            raise SettingsInvalid(f"at_once={at_once} is not a valid limit; give 1 or more, or 0 to run no threads")
+            raise SettingsInvalid(f"at_once={at_once} is not a valid limit; pass 1 or more, or 0 to run no threads")
         self._at_once = at_once
         self._runner = DurableRunner(
             store, application=application, version=version, beat=beat, poll=poll, at_once=at_once or None
@@ -60,13 +62,13 @@ class DurableQueue:
 
     @property
     def performs(self) -> bool:
-        """True if this process runs threads, that is if `at_once` is not 0."""
+        """Whether this process runs threads: True if `at_once` is not 0."""
         return self._at_once > 0
 
     async def open(self, perform: Perform) -> None:
-        """Start the queue's worker, if this process runs threads. Each run here calls `perform`.
+        """Start the queue's worker, if this process runs threads. The worker calls `perform` for each run of a thread.
 
-        Called by ActorSystem. Raises the errors of `DurableRunner.launch`.
+        Called by ActorSystem when it starts. Raises the errors of `DurableRunner.launch`.
         """
         self._runs.perform, self._runs.loop = perform, asyncio.get_running_loop()
         if self.performs:
@@ -80,12 +82,12 @@ class DurableQueue:
         await self._runner.submit(self._runs.thread, thread_id, run_id=run, run=run)
 
     async def aclose(self) -> None:
-        """Close the queue in this process. Another process continues the present runs of this process."""
+        """Stop the worker and close the queue in this process. Another process continues the runs of this process."""
         await self._runner.aclose()
 
 
 class Threads(BaseContext):
-    """The context of the policy that every run of a thread calls."""
+    """The context of the policy `_thread`, which performs each run of a thread."""
 
     stored_as: ClassVar[str] = "Threads"
 
@@ -102,19 +104,20 @@ class Threads(BaseContext):
 async def _thread(
     ctx: Threads, observations: list[Message], options: list[str] | None = None, *, run: str
 ) -> list[Message]:
-    """Run the thread whose id is the last observation, until the thread is paused or has ended.
+    """Run the thread whose id is the last observation, until the thread is paused or has ended. `run` is the run's
+    name.
 
-    The engine may call this in its own event loop, but actors need their system's loop. A failing run does not end its
-    thread: the run is paused with the reason, and `sabir runs resume` continues the run.
+    The work is done in the system's event loop, because actors need it and the engine may use another. If the run
+    fails, the run is paused with the reason, and `sabir runs resume` continues the run. The thread does not fail.
     """
     performed = asyncio.run_coroutine_threadsafe(_performed(ctx, observations[-1].text, run), ctx.loop)
     try:
         await asyncio.wrap_future(performed)
     except Exception as error:
         worker = await ctx.runner.launch()
-        with suppress(DurableFault):  # it was stopped meanwhile
+        with suppress(DurableFault):  # the run was stopped meanwhile
             await worker.store(worker.runs.pause, run, reason=one_line(str(error)))
-        await asyncio.Event().wait()  # the worker sees that it is paused, and cancels this
+        await asyncio.Event().wait()  # the worker sees that the run is paused, and cancels this function
     return [assistant("performed")]
 
 

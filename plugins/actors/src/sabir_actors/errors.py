@@ -1,4 +1,4 @@
-"""ActorError, and the error codes of ERROR responses. The text of each code names the remedy."""
+"""ActorError, and the error codes of ERROR responses. The docstring of each code names the remedy."""
 
 from enum import StrEnum
 
@@ -18,40 +18,48 @@ class ErrorCode(StrEnum):
     UNKNOWN_THREAD = "UNKNOWN_THREAD"
     """No thread has this id. Correct the id."""
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
-    """No agent has this id, or the message does not show which agent is meant. Give `agent_id`."""
+    """No agent has this id, or the message does not show which agent is meant. Set `agent_id` to a known id."""
     UNKNOWN_MESSAGE = "UNKNOWN_MESSAGE"
-    """RETRY names a message that has not failed at this actor. Send the original message again instead."""
+    """RETRY names a message that did not fail at this actor, or failed too long ago. Send the original message
+    again.
+    """
     INVALID_STATE = "INVALID_STATE"
     """The thread's state does not allow the request, for example starting it twice. The thread is unchanged."""
     INVALID_CONFIG = "INVALID_CONFIG"
-    """A model, an option, a chain or a setting is unknown or invalid. Correct the ActorSystem or the agent."""
+    """A model, an option, a chain or a setting is unknown or invalid, or an actor's id is in use. Correct the
+    ActorSystem or the agent's configuration.
+    """
     MAILBOX_FULL = "MAILBOX_FULL"
-    """Too many messages wait at the actor. Send the message again later."""
+    """The actor has the maximum number of unanswered messages. Send the message again later."""
     STOPPED = "STOPPED"
-    """The actor is stopped, or a stop or restart interrupted the message. If `retryable` is True, send it again."""
+    """The actor is stopped, or a stop or restart interrupted the message. If `retryable` is True, send the message
+    again.
+    """
     TIMEOUT = "TIMEOUT"
-    """The message was not handled within the time limit. A later attempt may succeed."""
+    """The message was not answered within the time limit, and was interrupted. A later attempt may succeed."""
     AGENT_ERROR = "AGENT_ERROR"
     """The call of the agent's model failed, or its reply is unusable. If `retryable` is True, a later attempt may
     succeed."""
     RECORDING_FAILED = "RECORDING_FAILED"
-    """A record could not be written to the thread's journal: the store failed, or another process changed it.
+    """The thread's journal could not be read or written: the store failed, or another process wrote to the journal.
 
-    A later attempt may succeed.
+    If `retryable` is True, a later attempt may succeed.
     """
     PHASE_PROCESSING_ERROR = "PHASE_PROCESSING_ERROR"
-    """A phase failed with an error that has no code of its own."""
+    """A phase failed with an error that has no other code. For use in your own actors; sabir does not send it."""
     RETRIES_EXHAUSTED = "RETRIES_EXHAUSTED"
-    """A RETRY exceeds `max_attempts`. No further attempt is made."""
+    """The `attempt` of a RETRY exceeds its `max_attempts`. The message is not handled again."""
     FAILED = "FAILED"
-    """A handler raised an unexpected exception. The author of the actor must fix the handler."""
+    """A handler raised an unexpected exception or returned an invalid value. The author of the actor must correct the
+    handler.
+    """
 
 
 class ActorError(SabirError, ValueError):
-    """Raised if a message or request fails. Raise it in a handler to choose the code of the ERROR response.
+    """Raised if a message or request to an actor fails. Raise it in a handler to choose the code of the ERROR response.
 
-    `code` is the reason. `retryable` is True if the same message may succeed later. `details` are further fields of the
-    ERROR's data; values that are not JSON are converted to text. Also a ValueError.
+    `code` is the reason. `message` is the text. `retryable` is True if the same message may succeed later. `details`
+    are further fields of the ERROR's data; values that are not JSON are converted to text. Also a ValueError.
     """
 
     def __init__(self, code: ErrorCode, message: str, /, *, retryable: bool = False, **details: object) -> None:
@@ -62,7 +70,7 @@ class ActorError(SabirError, ValueError):
 
 
 def _as_json(value: object) -> object:
-    """Return the value, or its text if the value is not JSON, so that the error can be sent."""
+    """Return the value, or its text if JSON cannot represent the value."""
     try:
         encode_json(value)
     except ValueError:

@@ -1,4 +1,6 @@
-"""Observers of actors: logging, the functions `trace`, `watch` and `spans`. Their errors are logged and ignored."""
+"""Observers of actors: logging, and the user's functions `trace`, `watch` and `spans`. Exceptions of these functions
+are logged, and do not affect actors.
+"""
 
 import logging
 from collections.abc import Callable, Coroutine
@@ -18,11 +20,12 @@ Told = TypeVar("Told")
 
 
 class Observers(TypedDict, total=False):
-    """The observer arguments of ActorSystem. An error of an observer is logged and does not affect actors.
+    """The observer arguments of ActorSystem; None for no observer. Exceptions of `trace`, and of calling `spans`, are
+    logged and do not affect actors.
 
-    `trace` is called with every message and response. `watch` is called with the events of agents' replies as they
-    arrive, together with the message that is being answered. `spans` returns a context manager for the handling of each
-    message.
+    `trace` is called with every message and response. `watch` is called with the PROCESS_WITH_AGENT message that is
+    being answered and an event of the agent's reply, for each event as it arrives. `spans` is called with each message
+    and returns a context manager for its handling.
     """
 
     trace: Callable[[AnyMessage], None] | None
@@ -43,7 +46,7 @@ def log(message: AnyMessage, trace: Callable[[AnyMessage], None] | None) -> None
 async def spanned(
     message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]], spans: Spans | None
 ) -> Response:
-    """Return `answer(message)`, called in the context that `spans` returns for the message."""
+    """Return `await answer(message)`, within the context manager that `spans` returns for the message."""
     if spans is None:
         return await answer(message)
     with ExitStack() as stack:
@@ -55,7 +58,7 @@ async def spanned(
 
 
 def _told(name: str, message: Message | Response, observer: Callable[[Any], Told]) -> Told | None:
-    """Call an observer and return its value. Log an error and return None."""
+    """Call an observer with a message and return its value. If it raises, log the exception and return None."""
     try:
         return observer(message)
     except Exception as error:

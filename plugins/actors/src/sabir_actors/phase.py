@@ -1,7 +1,7 @@
-"""PhaseActor: runs one phase of a thread. It prepares the context, asks the agent, and names the next phase.
+"""PhaseActor: runs one phase of a thread. It prepares the context, runs the agent, and names the next phase.
 
-PROCESS_PHASE ─▶ PREPARE_CONTEXT (to itself) ─▶ PROCESS_WITH_AGENT ─▶ AGENT_RESPONSE ─▶ PHASE_PROCESSED
-                                                       └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
+PROCESS_PHASE ─▶ PREPARE_CONTEXT (handled by itself) ─▶ PROCESS_WITH_AGENT ─▶ AGENT_RESPONSE ─▶ PHASE_PROCESSED
+                                                              └ ERROR ─▶ ERROR_NOTIFICATION ─▶ RETRY, or ERROR
 """
 
 import asyncio
@@ -20,28 +20,30 @@ from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, rai
 
 
 class PhaseActor(Actor):
-    """Runs one phase of one thread. Created by the system for each phase.
+    """Runs one phase of one thread. The system creates it for each phase when the phase begins.
 
     `agents` is the actor of the thread's agents. The agent of this phase has the same id as this actor.
     """
 
     def __init__(self, actor_id: str, system: ActorHost, chain: Chain, phase: Phase, agents: AgentManagerActor) -> None:
         self.most_attempts = system.restarts.limit + 1
-        """The maximum number of attempts to get the agent's answer."""
+        """The maximum number of times that the agent is run: `RestartPolicy.limit` + 1."""
         super().__init__(actor_id, system, longest=self.most_attempts * system.restarts.timeout)
         self.phases = chain.names
         self.chain, self.phase, self.agents = chain, phase, agents
         self.agent_id = actor_id
 
     async def on_initialize_phase(self, message: Message) -> Handled:
-        """Handle INITIALIZE_PHASE: add the phase's agent with the configuration in the message."""
+        """Handle INITIALIZE_PHASE: add or replace the phase's agent, with the configuration in the message."""
         wanted = data_of(message, typed.InitializePhase)
         self._check(wanted.phase_type)
         self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
-        """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation and the previous output."""
+        """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation, and the previous output unless it
+        already ends the conversation.
+        """
         wanted = data_of(message, typed.PrepareContext)
         self._check(wanted.phase_type)
         history = list(wanted.conversation_history)
@@ -56,7 +58,10 @@ class PhaseActor(Actor):
         return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
 
     async def on_process_phase(self, message: Message) -> Handled:
-        """Handle PROCESS_PHASE: run the phase, and return its output."""
+        """Handle PROCESS_PHASE: run the phase's agent, and return the phase's output.
+
+        Raises ActorError if the agent fails and no restart helps, with the code of the agent's error.
+        """
         wanted, began = data_of(message, typed.ProcessPhase), monotonic()
         self._check(wanted.phase_type)
         prepared, run = await self._prepared(message, wanted), f"{wanted.thread_id}/{self.phase.name}"
@@ -101,7 +106,9 @@ class PhaseActor(Actor):
         return await self.on_prepare_context(request)
 
     async def _answered(self, message: Message, ask: dict[str, Any]) -> Response:
-        """Return the agent's answer. If the agent fails and a restart may help, try again after the restart."""
+        """Return the agent's response. If the agent fails and was restarted, send a RETRY, at most `most_attempts`
+        runs. Raises the ActorError of the last failure.
+        """
         request = self._request("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message.correlation_id)
         response = await self._asked(request)
         for attempt in count(2):
@@ -114,7 +121,7 @@ class PhaseActor(Actor):
         return response
 
     async def _asked(self, request: Message) -> Response:
-        """Send a request and return the response. A cancellation interrupts the request at its receiver."""
+        """Send a request and return the response. If this is cancelled, the receiver's handler is interrupted too."""
         try:
             return await self.system.send_message(request)
         except asyncio.CancelledError:
@@ -123,7 +130,9 @@ class PhaseActor(Actor):
             raise
 
     async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
-        """Return whether the agents were restarted, before the error or by the supervisor now."""
+        """Return whether the actor of the agents was restarted: by the RESTART that caused the error, or now by the
+        supervisor, to which the error is reported.
+        """
         if error.error_code == ErrorCode.STOPPED and error.data.get("retryable"):
             return True
         supervisor = self.system.supervisor_id
@@ -135,9 +144,11 @@ class PhaseActor(Actor):
 
 
 def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the thread's user id and further metadata."""
+    """Return the thread's metadata, with the user's id as `user_id`. Raises ActorError (INVALID_MESSAGE) if the
+    metadata is not an object.
+    """
     found = said.get("metadata") or {}
     if not isinstance(found, Mapping):
-        reason = f"metadata has the type {type(found).__name__}; give a JSON object"
+        reason = f"metadata has the type {type(found).__name__}; pass a JSON object"
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
     return {**({"user_id": said["user_id"]} if "user_id" in said else {}), **found}

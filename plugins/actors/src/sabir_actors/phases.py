@@ -3,8 +3,8 @@
     Chain("aeiou-y", (Phase("action", …), …, Phase("yield", …)))       AEIOUY_CHAIN, the default
     Chain("review", (Phase("draft", …), Phase("critique", output=Critique), Phase("final", …)))
 
-A phase receives the answers of the phases before it. Its agent answers with the type `output`, by default `PhaseReply`.
-If the model answers in plain text, the text becomes `response`.
+An agent receives the answers of the phases before it. The response format of its request is the phase's `output`, by
+default `PhaseReply`. If a model answers to PhaseReply in plain text, the text becomes `response`.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ class Phase:
     """One step of a thread: the instructions for its agent, and the type of the agent's answer.
 
     `name` is unique in the chain. `instructions` is the system message. The first phase receives the user's text as the
-    user message. A later phase receives `ask`, after the answers of the phases before it. `output` is a pydantic model
-    for the answer; its field `response`, or else its JSON, is passed to the next phase. `options` are the names of the
-    system's options that the agent may call; None allows all options of the system. `model` is a model string, by
-    default the system's model.
+    user message. A later phase receives `ask`, after the user's text and the answers of the phases before it. `output`
+    is a pydantic model for the answer; its field `response` if this is a text, or else the JSON of the answer, is
+    passed to the next phase. `options` are the names of the system's options that the agent may call: () allows no
+    option, None all options of the system. `model` is a model string; None means the system's model.
     """
 
     name: str
@@ -42,7 +42,9 @@ class Phase:
 
 
 AGENTS = "agents"
-"""The id of the actor of a thread's agents is `<thread id>/agents`. A phase actor has the phase's name instead."""
+"""The last part of the id of the actor of a thread's agents, `<thread id>/agents`. The id of a phase actor is
+`<thread id>/<phase name>`.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,15 +66,15 @@ class Chain:
     """The names of the phases, in order."""
 
     def __post_init__(self) -> None:
-        """Raise ActorError (INVALID_CONFIG) for missing phases, duplicate names, or the name "agents"."""
+        """Set `names`. Raises ActorError (INVALID_CONFIG) for missing phases, duplicate names, or the name "agents"."""
         object.__setattr__(self, "phases", tuple(self.phases))
         names = tuple(phase.name for phase in self.phases)
         if not names or len(set(names)) != len(names):
             reason = f"the phases of the chain {self.name!r} are {', '.join(names) or 'none'}"
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give at least one phase, with unique names")
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; pass at least one phase, with unique names")
         if AGENTS in names:
             reason = f"a phase of the chain {self.name!r} is named {AGENTS!r}, which is reserved for a thread's agents"
-            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; give it another name")
+            raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; use another name for the phase")
         object.__setattr__(self, "names", names)
 
     def phase(self, name: str) -> Phase:

@@ -1,4 +1,4 @@
-"""RestartPolicy: time limits of messages, and limits for restarts of actors."""
+"""RestartPolicy: the time limits of messages, and the limits for restarts of actors."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ class RestartPolicy:
     """Limits for restarts and times of actors. Passed to ActorSystem as `restarts`. All times are in seconds.
 
     The supervisor restarts a failed actor at most `limit` times within `window` seconds. The pauses before restarts
-    double from `first_pause` up to `longest_pause`. A phase asks its agent again after each restart, so at most
+    double from `first_pause` up to `longest_pause`. A phase runs its agent again after each restart, so at most
     `limit` + 1 times.
 
     A message fails with TIMEOUT after `timeout` seconds, including its wait in the mailbox. A message that runs a phase
-    has this time for each attempt. A RESTART waits `patience` seconds for messages that are being handled, and then
-    interrupts them. Leaving an ActorSystem waits `leaving` seconds for them, and then interrupts them.
+    has this time (`limit` + 1) times. A RESTART waits `patience` seconds for messages that are being handled, and then
+    interrupts them. Leaving an ActorSystem waits `leaving` seconds for such messages, and then interrupts them.
 
     >>> from sabir_actors import RestartPolicy
     >>> [RestartPolicy().pause(restarts) for restarts in range(3)]
@@ -31,7 +31,8 @@ class RestartPolicy:
     def pause(self, restarts: int, wanted: float = 0.0) -> float:
         """Return the number of seconds to wait before the next restart, at most `longest_pause`.
 
-        `restarts` is the number of earlier restarts. `wanted` is the minimum that a provider asked for (retry-after).
+        `restarts` is the number of earlier restarts. `wanted` is the number of seconds that a provider asked to wait
+        (retry-after); if it is larger, it replaces the doubled pause.
         """
         doubled = self.first_pause * 2.0 ** min(restarts, 100)
         return float(min(max(doubled, wanted), self.longest_pause))

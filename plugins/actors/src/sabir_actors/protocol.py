@@ -3,9 +3,9 @@
     Message(type="CREATE_THREAD", data={…}) ──▶ actor ──▶ Response(type="THREAD_CREATED", message_id=…)
                                                       └─▶ ErrorResponse(type="ERROR", data={error_message, error_code})
 
-TYPES contains the data model and the response type of each type. Types of your own may have any data. In JSON, the
-field `envelope` names one of the three classes. No attribute, item or nested value of a message can be changed, so an
-answer that an actor returns twice is the same both times.
+TYPES contains the data model and the response type of each message type. Message types of your own may have any data.
+In JSON, the field `envelope` names one of the three classes. No attribute, item or nested value of a message can be
+changed, so a response that an actor returns twice is the same both times.
 """
 
 import json
@@ -22,12 +22,12 @@ from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode
 
 LARGEST = 4 * 2**20
-"""The maximum length of a message's JSON text, in characters (or in bytes for bytes)."""
+"""The maximum length of a message's JSON text: 4 Mi characters for a string, 4 Mi bytes for bytes."""
 
 
 class MessageType(NamedTuple):
-    """An entry of TYPES: `data` is the model of a request's data, `response` the type of the response, and
-    `response_data` the model of the response's data.
+    """An entry of TYPES. `data` is the model of a request's data, `response` the type of the response ("" if it
+    varies), and `response_data` the model of the response's data.
     """
 
     data: type[typed.Data]
@@ -57,7 +57,7 @@ TYPES: Mapping[str, MessageType] = {
     "RETRY": MessageType(typed.Retry),
     "THREAD_RESULT": MessageType(typed.ThreadResult, "THREAD_RESULT_ACKNOWLEDGED"),
 }
-"""The request types of the protocol. The response to RETRY has the type of the original message's response."""
+"""Type of a request → its data and its response. The response to RETRY is the response to the original message."""
 _REQUEST_DATA: Mapping[str, type[typed.Data]] = {name: each.data for name, each in TYPES.items()}
 _RESPONSE_DATA: Mapping[str, type[typed.Data]] = {
     each.response: each.response_data for each in TYPES.values() if each.response
@@ -67,7 +67,7 @@ AEIOUY = ("action", "experience", "intention", "observation", "understanding", "
 
 
 def _as_object(given: object) -> FrozenDict:
-    """Return an immutable copy of a JSON object. Raises ValueError for anything else."""
+    """Return an immutable copy of a mapping of JSON values. Raises ValueError for anything else."""
     if not isinstance(given, Mapping):
         raise ValueError(f"expected a JSON object, got a value of type {type(given).__name__}")
     view: FrozenDict = encode_json(dict(given)).view()
@@ -77,11 +77,11 @@ def _as_object(given: object) -> FrozenDict:
 DataObject = Annotated[
     Mapping[str, Any], PlainValidator(_as_object), PlainSerializer(dict), WithJsonSchema({"type": "object"})
 ]
-"""A JSON object, stored as an equal immutable mapping."""
+"""The type of a field with a JSON object, which is stored as an immutable copy."""
 
 
 class _Envelope(Frozen):
-    """The fields of requests and responses. Deeply immutable. `timestamp` is in UTC, with a time zone."""
+    """The fields of requests and responses. Deeply immutable. `timestamp` is the time of creation, in UTC."""
 
     id: typed.Name = Field(default_factory=lambda: str(uuid4()))
     type: typed.Name
@@ -95,9 +95,10 @@ class _Envelope(Frozen):
 class Message(_Envelope):
     """A request to an actor. Send it with `ActorSystem.send_message`.
 
-    `type` is a name in TYPES or one of your own, and `data` is a JSON object that fits the type. `sender` and
+    `type` is a name in TYPES or a name of your own, and `data` is a JSON object that fits the type. `sender` and
     `receiver` are ids of actors. `correlation_id` groups related messages, for example by thread. `id` and `timestamp`
-    are set automatically. Raises pydantic.ValidationError for wrong fields; `validate_message` checks the data.
+    are by default a random id and the present time in UTC. Raises pydantic.ValidationError for wrong fields. The data
+    is not checked; `validate_message` and the receiving actor check it.
 
     >>> from sabir_actors import Message
     >>> message = Message(type="HEARTBEAT", sender="client", receiver="supervisor")
@@ -116,7 +117,7 @@ class Message(_Envelope):
         return (known and known.response) or f"{self.type}_RESPONSE"
 
     def response(self, response_data: typed.Data | Mapping[str, Any], response_type: str | None = None) -> "Response":
-        """Return a response to this message with the given data.
+        """Return a response to this message with the data `response_data`, which is not checked.
 
         Sender and receiver are swapped, and the correlation id is the same. `response_type` is by default
         `get_response_type()`.
@@ -125,7 +126,7 @@ class Message(_Envelope):
         return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
 
     def answered_by(self, response: "Response") -> "Response":
-        """Return a copy of a response, addressed as the answer to this message."""
+        """Return a copy of a response, addressed as the response to this message: with its id, sender and receiver."""
         return response.model_copy(update=self._answering())
 
     def error(self, error: ActorError) -> "ErrorResponse":
@@ -147,7 +148,7 @@ class Message(_Envelope):
 
 
 class Response(_Envelope):
-    """The answer to a message. `message_id` is the id of the answered message. Created by `Message.response`.
+    """The response to a message. `message_id` is the id of that message. Created by `Message.response`.
 
     Raises pydantic.ValidationError for the type ERROR; use ErrorResponse for errors.
     """
@@ -164,14 +165,13 @@ class Response(_Envelope):
 
     @property
     def is_error(self) -> bool:
-        """True for an ErrorResponse."""
+        """Whether the response is an ErrorResponse."""
         return isinstance(self, ErrorResponse)
 
 
 class ErrorResponse(Response):
-    """The answer to a message that failed. `data` contains `error_message`, `error_code`, `retryable` and details.
-
-    Created by `Message.error`, when a handler raises.
+    """The response to a message that failed. `data` contains `error_message`, `error_code` and usually `retryable`, and
+    further details. `Message.error` creates it for an ActorError.
     """
 
     envelope: Literal["error"] = "error"
@@ -188,7 +188,9 @@ class ErrorResponse(Response):
             data: Mapping[str, Any] = ...,
             **envelope: Any,  # the fields of every envelope
         ) -> None:
-            """Create an error response. `error_message` and `error_code` override the fields of `data`."""
+            """Create an error response. `error_message` and `error_code` replace the fields of these names in
+            `data`.
+            """
 
     @model_validator(mode="before")
     @classmethod
@@ -209,12 +211,12 @@ class ErrorResponse(Response):
         try:
             typed.ErrorData.model_validate(self.data)
         except ValidationError as error:
-            raise ValueError(f"its data is wrong: {describe_validation_error(error)}") from None
+            raise ValueError(f"the data of the ERROR is wrong: {describe_validation_error(error)}") from None
         return self
 
     @property
     def error_message(self) -> str:
-        """The error's text, in one line."""
+        """The error's text."""
         return str(self.data["error_message"])
 
     @property
@@ -232,10 +234,11 @@ _CLASSES: Mapping[str, type[Message] | type[Response]] = {
 
 
 def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> bool:
-    """Check a message's data against the model of its type, and return True. Types of your own are not checked.
+    """Check the data of a message or response against the model of its type, and return True. Data of types that are
+    not in TYPES is not checked.
 
-    `phases` are the allowed phase names, by default those of AEIOUY_CHAIN. Raises ActorError (INVALID_MESSAGE),
-    which names the type and the wrong or missing field.
+    `phases` are the allowed values of `phase_type`, by default the phases of AEIOUY_CHAIN. Raises ActorError
+    (INVALID_MESSAGE), which names the type and the wrong or missing field.
 
     >>> from sabir_actors import Message, validate_message
     >>> validate_message(Message(type="START_THREAD", data={"thread_id": "t1"}))
@@ -255,18 +258,20 @@ def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> b
         if not missing:
             raise _invalid(f"{message.type} message has invalid data: {describe_validation_error(error)}") from None
         place = ".".join(map(str, missing[0]))
-        held = ", ".join(message.data) or "nothing"
-        raise _invalid(f"{message.type} message must contain {place!r} field; its data has {held}") from None
+        fields = ", ".join(message.data) or "no fields"
+        raise _invalid(f"{message.type} message must contain {place!r} field; its data has {fields}") from None
     return True
 
 
 def data_of(message: AnyMessage, model: type[typed.TypedData]) -> typed.TypedData:
-    """Return a message's data as an instance of `model`."""
+    """Return a message's data as an instance of `model`. Raises pydantic.ValidationError if the data does not fit."""
     return model.model_validate(message.data)
 
 
 def raised(response: Response) -> Response:
-    """Return a response, or raise the ActorError that an ErrorResponse describes."""
+    """Return a response. For an ErrorResponse, raise its error as an ActorError, with the code FAILED if its code is
+    not in ErrorCode.
+    """
     if not isinstance(response, ErrorResponse):
         return response
     code = response.error_code if response.error_code in set(ErrorCode) else ErrorCode.FAILED
@@ -291,9 +296,10 @@ def serialize_message(message: AnyMessage) -> str:
 
 
 def deserialize_message(text: str | bytes) -> AnyMessage:
-    """Return the Message, Response or ErrorResponse in a JSON text. The data is not checked.
+    """Return the Message, Response or ErrorResponse in a JSON text. The data is not checked; use `validate_message`.
 
-    Raises ActorError (INVALID_MESSAGE) for a text that is not such a message, or is too long.
+    Raises ActorError (INVALID_MESSAGE) for a text that is not such a message, has an object with two equal names, or is
+    longer than 4 Mi characters.
     """
     _check_size(text)
     try:
@@ -314,14 +320,16 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
 
 
 def _guessed(found: Mapping[str, Any]) -> str:
-    """Return the envelope's name for an object without the field `envelope`: responses have `message_id`."""
+    """Return the value of `envelope` for an object without this field, by its other fields: responses have
+    `message_id`.
+    """
     if "message_id" not in found:
         return "request"
     return "error" if found.get("type") == "ERROR" else "response"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs as a dict. Raises ValueError for a duplicate name."""
+    """Return the (name, value) pairs of a JSON object as a dict. Raises ValueError for a duplicate name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         [(name, times)] = Counter(name for name, _ in pairs).most_common(1)

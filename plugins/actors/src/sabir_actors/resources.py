@@ -21,12 +21,14 @@ from sabir_actors.queues import ThreadQueue
 SUPERVISOR = "supervisor"
 """The id of the supervisor in every system."""
 DEAD_LETTERS = 1000
-"""The maximum number of messages in `dead_letters`. `dead_count` counts all of them."""
+"""The maximum number of messages in `dead_letters`, which contains the latest. `dead_count` counts all of them."""
 
 
 @show_arguments
 class SharedResources:
-    """The resources that actors share. A base class of ActorSystem, which describes the arguments."""
+    """The resources that the actors of a system share. Base class of ActorSystem, whose docstring explains the
+    arguments.
+    """
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class SharedResources:
         self.apart = StoreThread()
         """Runs functions that use the store in a thread, so that they do not block the event loop."""
         if queue is not None and store is None:
-            reason = "a queue needs a store that all processes share; give ActorSystem(store=…)"
+            reason = "a queue needs a store that all processes share; pass ActorSystem(store=…)"
             raise ActorError(ErrorCode.INVALID_CONFIG, reason)
         self.queue = queue
         self.recovers = recovers
@@ -59,7 +61,7 @@ class SharedResources:
         """The adapters of the agents, one for each model."""
         self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
         self.dead_count = 0
-        """The number of messages to unknown receivers so far."""
+        """The number of messages that were sent to unknown receivers so far."""
         self.supervisor_id: str | None = SUPERVISOR
         self.restarts = restarts or RestartPolicy()
         self.watch = observers.get("watch")

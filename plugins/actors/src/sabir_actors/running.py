@@ -1,12 +1,13 @@
 """ThreadRuns: runs threads in this process, phase by phase, each thread with its own actors.
 
-    go_on ─┬─ no queue ─▶ here ─▶ taken ─▶ for each phase that is left:
+    go_on ─┬─ no queue ─▶ here ─▶ taken ─▶ for each remaining phase:
            └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
-                                             then the client is told how the thread ended
+                                             then the client gets the thread's result
 
-A process first records in the journal that it runs a thread. It cannot write records after another process took the
-thread. A queue's run takes its thread only while the thread has this run and the run belongs to this process. Threads
-do not wait for each other, because each has its own phase actor and agents.
+A process takes a thread by recording in the journal that it runs the thread. After another process took the thread, the
+first process cannot write records. A run from a queue takes its thread only while the thread's latest record names this
+run, and the queue still assigns the run to this process. Threads do not wait for each other, because each has its own
+phase actor and agents.
 """
 
 import asyncio
@@ -32,18 +33,20 @@ from sabir_actors.thread import JOURNAL, KnownThreads, Thread, fail
 
 Given = TypeVar("Given")
 _Swept: TypeAlias = tuple[int | None, ThreadState]
-"""A thread's number of records and its state, at a sweep."""
+"""A thread's number of records and its state when a sweep read them."""
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """The first and the longest pause in seconds before a failed write to a journal is repeated. Pauses double."""
 LOOK = 2.0
 """The number of seconds between two checks of the journals for records of other processes."""
 SWEEP = 15
-"""After this many checks, a sweep queues recorded runs that were never queued."""
+"""The number of checks between two sweeps. A sweep queues recorded runs that were never queued."""
 
 
 class ThreadRuns:
-    """Runs threads in one process. `request` creates a message from the actor of all threads."""
+    """Runs threads in one process. `request` is the method `_request` of the actor of all threads, which creates
+    messages.
+    """
 
     def __init__(self, system: ActorHost, threads: KnownThreads, request: Callable[..., Message]) -> None:
         self.system, self.threads, self._request = system, threads, request
@@ -54,7 +57,7 @@ class ThreadRuns:
 
     @property
     def performs(self) -> bool:
-        """True if threads may run in this process."""
+        """Whether threads may run in this process: without a queue, or if the queue performs runs here."""
         return self.queue is None or self.queue.performs
 
     def chain(self, name: str) -> Chain:
@@ -67,7 +70,10 @@ class ThreadRuns:
         return found
 
     def check(self, thread: Thread) -> None:
-        """Raise ActorError (INVALID_CONFIG) if threads run here but this thread's chain or options are missing."""
+        """Check that this process can run a thread. Raises ActorError (INVALID_CONFIG) if the system does not have the
+        thread's chain, one of its remaining phases, a model, or an option. If no threads run in this process, nothing
+        is checked.
+        """
         if not self.performs:
             return
         chain, options = self.chain(thread.view.chain), self.system.options
@@ -82,7 +88,9 @@ class ThreadRuns:
                 raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; add the option to ActorSystem(options=…)")
 
     def beginning(self, thread: Thread) -> dict[str, str | None]:
-        """Return the fields of the record that starts a thread: its process, or the name of its run in the queue."""
+        """Return the fields for the record that starts or resumes a thread: without a queue, the id of this process;
+        with a queue, a new name of a run, or {} if a worker still has the present run.
+        """
         if self.queue is None:
             return {"by": self.threads.runner, "run": None}
         view = thread.view
@@ -90,7 +98,8 @@ class ThreadRuns:
         return {} if is_at_work else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
 
     async def go_on(self, thread: Thread) -> None:
-        """Run or queue a thread that is processing. If the thread has ended, send its client the result.
+        """Run or queue a thread that is processing. If the thread has ended, send its client the result. In other
+        states, do nothing.
 
         If the queue cannot be written now, a later sweep queues the run.
         """
@@ -101,9 +110,9 @@ class ThreadRuns:
             await self.put(thread)
 
     def begin(self, thread: Thread, runner: str | None, run: str | None) -> asyncio.Task[None] | None:
-        """Start a task for a thread unless one is running, and return the task. Return None once the system stops.
+        """Start a task that runs a thread, unless its task is running. Return the task; None if the system stops.
 
-        `runner` and `run` are the process and the queue's run that the thread must still belong to.
+        `runner` is the process, and `run` the run, that the thread's records must still name when the task takes it.
         """
         if self._is_stopped:
             return None
@@ -117,11 +126,11 @@ class ThreadRuns:
     async def perform(self, thread_id: str, run: str, is_given: IsGiven) -> None:
         """Perform a run from a queue, until the thread is paused or has ended.
 
-        Raises ActorError (INVALID_CONFIG) if a chain, model or option of the thread is missing here.
+        Raises ActorError (INVALID_CONFIG) if the system does not have the thread's chain, a model or an option.
 
-        If another process takes the thread although the run still belongs to this process, the other process was late,
-        and the thread is taken again. `is_given` is called after the journal was read, so its answer is valid as long
-        as the journal does not change.
+        If another process takes the thread although the queue still assigns the run to this process, the other process
+        was late, and this process takes the thread again. `is_given` is called after the journal was read, so its
+        answer is valid as long as the journal does not change.
         """
         while (thread := await self._opened(thread_id)) is not None and thread.view.run == run:
             runner = thread.view.runner
@@ -140,7 +149,7 @@ class ThreadRuns:
             if task is not None:
                 await asyncio.wait([task])
             if self._is_stopped:
-                await asyncio.Event().wait()  # the queue cancels this, and gives the run to another
+                await asyncio.Event().wait()  # the queue cancels this, and assigns the run to another process
         except asyncio.CancelledError:
             await self.halt(thread)
             raise
@@ -155,7 +164,7 @@ class ThreadRuns:
         await asyncio.gather(*map(self.halt, list(self.threads.held.values())))
 
     async def halt(self, thread: Thread) -> None:
-        """Interrupt a running thread and its actors."""
+        """Interrupt a running thread and its actors, and wait until they have ended. Nothing is recorded."""
         run = thread.run
         if run is None or run.done():
             return
@@ -164,10 +173,13 @@ class ThreadRuns:
         if not run.cancelling():
             run.cancel()
         await asyncio.wait([run])
-        await self._let_go(thread)  # the run may have been interrupted while it did that
+        await self._let_go(thread)  # the run may have been interrupted while it removed the actors
 
     async def put(self, thread: Thread) -> None:
-        """Queue the run of a thread that is processing. A thread that began without a queue gets a new run."""
+        """Queue the run of a thread that is processing. A thread that was started without a queue gets a new run.
+
+        A failure of the queue or the journal is logged; a later sweep tries again.
+        """
         assert self.queue is not None
         try:
             if thread.view.run is None:
@@ -178,7 +190,7 @@ class ThreadRuns:
             logger.warning("thread %s could not be queued; a later sweep tries again: %s", thread.thread_id, error)
 
     async def _opened(self, thread_id: str) -> Thread | None:
-        """Return a thread as soon as its journal can be read; None if the thread does not exist any more."""
+        """Return a thread, waiting until its journal can be read. None if the thread does not exist."""
         try:
             return await self._patiently(thread_id, lambda: self.threads.open(thread_id))
         except ActorError as error:
@@ -189,7 +201,7 @@ class ThreadRuns:
     # One run
 
     async def _run(self, thread: Thread, runner: str | None, run: str | None) -> None:
-        """Run phase by phase until the thread is paused or has ended; then send its client the result."""
+        """Run phase by phase until the thread is paused or has ended. If it has ended, send its client the result."""
         while not thread.view.is_over:
             if thread.view.status == "processing":
                 if not thread.is_mine and not await self._take(thread, runner, run):
@@ -201,7 +213,9 @@ class ThreadRuns:
         await self._tell_client(thread.view)
 
     async def _take(self, thread: Thread, runner: str | None, run: str | None) -> bool:
-        """Record that this process runs the thread. Return False if it belongs to another process or run."""
+        """Record that this process runs the thread, if its records still name `runner` and `run`. Return False if the
+        thread is processing and belongs to another process or run.
+        """
 
         def take() -> None:
             thread.refresh()
@@ -224,9 +238,10 @@ class ThreadRuns:
         return thread.view.run != run
 
     async def _patiently(self, thread_id: str, step: Callable[[], Given]) -> Given:
-        """Call a function that uses the journal, and return its result. Repeat it after a pause while the store fails.
+        """Call a function that uses the journal, and return its result. Repeat the call after a pause while the store
+        fails, and without a pause if another process wrote to the journal.
 
-        After records of other processes, repeat it without a pause.
+        Raises JournalInvalid, and ActorErrors that are not retryable.
         """
         pause = PAUSE
         while True:
@@ -242,7 +257,9 @@ class ThreadRuns:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _work(self, thread: Thread) -> None:
-        """Run the remaining phases until the thread is not processing, or another process runs the thread."""
+        """Run the remaining phases until the thread is not processing, or another process runs the thread. Record that
+        the thread is completed or has failed.
+        """
         try:
             try:
                 while thread.view.status == "processing" and (phase := thread.view.current_phase):
@@ -274,7 +291,9 @@ class ThreadRuns:
         await self._let_go_of(thread, actor)
 
     async def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
-        """Create the actor and the agent of a phase for this thread."""
+        """Create and return the actor of a phase of this thread, and add the phase's agent. Raises ActorError
+        (INVALID_CONFIG) for a wrong model, option or setting.
+        """
         thread_id, system = thread.thread_id, self.system
         if thread.agents is None:
             session = await self.threads.apart(thread.agents_session)
@@ -289,7 +308,7 @@ class ThreadRuns:
         return actor
 
     def _ended(self, thread: Thread, run: asyncio.Task[None]) -> None:
-        """Handle the end of a thread's task: log a failure, and release the thread."""
+        """Handle the end of a thread's task: log an unexpected exception, and release the thread."""
         error = None if run.cancelled() else run.exception()
         if error is not None:
             logger.error("thread %s stopped because of an unexpected error", thread.thread_id, exc_info=error)
@@ -302,12 +321,14 @@ class ThreadRuns:
         thread.agents = None
 
     async def _let_go_of(self, thread: Thread, actor: Actor) -> None:
-        """Stop and remove one actor. May be called twice at the same time."""
+        """Stop and remove one actor of a thread. A second call at the same time is harmless."""
         await self.system.let_go(actor.actor_id)
         thread.actors = [each for each in thread.actors if each is not actor]
 
     async def _tell_client(self, view: ThreadView) -> None:
-        """Send the client the result. With a queue, a client in another process reads the status itself."""
+        """Send a thread's result to its client. With a queue, a client in another process gets no message, because it
+        reads the status itself.
+        """
         if view.client is None or (self.queue is not None and view.client not in self.system.actors()):
             return
         said = result_of(view).model_dump(mode="json")
@@ -316,7 +337,7 @@ class ThreadRuns:
     # Other processes
 
     def look(self) -> None:
-        """Start to check the journals regularly for records of other processes."""
+        """Start checking the journals of running threads every LOOK seconds for records of other processes."""
         if self._looking is None and self.threads.store is not None:
             self._looking = asyncio.ensure_future(self._look())
 
@@ -335,7 +356,7 @@ class ThreadRuns:
                 logger.warning("a check of the threads failed: %s", one_line(f"{type(error).__name__}: {error}", 200))
 
     async def _look_at(self, thread: Thread) -> None:
-        """Interrupt a thread that has ended, or that another process took."""
+        """Read the new records of a thread, and interrupt the thread if it has ended or another process took it."""
         try:
             await self.threads.apart(thread.refresh)
         except (ActorError, SessionError) as error:
@@ -347,10 +368,10 @@ class ThreadRuns:
             await self.go_on(thread)
 
     async def sweep(self) -> None:
-        """Queue the runs of threads that are processing and did not change since the latest sweep.
+        """Queue the runs of threads that are processing and did not change since the previous sweep.
 
-        This is necessary because a process may die after recording a run and before queueing it. A run that is in the
-        queue already is not added again.
+        This is necessary because a process may die after recording a run and before queueing it. A run that is already
+        in the queue is not added again.
         """
         known, self._swept = self._swept, {}
         for thread_id in await self.threads.apart(self.threads.names):
@@ -360,7 +381,9 @@ class ThreadRuns:
                 logger.warning("thread %s was skipped in a sweep: %s", thread_id, error)
 
     async def _sweep(self, thread_id: str, known: _Swept | None) -> _Swept:
-        """Return a thread's state at a sweep, given the state at the previous one. Queue its run if necessary."""
+        """Queue a thread's run if necessary. Return the thread's number of records and state; `known` is the result of
+        the previous sweep.
+        """
         assert self.threads.store is not None
         if known is not None and known[1] in ENDS:
             return known
@@ -377,24 +400,24 @@ class ThreadRuns:
 
 
 def _behind(threads: list[Thread]) -> list[Thread]:
-    """Return the threads whose journals have records of other processes."""
+    """Return the threads whose journals have records that this process has not read."""
     return [each for each in threads if each.is_behind]
 
 
 def _finish(thread: Thread, done: dict[str, Any]) -> None:
-    """Record that a phase is done. Raises PositionTaken if the thread has ended or another process runs it."""
+    """Record the output of a phase. Raises PositionTaken if the thread has ended or another process runs it."""
     if not thread.is_mine:
         raise PositionTaken(f"thread {thread.thread_id} has ended, or another process runs it")
     thread.record("phase_done", done)
 
 
 def _complete(thread: Thread) -> None:
-    """Record that the thread is completed, unless it was paused or ended meanwhile."""
+    """Record that the thread is completed, unless it is not processing any more."""
     if thread.view.status == "processing":
         thread.record("completed", {})
 
 
 def _is_interrupted(error: BaseException) -> bool:
-    """Return whether an error is the cancellation of the present task from outside."""
+    """Return whether an exception is a cancellation of the present task by another task."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""Display a thread as a table for a terminal or as JSON. An unknown value is "?", never 0."""
+"""Display a thread as a table for a terminal or as JSON. In a table, an unknown number of tokens or cost is "?"."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SHORT = 8
-"""The number of characters of a thread's id in displays."""
+"""How many characters of a thread's id are displayed."""
 COLUMNS = {"phase": 13, "state": 10, "time": 8, "tokens in": 9, "out": 4, "cost": 8, "sure": 4}
-"""The columns of a table with their minimum widths, so that no column moves while a thread runs."""
+"""Column of the table → its minimum width, so that no column moves while a thread runs. "sure" is the confidence."""
 
 
 def table_of(view: ThreadView, width: int) -> "Table":
-    """Return a thread as a table: phase, state, time, tokens and cost, with sums below.
+    """Return a thread as a table with a row for each phase and a last row with the sums.
 
     Columns that do not fit into `width` characters are left out, the last columns first.
     """
@@ -49,7 +49,7 @@ def _footers(view: ThreadView) -> list[str]:
 
 
 def _cells(view: ThreadView, name: str) -> list[str]:
-    """Return the cells of a phase, in the order of the columns."""
+    """Return the cells of a phase, in the order of the columns; only the first three for a phase that is not done."""
     output, usage = view.outputs.get(name), view.usage.get(name) or {}
     if output is None:
         is_next = name == view.current_phase
@@ -62,14 +62,16 @@ def _cells(view: ThreadView, name: str) -> list[str]:
 
 
 def _state(view: ThreadView) -> str:
-    """Return the state of the running or next phase, for display."""
+    """Return the state of the running or next phase, for display: "running", or "waiting" for a worker of a queue;
+    "left" if the thread was terminated; otherwise the state of the thread.
+    """
     if view.status == "processing":
-        return "waiting" if view.runner is None else "running"  # for a worker
+        return "waiting" if view.runner is None else "running"
     return "left" if view.status == "terminated" else view.status
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text in one line of at most `width` columns. Some characters need two columns."""
+    """Return a text in one line of at most `width` terminal columns. Some characters need two columns."""
     from rich.text import Text
 
     line = Text(printable(one_line(text, width)))
@@ -82,13 +84,13 @@ def _sum(figures: list[str]) -> str:
 
 
 def tokens_of(usage: dict[str, Any], side: str) -> str:
-    """Return a phase's number of "input" or "output" tokens; "?" if unknown."""
+    """Return a phase's number of tokens as text; "?" if unknown. `side` is "input" or "output"."""
     found = usage.get(f"{side}_tokens")
     return "?" if found is None else str(found)
 
 
 def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
-    """Return the cost of a phase in US dollars; None without sabir-prices or a known price."""
+    """Return the cost of a phase in US dollars. None if sabir-prices is not installed or does not know the price."""
     try:
         from sabir_prices import cost_of
     except ImportError:
@@ -100,17 +102,17 @@ def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
 
 
 def dollars(cost: Decimal) -> str:
-    """Return a cost for display."""
+    """Return a cost in US dollars as text, such as "$0.0123"; "<$0.0001" for less than that."""
     return "<$0.0001" if 0 < cost < Decimal("0.0001") else f"${cost:.4f}"
 
 
 def why(view: ThreadView) -> str:
-    """Return the reason why a thread failed or was terminated; "" if there is none."""
+    """Return the reason why a thread failed or was terminated, as text; "" if there is none."""
     return str(view.cause.get("error_message") or view.cause.get("reason") or "")
 
 
 def summary_of(view: ThreadView) -> dict[str, Any]:
-    """Return a thread as JSON."""
+    """Return a thread as a JSON object, without the outputs of phases before the last."""
     last = view.last_output
     moments = {"created_at": view.created_at, "updated_at": view.updated_at}
     return {
@@ -126,7 +128,7 @@ def summary_of(view: ThreadView) -> dict[str, Any]:
 
 
 def phase_of(view: ThreadView, name: str) -> dict[str, Any]:
-    """Return a phase that is done as JSON."""
+    """Return a phase that is done as a JSON object: its output, seconds, token usage and cost."""
     usage = view.usage.get(name) or {}
     cost = cost_of_phase(usage)
     figures = {"seconds": view.seconds[name], "usage": usage, "cost": None if cost is None else str(cost)}
@@ -138,12 +140,12 @@ def _since(moment: datetime | None) -> float:
 
 
 def seconds(seconds: float) -> str:
-    """Return a duration for display."""
+    """Return a number of seconds as text, such as "1.5 s"."""
     return f"{seconds:.1f} s"
 
 
 def age(moment: datetime | None) -> str:
-    """Return how long ago a time is, in one unit, for example "5m"."""
+    """Return how long ago a time is, in one unit, for example "5m" for 5 minutes. "0s" for None."""
     seconds = int(_since(moment))
     units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
     return next(f"{seconds // length}{unit}" for unit, length in units.items() if seconds >= length or length == 1)

@@ -3,9 +3,9 @@
     created ──START──▶ processing ──last phase──▶ completed
                         │   ▲   └──no retry helps──▶ failed
                    PAUSE▼   │RESUME
-                       paused              TERMINATE, from any unfinished state ──▶ terminated
+                       paused              TERMINATE, from created, processing or paused ──▶ terminated
 
-An event and the response to its message are one record: both are written, or neither.
+An event and the response to its message are one record: the store writes both or neither.
 """
 
 from collections.abc import Mapping
@@ -34,26 +34,29 @@ MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
     "completed": (frozenset({"processing"}), "completed"),
     "failed": (frozenset({"processing", "paused"}), "failed"),
 }
-"""Kind of event → the states in which the event is allowed, and the state afterwards."""
+"""Kind of event that changes the state → the states in which the event is allowed, and the state afterwards."""
 _IDS = UUID("6f1b8f0c-8a0e-4f2e-9d55-0f6f0d8e7a11")
 """The namespace of thread ids, which are computed from the id of the creating message."""
 ENDS: frozenset[ThreadState] = frozenset({"completed", "failed", "terminated"})
+"""The final states of a thread."""
 
 
 class ThreadEvent(BaseModel):
     """One record of a thread's journal: a change of the thread, with the response to the message that caused it.
 
-    `what` is the kind of change and `at` its time. `message_id` and `response` are None for the thread's own progress.
-    The content of `data` depends on `what`:
+    `what` is the kind of change and `at` its time. `message_id` is the id of the message, and `response` the response;
+    both are None for changes without a message, such as the end of a phase. The content of `data` depends on `what`:
 
     - "created": the request, the chain's name and its phases
     - "phase_done": the phase, its output, seconds and tokens
     - "agent_updated": the phase and the changed fields
     - "failed", "terminated": the reason
-    - "started", "resumed", "taken": the process that runs the thread now; with a queue, the name of the run
-    - "queued": the name of the run that a queue distributes
-    - "left": the end of a run whose thread was paused
+    - "started", "resumed", "taken": `by`, the id of the process that runs the thread now; with a queue, also `run`, the
+      name of the queue's run
+    - "queued": the name of a new run, for a thread that was started without a queue
+    - "left": None for `by` and `run`, because the run of a paused thread ended
     - "refused": nothing; the message was answered with an error
+    - "paused", "completed": nothing
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -69,47 +72,51 @@ class ThreadEvent(BaseModel):
 
 
 class ThreadView:
-    """The state of a thread after a number of events. Returned by `ThreadActor.view`."""
+    """The state of a thread after the events of its journal. Returned by `ThreadActor.view`. `status` is the state."""
 
     def __init__(self) -> None:
         self.thread_id = ""
         self.status: ThreadState = "created"
         self.user_id = ""
         self.client: str | None = None
-        """The id of the client that receives the result; None without a client."""
+        """The sender of the CREATE_THREAD message, which receives the result; None without a sender."""
         self.correlation_id: str | None = None
         self.initial_input = ""
         self.metadata: dict[str, Any] = {}
         self.chain = ""
         self.phases: tuple[str, ...] = ()
         self.outputs: dict[str, PhaseOutput] = {}
-        """Phase name → its output, in the order in which the phases ran."""
+        """Name of a phase that is done → its output, in the order in which the phases ran."""
         self.seconds: dict[str, float] = {}
+        """Name of a phase that is done → how many seconds it took."""
         self.usage: dict[str, dict[str, int | None]] = {}
+        """Name of a phase that is done → the token counts of its agent's run, and the model string as `model`."""
         self.configs: dict[str, list[AgentChange]] = {}
         """Phase name → the changes of its agent's configuration, in order."""
         self.answers: dict[str, dict[str, Any]] = {}
-        """Id of a message → its response."""
+        """Id of a message that changed the thread or was refused → its response."""
         self.created_at: datetime | None = None
         self.updated_at: datetime | None = None
         self.started_at: datetime | None = None
         self.cause: dict[str, Any] = {}
-        """The reason of a failure or termination; {} otherwise."""
+        """The data of the "failed" or "terminated" event, with the reason; {} before."""
         self.runner: str | None = None
-        """The id of the process that started, resumed or took the thread last; None before that."""
+        """The id of the process that runs the thread, or ran it last. None before the start, while a queue has not
+        assigned the thread to a process, and after a queue's run of a paused thread ended.
+        """
         self.run: str | None = None
-        """The name of the present run in the queue; None without a queue, or if the thread is paused."""
+        """The name of the present run in the queue; None without a queue, or after the run of a paused thread ended."""
         self.runs = 0
-        """The number of queue runs so far."""
+        """The number of runs that were recorded for a queue so far."""
 
     @property
     def exists(self) -> bool:
-        """True if the thread was created."""
+        """Whether the thread was created."""
         return self.created_at is not None
 
     @property
     def is_over(self) -> bool:
-        """True if the thread is completed, failed or terminated."""
+        """Whether the thread is completed, failed or terminated."""
         return self.status in ENDS
 
     @property
@@ -124,11 +131,13 @@ class ThreadView:
 
     @property
     def current_phase(self) -> str | None:
-        """The name of the running or next phase; None after the last."""
+        """The name of the running or next phase; None if all phases are done."""
         return next(iter(self.remaining), None)
 
     def allow(self, what: What) -> None:
-        """Raise ActorError (INVALID_STATE) if the present state does not allow the event `what`."""
+        """Check that the present state allows the event `what`, one of MOVES. Raises ActorError (INVALID_STATE) if
+        not.
+        """
         before, _ = MOVES[what]
         if self.status not in before:
             allowed = " or ".join(sorted(before))
@@ -136,7 +145,7 @@ class ThreadView:
             raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=self.thread_id, status=self.status)
 
     def after(self, event: ThreadEvent) -> "ThreadView":
-        """Return a new view with the state after one more event. This view does not change."""
+        """Return a new view, with the state after one more event. This view does not change."""
         view = copy(self)
         for name in ("outputs", "seconds", "usage", "answers"):
             setattr(view, name, dict(getattr(self, name)))
@@ -145,7 +154,7 @@ class ThreadView:
         return view
 
     def take(self, event: ThreadEvent) -> None:
-        """Apply one event to this view."""
+        """Apply one event to this view, in place. The event is not checked against MOVES."""
         said = event.data
         if event.what == "created":
             self._create(event)
@@ -178,12 +187,14 @@ class ThreadView:
 
 
 def thread_id_of(message_id: str) -> str:
-    """Return the id of the thread that a CREATE_THREAD message creates: a repeated message has the same thread."""
+    """Return the id of the thread that the CREATE_THREAD message with this id creates. It is computed from the
+    message's id, so that a repeated message does not create a second thread.
+    """
     return str(uuid5(_IDS, message_id))
 
 
 def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> dict[str, Any]:
-    """Return the data of the event "created"."""
+    """Return the data of the event "created" for a CREATE_THREAD message."""
     thread_id = thread_id_of(message.id)
     return {
         "thread_id": thread_id,
@@ -198,12 +209,14 @@ def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> di
 
 
 def input_of(view: ThreadView, phase: Phase) -> str:
-    """Return a phase's input: the user's text for the first phase, `ask` for later phases."""
+    """Return the user message of a phase: the user's text for the first phase, `Phase.ask` for later phases."""
     return view.initial_input if not view.outputs else phase.ask
 
 
 def context_of(view: ThreadView) -> dict[str, Any]:
-    """Return the context of a phase: the conversation so far, its user and metadata."""
+    """Return the context for a thread's next phase: the conversation so far, the output of the previous phase, the
+    user's id and the metadata.
+    """
     last = view.last_output
     said = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
     asked = [{"role": "user", "content": view.initial_input}] if said else []
@@ -231,7 +244,7 @@ def status_of(view: ThreadView) -> typed.ThreadStatus:
 
 
 def result_of(view: ThreadView) -> typed.ThreadResult:
-    """Return the result of a thread."""
+    """Return the result of a thread that has ended."""
     last = view.last_output
     cause: Mapping[str, Any] = {name: view.cause.get(name) for name in ("error_message", "error_code")}
     output = last.model_dump(mode="json") if last else None

@@ -5,7 +5,8 @@ ERROR_NOTIFICATION ─▶ may a restart help? ─no─▶ "escalate"
                           ├ restarts within the window < limit ─▶ pause, RESTART ─▶ "restart"
                           └ else ─▶ "escalate"
 
-A restart may help if the actor is supervised, or unless the notification contains `retryable: false`.
+A restart may help unless the notification contains `retryable: false`. For an actor that SUPERVISE named, it always
+may.
 """
 
 import asyncio
@@ -23,7 +24,8 @@ from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, rai
 
 
 class SupervisorActor(Actor):
-    """Restarts failed actors, within the limits of the system's RestartPolicy. ActorSystem has one, "supervisor".
+    """Restarts failed actors, within the limits of the system's RestartPolicy. Each ActorSystem has one supervisor,
+    with the id "supervisor".
 
     An actor reports an error with ERROR_NOTIFICATION. The response's `action_taken` is "restart" if the actor was
     restarted, otherwise "escalate".
@@ -35,31 +37,39 @@ class SupervisorActor(Actor):
         self.supervised: WeakSet[Actor] = WeakSet()
         self._restarts: WeakKeyDictionary[Actor, deque[float]] = WeakKeyDictionary()
 
-    # Errors of several actors are handled at once: each waits for its own pause.
+    # Errors of several actors are handled concurrently: each handler waits for its own pause.
     immediate = Actor.immediate | {"ERROR_NOTIFICATION"}
 
     async def on_supervise(self, message: Message) -> Handled:
-        """Handle SUPERVISE: from now on, restart an actor after any error, also if the error is not retryable."""
+        """Handle SUPERVISE: from now on, restart an actor after any error, even if the error is not retryable. Raises
+        ActorError (UNKNOWN_ACTOR) for an unknown id.
+        """
         actor_id = data_of(message, typed.OfActor).actor_id
         self.supervised.add(self.system.get_actor(actor_id))
         return typed.SupervisionStarted(actor_id=actor_id)
 
     async def on_restart(self, message: Message) -> Handled:
-        """Handle RESTART: restart the actor that the message names, which may be the supervisor itself."""
+        """Handle RESTART: restart the actor that the message names, which may be the supervisor itself. This restart
+        has no pause and no limit. Raises ActorError if the actor is unknown or its restart fails.
+        """
         wanted = data_of(message, typed.ActorReason)
         if wanted.actor_id == self.actor_id:
             return await super().on_restart(message)
         return raised(await self._restart(wanted.actor_id, wanted.reason, message.correlation_id)).data
 
     async def on_error_notification(self, message: Message) -> Handled:
-        """Handle ERROR_NOTIFICATION: restart the failed actor, or the actor in the field `culprit`, or escalate."""
+        """Handle ERROR_NOTIFICATION: restart the actor `culprit` (by default the failed actor `actor_id`), if this may
+        help and the limit allows it. The response tells whether it was restarted.
+        """
         told = data_of(message, typed.ErrorNotification)
         logger.warning("%s failed: %s", told.actor_id, one_line(told.error_message, 200))
         action = "restart" if await self._mended(told, message.correlation_id) else "escalate"
         return typed.ErrorAcknowledged(actor_id=told.actor_id, action_taken=action)
 
     async def _mended(self, told: typed.ErrorNotification, correlation_id: str | None) -> bool:
-        """Restart the failed actor, if that may help and the limit allows it. Return whether it was restarted."""
+        """Restart the actor, after a pause, if this may help and the limit allows it. Return whether it was
+        restarted.
+        """
         extra = told.model_extra or {}
         try:
             culprit = self.system.get_actor(str(extra.get("culprit") or told.actor_id))
@@ -75,7 +85,7 @@ class SupervisorActor(Actor):
         return not isinstance(await self._restart(culprit.actor_id, "error_recovery", correlation_id), ErrorResponse)
 
     def _may_restart(self, actor: Actor) -> bool:
-        """Return whether the limit allows one more restart, and count it."""
+        """Return whether the limit allows one more restart of an actor. If so, count this restart."""
         times, now = self._restarts.setdefault(actor, deque()), monotonic()
         while times and times[0] < now - self.policy.window:
             times.popleft()

@@ -1,6 +1,6 @@
 """ActorSystem: the actors of one process, with a supervisor, the threads, and the resources that the actors share.
 
-The resources are a model, options by name, settings, chains of phases, and a store that keeps threads beyond the
+The resources are a model, options by name, settings, chains of phases, and a store in which threads survive the
 process.
 """
 
@@ -15,14 +15,16 @@ from sabir_actors.threads import ThreadActor
 class ActorSystem(ActorHost):
     """The actors of one process and the resources that they share. Use it as an async context manager.
 
-    `model` is a model string for the agents of phases without a model. `options` are functions or Options that phases
-    may offer to their agents by name. `settings` apply to all agents. `chains` are further chains of phases next to
-    AEIOUY_CHAIN. `store` (a store of sabir_session) keeps threads beyond the process; without a store, threads are lost
-    at the end. Interrupted threads in the store continue when the block is entered, unless `recovers` is False.
+    `model` is a model string for the agents of phases without a model. `options` are functions or Options that a phase
+    can allow its agent to call, by name. `settings` apply to all agents, if an agent's own configuration does not set
+    them. `chains` are further chains of phases next to AEIOUY_CHAIN. `store` (a store of sabir_session) records
+    threads; without a store, threads are lost at the end of the block. Threads in the store that were interrupted
+    continue when the block is entered, unless `recovers` is False. The store is not closed.
 
     `queue` distributes threads over all processes that share the store, see `sabir_actors.durable.DurableQueue`.
-    `restarts` limits times and restarts. `adapters` is called with a model string and returns the adapter, by default
-    `sabir.adapter`. The observers `trace`, `watch` and `spans` are functions that receive messages and events.
+    `restarts` is the RestartPolicy, with limits for times and restarts. `adapters` is called with a model string and
+    returns the adapter, by default `sabir.adapter`. `trace`, `watch` and `spans` are functions that observe messages
+    and events: `trace(message)`, `watch(message, event)`, and `spans(message)`, which returns a context manager.
 
     Raises ActorError (INVALID_CONFIG) for a queue without a store, and OptionInvalid for a wrong option.
 
@@ -37,7 +39,10 @@ class ActorSystem(ActorHost):
     """
 
     async def __aenter__(self) -> Self:
-        """Start the supervisor and the actor of all threads, and continue interrupted threads."""
+        """Start the supervisor and the actor of all threads. Continue interrupted threads, or start the queue.
+
+        Raises ActorError if the store cannot be read, and the errors of the queue; everything is stopped then.
+        """
         threads = ThreadActor(THREADS, self, self.store)
         self.add(SupervisorActor(SUPERVISOR, self))
         self.add(threads)
@@ -55,12 +60,14 @@ class ActorSystem(ActorHost):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop all actors. Threads without a store are lost, and threads in a store can continue later."""
+        """Stop all actors and interrupt running threads. Threads without a store are lost; threads in a store can
+        continue later.
+        """
         await self.stop()
 
     @property
     def threads(self) -> ThreadActor:
-        """The actor of all threads. Raises ActorError (UNKNOWN_ACTOR) before the system is started."""
+        """The actor of all threads. Raises ActorError (UNKNOWN_ACTOR) outside of the `async with` block."""
         found = self.get_actor(THREADS)
         assert isinstance(found, ThreadActor)
         return found

@@ -3,8 +3,9 @@
     journal `thread:<id>` ── ThreadEvent, ThreadEvent, InnerMessage … ─▶ ThreadView
                                                             record(): the journal first, then the view
 
-The journal decides which process runs a thread. This process appends its records after other processes' records, for
-example "paused". Once the thread has ended, or another process runs it, writing such a record fails.
+The journal decides which process runs a thread. The process that runs a thread appends its records after the records of
+other processes, for example "paused". Once the thread has ended, or another process runs it, writing raises
+PositionTaken.
 """
 
 import asyncio
@@ -40,15 +41,17 @@ Given = TypeVar("Given")
 JOURNAL = "thread:"
 """The prefix of the names of threads' journals in a store."""
 APPENDED: frozenset[What] = frozenset({"phase_done", "failed"})
-"""Events that a thread's process may append after other processes' records; other events are valid in one state."""
+"""Kinds of events that the process running a thread may record even if another process wrote a record in the meantime.
+All other events depend on the thread's state, so writing them fails then, and the state is read again.
+"""
 _EVENT_NAMES, _EVENT_CODEC = names_of(ThreadEvent).all, Codec(ThreadEvent)
-"""The stored names of an event, and its codec."""
+"""The names of ThreadEvent in journals, and its codec."""
 
 
 class Thread:
-    """One thread in this process: its session, its state and its running task.
+    """One thread as this process knows it: its session, its state (`view`) and its running task (`run`).
 
-    `runner` is the id with which this process runs threads. Without a store, the thread is in memory only.
+    `runner` is the id of this process in the records of threads. Without a store, the thread is in memory only.
     """
 
     def __init__(self, thread_id: str, store: Store | None = None, runner: str = "") -> None:
@@ -56,24 +59,26 @@ class Thread:
         self.run: asyncio.Task[None] | None = None
         self.agents: AgentManagerActor | None = None
         self.actors: list[Actor] = []
-        """The actors created for the running thread."""
+        """The actors that were created for the running thread: the present phase's actor and the agents."""
         self.read()
 
     @property
     def is_mine(self) -> bool:
-        """True if this process runs the thread, according to the records read so far."""
+        """Whether this process runs or last ran the thread, and the thread has not ended, by the records read so
+        far.
+        """
         return self.view.runner == self.runner and not self.view.is_over
 
     @property
     def is_behind(self) -> bool:
-        """True if other processes wrote to the journal, or if the journal cannot be read."""
+        """Whether the journal has records that were not read yet, or cannot be read. False without a store."""
         try:
             return self.journal is not None and self.journal.length() != self.journal.position
         except SessionError:
             return True
 
     def read(self) -> None:
-        """Read the thread's state from its journal."""
+        """Read the thread's complete state from its journal. Creates the journal if there is none."""
         journal = None if self.store is None else ThreadJournal(self, self.store)
         session, view = Session(journal=journal), ThreadView()
         session.mutate(ThreadEvent).register(ThreadEvent, append_item)
@@ -82,7 +87,9 @@ class Thread:
         self.journal, self.session, self.view = journal, session, view
 
     def refresh(self) -> None:
-        """Apply other processes' records. Raises ActorError (UNKNOWN_THREAD) if the journal was deleted."""
+        """Read the records that other processes wrote. Raises ActorError (UNKNOWN_THREAD) if the journal was
+        deleted.
+        """
         if self.journal is None:
             return
         length = self.journal.length()
@@ -94,7 +101,12 @@ class Thread:
     def record(
         self, what: What, said: dict[str, Any], message: Message | None = None, response: Response | None = None
     ) -> None:
-        """Write one event with its response, then apply it. Raises RecordingFailed."""
+        """Write one event, with the response to `message`, to the journal, and then apply it to `view`. `said` is its
+        data.
+
+        Raises RecordingFailed if the journal cannot be written, and PositionTaken (a RecordingFailed) if another
+        process wrote to it and the event is not in APPENDED, or another process runs the thread now.
+        """
         event = ThreadEvent(
             what=what,
             at=now(),
@@ -111,7 +123,9 @@ class Thread:
         self.view = self.view.after(event)
 
     def agents_session(self) -> Session:
-        """Return the session of the agents' records, which only the event loop uses."""
+        """Return the session for the agents' records: a new session over the journal, which is used in the event loop
+        only. Without a store, the thread's own session.
+        """
         if self.journal is None:
             return self.session
         session = Session(journal=self.journal)
@@ -119,7 +133,7 @@ class Thread:
         return session
 
     def answer_to(self, message: Message) -> Response | None:
-        """Return the recorded response to a message, by any process; None if there is none."""
+        """Return the response to a message that any process recorded; None if there is none."""
         found = self.view.answers.get(message.id)
         if found is None:
             return None
@@ -129,7 +143,9 @@ class Thread:
 
 
 class ThreadJournal:
-    """The journal of a thread. Agents' records are appended after other processes' records."""
+    """The journal of a thread. If another process wrote records in the meantime, agents' records are written after
+    them.
+    """
 
     def __init__(self, thread: Thread, store: Store) -> None:
         self._thread, self._store, self._name = thread, store, f"{JOURNAL}{thread.thread_id}"
@@ -146,7 +162,9 @@ class ThreadJournal:
         return self._store.length(self._name)
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record. Raises PositionTaken if the thread has ended or another process runs it."""
+        """Write one record. Raises PositionTaken if the thread has ended, if another process runs it, or, for a
+        ThreadEvent, if another process wrote a record that was not read yet.
+        """
         while True:
             try:
                 return self._opened.append(kind, body)
@@ -155,13 +173,14 @@ class ThreadJournal:
                     raise
 
     def read(self) -> Iterator[tuple[str, str]]:
-        """Return the records that this process has read or written."""
+        """Return the records that this process has read or written, as (kind, body)."""
         return self._opened.read()
 
     def catch_up(self) -> bool:
-        """Apply other processes' records. Return False from then on if this process does not run the thread any more.
+        """Read and apply the records of other processes. Return False, also in later calls, if this process does not
+        run the thread any more.
 
-        Raises RecordingFailed if the records cannot be read now, and JournalInvalid for unknown records.
+        Raises RecordingFailed if the records cannot be read now, and JournalInvalid for an invalid event.
         """
         try:
             opened = self._store.journal(self._name)
@@ -184,7 +203,7 @@ class ThreadJournal:
 
 
 class KnownThreads:
-    """The threads of one process: in memory and in its store."""
+    """The threads that one process knows: in its memory and in its store."""
 
     def __init__(self, store: Store | None, runner: str, thread: StoreThread) -> None:
         self.store, self.runner = store, runner
@@ -192,14 +211,20 @@ class KnownThreads:
         """The threads that run in this process; without a store, all threads."""
         self._thread = thread
         self._used: WeakValueDictionary[str, Thread] = WeakValueDictionary()
-        """Threads that are being used: a thread is one object, so that two steps see each other's changes."""
+        """Id → the object of a thread that is in use. There is one object for each thread, so that all see its
+        changes.
+        """
 
     async def apart(self, step: Callable[[], Given]) -> Given:
-        """Call a function that may use the store outside of the event loop, and return its result."""
+        """Call a function that may use the store, in the store's own OS thread, and return its result. Without a store,
+        call it directly.
+        """
         return step() if self.store is None else await self._thread(step)
 
     def open(self, thread_id: str) -> Thread:
-        """Return a thread in its present state. Raises ActorError (UNKNOWN_THREAD) for an unknown id."""
+        """Return a thread in its present state. Raises ActorError: UNKNOWN_THREAD for an unknown id, or
+        RECORDING_FAILED if its journal cannot be read.
+        """
         thread = self.held.get(thread_id) or self._used.get(thread_id)
         with _reading(thread_id):
             if thread is not None:
@@ -211,7 +236,9 @@ class KnownThreads:
         return thread
 
     def made(self, thread_id: str) -> Thread:
-        """Return the thread in memory, or read or create its journal."""
+        """Return the thread in memory, or else read its journal, which is created if there is none. Raises ActorError
+        (RECORDING_FAILED) if the journal cannot be read.
+        """
         thread = self.held.get(thread_id) or self._used.get(thread_id)
         if thread is None:
             with _reading(thread_id):
@@ -223,7 +250,9 @@ class KnownThreads:
         return thread if self.store is not None else self.held.setdefault(thread_id, thread)
 
     def view(self, thread_id: str) -> ThreadView:
-        """Return the state of a thread, from any OS thread. Raises ActorError (UNKNOWN_THREAD) for an unknown id."""
+        """Return the state of a thread. May be called in any OS thread. Raises ActorError: UNKNOWN_THREAD for an
+        unknown id, or RECORDING_FAILED if its journal cannot be read.
+        """
         if self.store is None:
             return self.open(thread_id).view
         with _reading(thread_id):
@@ -234,19 +263,23 @@ class KnownThreads:
         return view
 
     def ids(self) -> list[str]:
-        """Return the ids of all threads. An empty journal does not count as a thread."""
+        """Return the sorted ids of all threads in memory and in the store. An empty journal does not count as a
+        thread.
+        """
         stored = [name for name in self.names() if self.store is not None and self.store.length(f"{JOURNAL}{name}")]
         return sorted({*tuple(self.held), *stored})
 
     def names(self) -> list[str]:
-        """Return the thread ids of the journals in the store."""
+        """Return the thread ids of all journals in the store, also of empty journals."""
         names = () if self.store is None else self.store.names()
         return [name.removeprefix(JOURNAL) for name in names if name.startswith(JOURNAL)]
 
 
 @contextmanager
 def _reading(thread_id: str) -> Iterator[None]:
-    """Convert a store's failure to an ActorError for the sender of a message."""
+    """Convert a SessionError in the `with` block to ActorError (RECORDING_FAILED), which is retryable unless the
+    journal is invalid.
+    """
     try:
         yield
     except SessionError as error:
@@ -256,7 +289,9 @@ def _reading(thread_id: str) -> Iterator[None]:
 
 
 def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -> Response:
-    """Call `step`. Record an INVALID_STATE error too, so that a repeated message gets the same answer."""
+    """Return the response of `step(thread)`. If it raises INVALID_STATE, record and return the ERROR, so that a
+    repeated message gets the same response.
+    """
     try:
         return step(thread)
     except ActorError as error:
@@ -268,7 +303,9 @@ def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -
 
 
 def fail(thread: Thread, error: BaseException) -> None:
-    """Record a thread's failure. Raises RecordingFailed if not the thread but its journal failed."""
+    """Record that a thread failed with this error, unless it has ended. Raises RecordingFailed if the error is a
+    failure of the journal, which does not end the thread.
+    """
     if isinstance(error, RecordingFailed):
         raise error
     if not isinstance(error, ActorError):
@@ -282,6 +319,6 @@ def fail(thread: Thread, error: BaseException) -> None:
 
 
 def unknown(thread_id: str) -> ActorError:
-    """Return the error for an unknown thread."""
-    reason = f"no thread has the id {thread_id!r}; create a thread, or look up the ids"
+    """Return the ActorError (UNKNOWN_THREAD) for an unknown thread."""
+    reason = f"no thread has the id {thread_id!r}; create the thread first, or look up the ids of all threads"
     return ActorError(ErrorCode.UNKNOWN_THREAD, reason, thread_id=thread_id)

@@ -1,7 +1,8 @@
-"""ThreadActor: creates, runs and controls the threads of a system, each with its own journal.
+"""ThreadActor: creates, runs and controls the threads of a system. Each thread has its own journal.
 
     CREATE ─▶ journal `thread:<id>` ── START ─▶ ThreadRuns, here or by a queue: phase by phase
-    START, PAUSE, RESUME, TERMINATE are recorded with their responses, before the responses are sent.
+
+START, PAUSE, RESUME and TERMINATE are recorded with their responses, before the responses are sent.
 
 Any process with the store reads a thread's state from its journal, and can answer messages about it. A thread that was
 processing when its process died continues at its phase as soon as a process opens the store.
@@ -29,7 +30,7 @@ from sabir_actors.thread import KnownThreads, Thread, done
 class ThreadActor(Actor):
     """The actor of all threads of one system. ThreadClient sends its requests to this actor.
 
-    `store` keeps the threads' journals; without a store, threads are in memory only.
+    `store` contains the threads' journals. Without a store, threads are in memory only. ActorSystem creates this actor.
     """
 
     immediate = Actor.immediate | {"GET_THREAD_STATUS"}
@@ -39,12 +40,12 @@ class ThreadActor(Actor):
         self.threads = KnownThreads(store, str(uuid4()), system.apart)
         self.runs = ThreadRuns(system, self.threads, self._request)
         self._moved_threads: list[Thread] = []
-        """Threads that were changed by messages without a response so far."""
+        """Threads whose state was changed by a message whose response is not sent yet."""
 
     async def recover(self) -> list[str]:
-        """Continue every thread in the store that is processing, and return their ids.
+        """Continue all threads in the store that are processing, and return their ids.
 
-        A thread that cannot continue here, for example because its model is unknown, is logged and unchanged.
+        A thread that cannot continue here, for example because its chain is unknown, is logged and not changed.
         """
         going = []
         for thread_id in await self.threads.apart(self.threads.ids):
@@ -56,10 +57,11 @@ class ThreadActor(Actor):
         return going
 
     async def go_on(self, thread_id: str) -> bool:
-        """Continue a thread that was processing when its process died. Return False for a thread in another state.
+        """Continue a thread that was processing when its process died: run it here, or queue it. Return False, and do
+        nothing, for a thread in another state.
 
-        Raises ActorError (INVALID_CONFIG), without changing the thread, if the system lacks the thread's chain, model
-        or an option of its agents; and ActorError (UNKNOWN_THREAD) for an unknown id.
+        Raises ActorError (INVALID_CONFIG), without changing the thread, if the system does not have the thread's chain,
+        a model, or an option of its agents. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
         """
         thread = await self.threads.apart(lambda: self.threads.open(thread_id))
         if thread.view.status != "processing":
@@ -72,13 +74,13 @@ class ThreadActor(Actor):
         return True
 
     def thread_ids(self) -> list[str]:
-        """Return the ids of all threads, in memory and in the store. Reading the store blocks."""
+        """Return the sorted ids of all threads, in memory and in the store. Reading the store blocks the OS thread."""
         return self.threads.ids()
 
     def view(self, thread_id: str) -> ThreadView:
         """Return the state of a thread. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
 
-        Reading the store blocks. In an event loop, use `ThreadClient.status` instead.
+        Reading the store blocks the OS thread. In an event loop, use `ThreadClient.status` instead.
         """
         return self.threads.view(thread_id)
 
@@ -94,7 +96,9 @@ class ThreadActor(Actor):
                 await self.runs.go_on(thread)
 
     async def on_create_thread(self, message: Message) -> Handled:
-        """Handle CREATE_THREAD: create a thread without starting it."""
+        """Handle CREATE_THREAD: create a thread without starting it. Raises ActorError (INVALID_CONFIG) for an unknown
+        chain.
+        """
         wanted, thread_id = data_of(message, typed.CreateThread), thread_id_of(message.id)
         chain = self.runs.chain(wanted.chain or AEIOUY_CHAIN.name)
         response = message.response(typed.ThreadCreated(thread_id=thread_id, status="created"))
@@ -107,7 +111,7 @@ class ThreadActor(Actor):
         return await self._changed(message, thread_id, create, self.threads.made)
 
     async def on_start_thread(self, message: Message) -> Handled:
-        """Handle START_THREAD: start a thread. The response is sent before the first phase is done."""
+        """Handle START_THREAD: start a created thread, and return before its first phase is done."""
         return await self._moved(message, "started", typed.ThreadStarted)
 
     async def on_pause_thread(self, message: Message) -> Handled:
@@ -119,7 +123,7 @@ class ThreadActor(Actor):
         return await self._moved(message, "resumed", typed.ThreadResumed)
 
     async def on_terminate_thread(self, message: Message) -> Handled:
-        """Handle TERMINATE_THREAD: end a thread, and interrupt its running phase."""
+        """Handle TERMINATE_THREAD: end a thread for good, and interrupt its running phase."""
         wanted = data_of(message, typed.TerminateThread)
         response = await self._moved(message, "terminated", typed.ThreadTerminated, reason=wanted.reason)
         thread = self.threads.held.get(wanted.thread_id)
@@ -134,7 +138,9 @@ class ThreadActor(Actor):
         return status_of((await self.threads.apart(lambda: self.threads.open(thread_id))).view)
 
     async def on_update_agent_config(self, message: Message) -> Handled:
-        """Handle UPDATE_AGENT_CONFIG: change the agent `<thread id>/<phase>`, effective from its next run."""
+        """Handle UPDATE_AGENT_CONFIG: change the agent `<thread id>/<phase>` from its next run on. Raises ActorError
+        for an unknown or ended thread, an unknown phase, or a wrong model, option or setting.
+        """
         wanted = data_of(message, typed.UpdateAgentConfig)
         settings_of(wanted.config)
         thread_id, _, phase = wanted.agent_id.rpartition("/")
@@ -155,7 +161,7 @@ class ThreadActor(Actor):
         return await self._changed(message, thread_id, update)
 
     def _unanswered(self, message: Message, thread_id: str) -> ThreadView | None:
-        """Return the state of a thread; None if it has ended, or the message was answered before."""
+        """Return the state of a thread; None if the thread has ended, or if the message was answered before."""
         thread = self.threads.open(thread_id)
         return None if thread.view.is_over or thread.answer_to(message) else thread.view
 
@@ -169,7 +175,9 @@ class ThreadActor(Actor):
             await probe.stop()
 
     async def _moved(self, message: Message, what: What, answer: type[typed.ThreadCreated], **said: Any) -> Response:
-        """Record a change of a thread's state, if the present state allows it, and return the response."""
+        """Record a change of a thread's state, and return the response, with the data model `answer`. Raises ActorError
+        (INVALID_CONFIG) if a thread that starts or resumes cannot run here.
+        """
         after = MOVES[what][1]
         is_run = after == "processing"
 
@@ -195,7 +203,11 @@ class ThreadActor(Actor):
         step: Callable[[Thread], Response],
         opened: Callable[[str], Thread] | None = None,
     ) -> Response:
-        """Apply a message once. A message that was recorded before is answered from the journal."""
+        """Call `step` for a message, unless the message was recorded before: then return the recorded response.
+
+        `opened` returns the thread, by default `KnownThreads.open`. Raises ActorError (RECORDING_FAILED) if the journal
+        cannot be written.
+        """
 
         def change() -> Response:
             is_again = False
@@ -208,9 +220,9 @@ class ThreadActor(Actor):
                     return answer
                 try:
                     return done(message, thread, step)
-                except PositionTaken:  # another wrote to the journal in between
+                except PositionTaken:  # another process wrote to the journal in between
                     continue
-                except RecordingFailed as error:  # it may have been written nevertheless
+                except RecordingFailed as error:  # the record may have been written nevertheless: look once
                     if is_again:
                         reason = f"thread {thread_id}: {error}"
                         raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=True) from None

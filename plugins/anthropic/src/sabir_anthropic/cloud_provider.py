@@ -1,12 +1,12 @@
-"""Claude on Amazon Bedrock and on Google's Vertex AI by string: the SDK's own clients for them, made at the first send.
+"""Claude on Amazon Bedrock and Google's Vertex AI by string, over the SDK's clients for them.
 
     bedrock.messages:eu.anthropic.claude-…-v1:0     vertex.messages:claude-…@20250929
         CloudProvider ──connect(access)──▶ CloudConnection ──open──▶ AnthropicBedrock, AnthropicVertex ──▶ the cloud
                             └ client=▶ UsersConnection ─┘
 
-The SDK writes the model into the path, and signs each request or adds a token to it, so it is asked for every request.
-Where no key is given, it looks for credentials itself, as AWS's and Google's own tools do: boto3 and google-auth, which
-are extras of the SDK. What they raise becomes one of the library's errors by `errors.FAULTS`.
+The SDK's client is created at the first request. The SDK writes the model into the path, and signs each request or adds
+a token, so every request is built by the SDK. Without a key, the SDK looks for credentials with boto3 or google-auth,
+which are extras of the SDK. `errors.FAULTS` turns their exceptions into errors of sabir.
 
 https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
 https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
@@ -36,7 +36,10 @@ class CloudProvider(SDKProvider):
     """
 
     adds_dialects = True
-    """True, so that `bedrock:model` never means Claude: the clouds also sell models of other vendors."""
+    """Whether the provider only adds dialects to its name, which other packages may use too. It is True, so users write
+    `bedrock.messages:model`. Without a dialect, `bedrock:model` does not mean Claude, because the clouds also sell
+    models of other vendors.
+    """
     dialects = ("messages",)
     request_ids = AnthropicProvider.request_ids
     package = "sabir_anthropic"
@@ -50,14 +53,14 @@ class CloudProvider(SDKProvider):
         return MESSAGES
 
     def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint, with the region if `api_key=` or a variable names one. Otherwise the SDK may
-        find the region later.
+        """Return the URL of the endpoint: `base_url` or a variable, else the URL of the region that `api_key=` or a
+        variable names. Without a region, the URL contains none, and the SDK may find the region later.
         """
         url, region = super().url_of(access), self._region(access)
         return self.regional_url(region) if url == self.url and region else url
 
     def regional_url(self, region: str) -> str:
-        """Return the URL for a region."""
+        """Return the URL for a region. Subclasses define it; here it raises NotImplementedError."""
         raise NotImplementedError
 
     def connect_own_clients(self, access: Access, key: KeySource) -> "CloudConnection":
@@ -67,22 +70,23 @@ class CloudProvider(SDKProvider):
         return CloudConnection(self.name, self.client_name, key, access.base_url)
 
     def connect_user_client(self, client: object) -> UsersConnection:
-        """Return a connection over the user's client for the cloud."""
+        """Return a connection over the user's client, which must be the SDK's client for this cloud."""
         return UsersCloudConnection(self.name, self.client_name, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return the quirk of clouds: media must be sent as bytes."""
+        """Return the quirk CLOUD: the clouds accept media as bytes only, and no late system messages."""
         return frozenset({CLOUD})
 
     def _ask(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
-        """Call a function that was passed as `api_key=`. Raises SettingsInvalid if it returns more than secrets.
+        """Call the function passed as `api_key=` and return its result.
 
-        The endpoint was decided without calling it.
+        Raises SettingsInvalid if the result names a credential that is not secret, such as a region: the endpoint was
+        chosen before the call.
         """
         answer = ask()
         secrets = {each.name for each in self.credentials if each.secret}
         if not isinstance(answer, str) and (others := sorted(answer.keys() - secrets)):
-            expected = f"expected {', '.join(sorted(secrets))}; set variables for the others"
+            expected = f"expected only {', '.join(sorted(secrets))}; set variables for the others"
             raise SettingsInvalid(f"api_key= of {self.name} returned {', '.join(others)}; {expected}")
         return answer
 
@@ -144,14 +148,19 @@ class VertexProvider(CloudProvider):
 
 
 class _SDKClient:
-    """An HTTP client, and the SDK's client that sends through it, which is made again for other credentials."""
+    """An HTTP client, and the SDK's client that sends through it. For other credentials, a new SDK client is
+    created.
+    """
 
     def __init__(self, http_client: Any, make: Callable[..., Any]) -> None:
         self._http_client, self._make = http_client, make
         self._client: tuple[object, Any] = (None, None)
 
     def with_credentials(self, key: KeySource) -> Any:
-        """Return the SDK's client with the present credentials; raises what KeySource and the SDK raise."""
+        """Return the SDK's client for the present credentials, a new one if they changed.
+
+        Exceptions of `KeySource.read` and of the SDK's class are raised unchanged.
+        """
         values = key.read()
         made_with, client = self._client
         if made_with != values:
@@ -180,40 +189,44 @@ class CloudConnection(UserSDKConnection):
         self._http_options, self._options = _read_options(base_url)
 
     def what(self, request: WireRequest) -> dict[str, Any]:
-        """Return the path, and the body as an object, from which the SDK makes the request."""
+        """Return the path, and the body as an object, as arguments of `client.post`."""
         return cloud_arguments(request)
 
     def make_sync(self) -> _SDKClient:
-        """Return a sync HTTP client as the SDK creates it, for the SDK's client over it."""
+        """Return a new sync HTTP client of the SDK's default class, wrapped for the SDK's client."""
         sdk = import_module(self.module)
         return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
 
     def make(self) -> _SDKClient:
-        """Return an async HTTP client as the SDK creates it, for the SDK's client over it."""
+        """Return a new async HTTP client of the SDK's default class, wrapped for the SDK's client."""
         sdk = import_module(self.module)
         return _SDKClient(sdk.DefaultAsyncHttpxClient(**self._http_options), self._maker(f"Async{self._client_name}"))
 
     def send_sync(self, client: _SDKClient, request: WireRequest) -> Any:
-        """Send once with the present credentials, and return the response before its body, whatever the status."""
+        """Send a request with the present credentials. Return the response when its headers have arrived, for every
+        status.
+        """
         return super().send_sync(client.with_credentials(self._key), request)
 
     async def send(self, client: _SDKClient, request: WireRequest) -> Any:
-        """Send once with the present credentials, and return the response before its body, whatever the status."""
+        """Async version of `send_sync`."""
         return await super().send(client.with_credentials(self._key), request)
 
     def translate(self, error: Exception) -> CallError | None:
-        """Return the library error for an exception of the credential chain, the SDK or its HTTP client, or None."""
+        """Return the CallError for an exception of the search for credentials, the SDK or its HTTP client. None for
+        other exceptions.
+        """
         return read_fault(error, self.name) or super().translate(error)
 
     def _maker(self, client_name: str) -> Callable[..., Any]:
-        # No function of ours: a variable of its frame would hold the secrets where the SDK's class raises.
+        # A partial, not a function of ours: if the SDK's class raises, a function's frame would contain the secrets.
         return partial(getattr(import_module(self.module), client_name), **self._options)
 
 
 def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the HTTP client and of the SDK's client for the user's `base_url`.
+    """Return the arguments of the HTTP client, and those of the SDK's client, for the user's `base_url`.
 
-    User and password are no part of the URL, because HTTP clients log URLs.
+    User and password are removed from the URL, because HTTP clients log URLs, and passed as `auth`.
     """
     if base_url is None:
         return {}, {}
@@ -226,7 +239,7 @@ def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 class UsersCloudConnection(UsersConnection):
-    """The user's own client for a cloud; a client for another endpoint is refused."""
+    """A connection over the user's own client for a cloud. A client of another class raises SettingsInvalid."""
 
     def __init__(self, name: str, client_name: str, client: object) -> None:
         super().__init__(name, ERRORS, client)

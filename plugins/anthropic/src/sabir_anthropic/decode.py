@@ -1,11 +1,11 @@
-"""A response → reply: every content block becomes one part or option call, in order, without loss.
+"""A response → reply. Every content block becomes one part or option call, in order, without loss.
 
-    text                        a text with its citations unchanged
-    thinking, redacted_thinking reasoning; every field but its text is its state, including the signature
+    text                        a text; the source of each citation is stored unchanged
+    thinking, redacted_thinking reasoning; every field except the text is its state, including the signature
     tool_use                    an option call; further fields are its state
-    every other block           an opaque part, verbatim; a server-side call and its result are a pair
+    every other block           an opaque part, unchanged; a server-side call and its result are a pair
 
-Fields that a part cannot express are in its state, so that encoding restores the block (law 3).
+Fields that a part cannot express are stored in its state, so that encoding restores the block (law 3).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,21 +44,24 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """Stop reason → neutral reason; all others are `other`. https://platform.claude.com/docs/en/api/handling-stop-reasons"""
 OPENERS = frozenset({"server_tool_use", "mcp_tool_use"})
-"""Types of calls that the vendor's server answers itself. The type of an answer's block ends with the suffix below."""
+"""Types of blocks with calls that the vendor's server answers itself."""
 CLOSER = "_tool_result"
+"""Suffix of the types of blocks with the answers to these calls."""
 REASONING = frozenset({"thinking", "redacted_thinking"})
 PLACED = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that are not in the reply's details: the reply has its own fields for them."""
 BILLED_APART = frozenset({"advisor_message", "compaction"})
-"""Types of `usage.iterations` that are billed and are not in the other figures of the usage: an advisor's answer, and
-the summary of a long context (BetaUsage.iterations in anthropic 2.14.0, and recorded replies of 2026)."""
+"""Types of the entries in `usage.iterations` that are billed but not contained in the other figures of the usage: an
+advisor's answer, and the summary of a long context (BetaUsage.iterations in anthropic 2.14.0, and recorded replies)."""
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _TEXT_FIELDS = frozenset({"type", "text", "citations"})
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without content,
+    and the CallError that the body reports.
+    """
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("content"), list):
@@ -75,12 +78,15 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
-    """The origin that a response names."""
+    """Return the origin with the model and the id of a response."""
     return scope.origin(text_or_empty(found.get("model")), text_or_empty(found.get("id")) or None)
 
 
 def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
-    """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks."""
+    """Return the fields of a Reply or ReplyEnd that do not come from the content of a response.
+
+    The losses are thinking blocks of the input that the server removed.
+    """
     raw = text_or_empty(found.get("stop_reason"))
     changes = map(object_or_empty, scope.count_each(list_or_empty(found.get("input_transformations"))))
     return {
@@ -92,22 +98,23 @@ def read_end(found: Fields, scope: DecodeScope) -> dict[str, Any]:
             Loss(
                 kind="dropped",
                 path=text_or_empty(change.get("path")) or f"input_transformations[{index}]",
-                reason=f"the server removed it ({text_or_empty(change.get('reason')) or 'without a reason'})",
+                reason="the server removed this thinking from the input"
+                f" ({text_or_empty(change.get('reason')) or 'without a reason'})",
             )
             for index, change in enumerate(changes)
             if change.get("type") == "thinking_dropped"
         ),
         "details": unknown_fields(found, PLACED) or None,
-        # Blocks come one after another. The end of a block is no mark: a block that was cut off gets one too, and its
-        # `input` holds the members that were complete.
+        # Blocks arrive one after another. An event that ends a block does not show that the model finished the block: a
+        # block that was cut off gets such an event too, and its `input` contains the members that were complete.
         "finished_calls": "followed",
     }
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """Read the tokens of a call: the vendor's figures and those of the iterations that they do not include.
+    """Return the token counts of a call: the vendor's figures plus the iterations in BILLED_APART.
 
-    The vendor counts cached input separately; here `input` includes it.
+    The vendor does not include cached tokens in its input figure; `input_tokens` here does.
     """
     found = object_or_empty(figures)
     if not found:
@@ -147,7 +154,9 @@ def _text(found: Fields, scope: DecodeScope) -> Block | None:
 
 
 def _citation(source: JSONValue) -> Citation:
-    """A citation; the vendor's offsets refer to the document, not to the text, and stay in the source."""
+    """Return the citation for a vendor's citation. It has no start and end, because the vendor's offsets refer to the
+    document, not to the answer; they are in `source`.
+    """
     found = object_or_empty(source)
     return Citation(
         kind=text_or_empty(found.get("type")) or "citation",
@@ -172,7 +181,9 @@ def _call(found: Fields, scope: DecodeScope) -> Block | None:
 
 
 def opaque_block(block: JSONValue) -> OpaquePart:
-    """A block, verbatim; it opens or closes a pair if blocks of its type do."""
+    """Return an opaque part with the unchanged block. A server-side call with an id opens a pair, and its result closes
+    it.
+    """
     found = object_or_empty(block)
     opens, closes = text_or_empty(found.get("type")) in OPENERS, text_or_empty(found.get("type")).endswith(CLOSER)
     pair_id = text_or_empty(found.get("id" if opens else "tool_use_id")) if opens or closes else ""
@@ -185,4 +196,6 @@ READERS: Mapping[str, Callable[[Fields, DecodeScope], Block | None]] = {
     **dict.fromkeys(REASONING, _thinking),
     "tool_use": _call,
 }
-"""Block type → the function that reads it; every other block is opaque."""
+"""Block type → the function that reads such blocks. It returns None for an invalid block. All other blocks are
+opaque.
+"""

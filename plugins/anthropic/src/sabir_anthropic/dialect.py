@@ -1,7 +1,10 @@
-"""The Messages wire: tables of what it accepts, and its pure functions under one name.
+"""The Messages API: tables of the content that it accepts, and the dialect `anthropic.messages`.
 
-    leading system   top level `system`          later system   a message where the user's side ends, if the model can
+    leading system   the field `system`          later system   a system message at the end of the user's turn
     assistant        text, thinking, calls       results        text, images, documents, with an error flag
+
+A later system message at another place, or for Bedrock, Vertex AI and other vendors' endpoints, is sent as a user
+message.
 
 https://platform.claude.com/docs/en/api/messages/create
 """
@@ -23,9 +26,9 @@ from sabir_anthropic.stream import MessagesDecoder, frame_event
 IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
 """MIME types of the images that the models read. https://platform.claude.com/docs/en/build-with-claude/vision"""
 DOCUMENTS = r"application/pdf|text/.+|application/(json|xml|csv|x-ndjson)"
-"""MIME types of documents as bytes: PDF and text types. https://platform.claude.com/docs/en/build-with-claude/files"""
+"""MIME types of the documents that can be sent as bytes: PDF and text types. https://platform.claude.com/docs/en/build-with-claude/files"""
 CLOUD = "cloud"
-"""Quirk of Bedrock and Vertex: they take media as bytes only, and no late system message."""
+"""Quirk of Bedrock and Vertex AI: they accept media as bytes only, and no late system messages."""
 
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
 _DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=DocumentHints)
@@ -54,14 +57,17 @@ _SNAPSHOT = re.compile(r"-(?:\d{8}|latest)$")
 
 
 def family(model: str) -> str:
-    """The model without a cloud's prefix and suffix and its snapshot's date: signatures are bound to it."""
+    """Return the model's name without a cloud's prefix and suffix and without the date of its snapshot.
+
+    Signatures are sent back only to models of the same family.
+    """
     return _SNAPSHOT.sub("", _CLOUD_NAME.sub("", model))
 
 
 MESSAGES = Dialect(
     name=NAME,
     tables=TABLES,
-    path=lambda target: PATH,  # the clouds' clients put the model into it
+    path=lambda target: PATH,  # the SDK's clients for the clouds replace this path by one with the model
     family=family,
     encode_turn=encode_turn,
     encode_request=encode_request,

@@ -1,10 +1,10 @@
-"""Turns → messages; a leaf function for each kind of piece.
+"""Turns → messages, with one function for each kind of part.
 
     system, user   one message each
-    assistant      one message a turn, its blocks as decoding took them apart
-    results        one user message a turn, each result a `tool_result` with the wire's own error flag
+    assistant      one message a turn, with the blocks from which its parts were decoded
+    results        one user message a turn; each result is a `tool_result` with the API's error flag
 
-Neighbouring messages of one role stay apart: the vendor joins them, and the bytes already sent do not change.
+Consecutive messages of one role are not joined: the vendor joins them, and so the bytes already sent never change.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,37 +27,38 @@ from sabir.authoring import (
 from sabir_anthropic.schema import NAMES
 
 Item = dict[str, Any]
-"""A message or a content block: a JSON object of the wire."""
+"""A message or a content block: a JSON object of the request."""
 TOLD = "error"
-"""The error type of an error result in a stored request, which holds only its text."""
+"""The error type of error results that are decoded from a stored request, which contains only an error's text."""
 RENAMED = "argument_names"
-"""Field of a call's state: names of its arguments on the wire → their own names, where they differ."""
+"""Field of a call's state: name of an argument as it was sent → its own name, for the names that differ."""
 EMPTY = "(empty)"
-"""The text that replaces a user's message of white space only, which the wire refuses."""
+"""The text that replaces a user message of white space only, which the API refuses."""
 WITHIN_RESULTS = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
-"""Types of the vendor's own blocks that an option's result may hold."""
+"""Types of opaque blocks that an option's result may contain."""
 BLANK = "the API does not accept text that is only white space"
 WHITE_END = "an assistant message may not end with white space"
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """The messages of one turn, in order."""
+    """Return the messages of one turn, in order. Report as losses what the API does not accept."""
     return _SIDES[turn.side](turn, scope, losses)
 
 
 Placed: TypeAlias = tuple[Any, KnownPart | None, Entry]
-"""A content block with the piece and the message that it came from."""
+"""A content block, the part from which it was created (None for a call), and the part's entry."""
 _BLOCK = itemgetter(0)
 
 
 def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: LossLog) -> list[Placed]:
-    """The blocks of text and media that did not come from the model."""
+    """Return the blocks of parts that did not come from the model: texts, media and opaque blocks."""
     found: list[Placed] = []
     for piece in pieces:
         block: JSONValue = None
         if isinstance(piece, TextPart):
             if piece.citations and entry.keeps_state:
-                losses.lose("dropped", "only text of the assistant can have citations", piece, entry, ".citations")
+                reason = "the API accepts citations only in text of the assistant"
+                losses.lose("dropped", reason, piece, entry, ".citations")
             block = {"type": "text", "text": piece.text}
         elif isinstance(piece, MediaPart):
             block = _MEDIA[piece.modality](piece, entry, scope, losses)
@@ -69,7 +70,9 @@ def _shown(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: 
 
 
 def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
-    """The blocks without texts of white space only, which the wire takes only beside another text."""
+    """Return the blocks. If none of them has visible text, remove texts of white space only, which the API refuses
+    then.
+    """
     blank = []
     for index, (block, piece, _) in enumerate(placed):
         said = (
@@ -85,7 +88,9 @@ def _worded(placed: list[Placed], losses: LossLog) -> list[Placed]:
 
 
 def _ended(placed: list[Placed], losses: LossLog) -> list[Placed]:
-    """The blocks without an end that no assistant message may have: white space from the user, thinking."""
+    """Return the blocks without an end that the API refuses in an assistant message: thinking, and white space in text
+    that did not come from this model.
+    """
     while placed:
         block, piece, entry = placed[-1]
         if isinstance(piece, ReasoningPart):
@@ -113,18 +118,21 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
     for entry in turn.entries:
         blocks = [*map(_BLOCK, _worded(_shown(entry.pieces, entry, scope, losses), losses))]
         if not blocks and turn.side == "user":
-            losses.add("synthesized", f"{EMPTY!r} was sent for a message of white space", message=entry.message)
+            reason = f"the API does not accept an empty user message; {EMPTY!r} was sent instead"
+            losses.add("synthesized", reason, message=entry.message)
             blocks = [{"type": "text", "text": EMPTY}]
         said += [{"role": turn.side, "content": blocks}] if blocks else []
     if (turn.follows, turn.side) == ("system", "user"):
-        reason = f"only an assistant message may follow a system message; {EMPTY!r} was sent for the missing one"
+        reason = f"only an assistant message may follow a system message; an assistant message {EMPTY!r} was inserted"
         losses.add("synthesized", reason, message=turn.entries[0].message)
         said.insert(0, {"role": "assistant", "content": [{"type": "text", "text": EMPTY}]})
     return said
 
 
 def encode_system(turns: Sequence[Turn], losses: LossLog) -> list[Item]:
-    """The text blocks of the hoisted system turns, which are not sent as messages."""
+    """Return the text blocks for the field `system` from the leading system turns. Report texts of white space only as
+    losses.
+    """
     found = []
     said = ((each, piece) for turn in turns for each in turn.entries for piece in each.pieces)
     for entry, piece in said:
@@ -149,7 +157,10 @@ def _source(piece: MediaPart) -> Item:
 
 
 def _document(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Item | None:
-    """A PDF or an uploaded file as it is; any other document is text and goes as plain text."""
+    """Return the block of a document. PDFs, URLs and uploaded files are sent unchanged, other bytes as plain text.
+
+    Bytes that are not UTF-8 text become a placeholder text, or None, with a loss.
+    """
     source = _source(piece)
     mime = source.get("media_type", "application/pdf")
     if mime != "application/pdf":
@@ -179,10 +190,13 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    """A result: its pieces, of the vendor's own blocks a few types; else its text, or JSON text for a blank one."""
+    """Return the block of a result: its parts, or without parts its text. A text of white space only is sent as JSON.
+
+    Opaque blocks are sent only if their type is in WITHIN_RESULTS, and never with an error.
+    """
     result = entry.result
     found: Item = {"type": "tool_result", "tool_use_id": entry.wire_id}
-    # The API refuses a result that does not repeat its call's. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
+    # The API refuses a result that does not repeat the toolset of its call. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         found["toolset_name"] = toolset
     taken, reason, fitting = WITHIN_RESULTS, "the API does not accept this kind of block in a result", list[KnownPart]()
@@ -227,9 +241,9 @@ def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _call(entry: Entry, losses: LossLog) -> Item:
-    """Return a call, its arguments under the names that the wire takes.
+    """Return the block of a call, with argument names that the API accepts. Changed names are reported as losses.
 
-    A call that came from here goes back under the very names that it came with, because the vendor signs its words.
+    A call that came from this API gets the names with which it arrived, because the vendor signs its text.
     """
     state, arguments = entry.call_state, entry.arguments_value(losses)
     said = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
@@ -257,12 +271,14 @@ def _text(piece: TextPart, entry: Entry, losses: LossLog) -> Item:
         return found
     sources = [citation.source for citation in piece.citations if citation.source is not None]
     if len(sources) < len(piece.citations):
-        losses.lose("dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations")
+        losses.lose("dropped", "only citations that came from this API can be sent back", piece, entry, ".citations")
     return {**found, "citations": sources} if sources else found
 
 
 def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | None:
-    """A thinking block as it came; nothing without the signature or the data that shows that it did."""
+    """Return the thinking block from which a part was decoded. Without a signature or redacted data, return None and
+    report a loss.
+    """
     state = entry.state_of(piece)
     if state.get("type") == "redacted_thinking" and state.get("data"):
         return dict(state)
@@ -273,4 +289,4 @@ def _thinking(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Item | Non
 
 
 _SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
-"""Side → the function that makes its messages."""
+"""Side of a turn → the function that returns its messages."""

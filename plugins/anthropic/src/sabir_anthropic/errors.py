@@ -1,9 +1,9 @@
-"""The error table of Anthropic and of the clouds that serve its models: words decide, else the type, else the status.
+"""The error tables of Anthropic and of the clouds that sell its models. The first rule that matches decides.
 
-    an answer, or an exception of the SDK's HTTP client ──▶ ERRORS ──▶ CallError
-    an exception of a cloud's credential chain, before anything is sent ──▶ FAULTS ──▶ CallError
+    an error answer, or an exception of the SDK's HTTP client ──▶ ERRORS ──▶ CallError
+    an exception of the search for cloud credentials, before anything is sent ──▶ FAULTS ──▶ CallError
 
-Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bedrock beside them.
+Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bedrock.
 """
 
 import re
@@ -36,7 +36,7 @@ SETTINGS = {
     "output_format": "response_format",
     "output_config.format": "response_format",
 }
-"""Parameter as errors name it → the setting that is sent in it."""
+"""Request parameter, as errors name it → the neutral setting that is sent in it."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule.by_words(
@@ -44,7 +44,7 @@ ERRORS = ErrorTable(
             (r"context (window|size)", errors.ContextTooLong),
             (r"credit balance is too low|(usage|spend\w*) limits?\b", errors.QuotaExceeded),
             (r"content filter\w* policy", errors.ContentFiltered),
-            at=(None, 400, 403, 429),  # at other statuses the type says more than the words; None is a stream
+            at=(None, 400, 403, 429),  # for other statuses the type is more exact; None: an error in a stream
         ),
         ErrorRule.by_codes({code: kind for kind, codes in _TYPES.items() for code in codes.split()}),
         ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
@@ -59,10 +59,11 @@ ERRORS = ErrorTable(
 
 
 class Fault(NamedTuple):
-    """What an exception of a credential chain means; `words` follow the provider's name.
+    """The error for an exception of the search for cloud credentials. `words` are the message after the provider's
+    name.
 
-    `pattern` is searched in the exception's module, class and text, as in `botocore.exceptions.NoRegionError: …`.
-    `is_shown` adds the exception's own text to the error.
+    `pattern` is searched in "module.class: text" of the exception, as in `botocore.exceptions.NoRegionError: …`.
+    `is_shown` adds the exception's own text to the message.
     """
 
     pattern: str
@@ -91,7 +92,8 @@ FAULTS = (
     Fault(
         r"Cannot specify both `api_key` and AWS credentials",
         errors.CredentialsMissing,
-        "has a key and AWS credentials too; unset AWS_BEARER_TOKEN_BEDROCK, or remove the AWS credentials",
+        "has both a key and AWS credentials, and the SDK accepts only one; unset AWS_BEARER_TOKEN_BEDROCK, or remove "
+        "the AWS credentials",
     ),
     Fault(
         r"Could not resolve AWS credentials",
@@ -124,14 +126,14 @@ FAULTS = (
     ),
     Fault(r"^google\.auth\.", errors.AuthenticationFailed, f"got no token from Google; {_GOOGLE}", is_shown=True),
 )
-"""What exceptions of the clouds' credential chains mean; the first match counts.
+"""Which error replaces an exception of the search for cloud credentials. The first match counts.
 
-The texts are those of anthropic 2.14: tests raise each of them with the installed SDK.
+The patterns match the texts of anthropic 2.14; tests raise each exception with the installed SDK.
 """
 
 
 def read_fault(error: Exception, provider: str) -> errors.CallError | None:
-    """Return the library error for an exception of a credential chain; None for any other exception."""
+    """Return the CallError for an exception of the search for cloud credentials; None for any other exception."""
     text = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
     fault = next((each for each in FAULTS if re.search(each.pattern, text)), None)
     if fault is None:

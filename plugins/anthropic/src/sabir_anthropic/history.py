@@ -1,14 +1,14 @@
 """A stored request → messages, options and settings.
 
-    system                    a leading system message; a later one where it stands
+    system                    a system message: the field at the start, a message with this role at its place
     user                      texts and media; a `tool_result` is the result of the option that its call names
-    assistant                 as from decoding a response, with the scope's policy and this scope's origin
+    assistant                 as from decoding a response, with the scope's policy and the target's origin
     every other block         an opaque part
-    tools                     options; declarations with a type are the vendor's own tools
+    tools                     options; declarations with another type than "custom" are the vendor's own tools
     their further fields      vendor hints of an option or a document, if a hint for the field exists
-    cache_control             a breakpoint if it stands at one of the named places; else a loss
+    cache_control             a breakpoint if it is at a place that `cache_breakpoints` can name; otherwise a loss
 
-Messages need no role hints: their policies render to the same roles.
+Messages get no role hints, because their policies render to the same roles.
 """
 
 import base64
@@ -39,7 +39,7 @@ Blocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
 _CHOICES = {"auto": "auto", "none": "none", "any": "required"}
 _OPTION_FIELDS = frozenset({"cache_control", "description", "input_schema", "name", "type", *OptionHints.model_fields})
 _RESULT_FIELDS = frozenset({"content", "is_error", "tool_use_id", "toolset_name", "type"})
-"""Fields of a result; its toolset is the one of its call."""
+"""Fields of a result that are stored, or that rendering restores: `toolset_name` comes from the result's call."""
 _SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
 _NO_PLACE = "a message cannot store it"
 
@@ -54,7 +54,7 @@ def _document(found: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 def _url(source: Fields, scope: DecodeScope) -> str:
-    """The URL of a source; empty if no part may carry it."""
+    """Return the URL or data URL of a source; "" if its type is unknown."""
     match source.get("type"):
         case "base64":
             return f"data:{text_or_empty(source.get('media_type'))};base64,{text_or_empty(source.get('data'))}"
@@ -68,7 +68,7 @@ def _url(source: Fields, scope: DecodeScope) -> str:
 
 
 class _History(History):
-    """A history of this dialect."""
+    """Decodes a stored request of `anthropic.messages`."""
 
     vendor_model = AnthropicSettings
     neutral: ClassVar = {
@@ -85,11 +85,11 @@ class _History(History):
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         super().__init__(found, scope)
         self._places: dict[str, str] = {}
-        """Path of a message whose last block is marked by a breakpoint → the breakpoint's place."""
+        """Path of a message → the place of the breakpoint that a cache marker at the end of this message means."""
         self._breakpoints: dict[str, JSONValue] = {}
 
     def leading(self, given: JSONValue) -> None:
-        """The system text at the top."""
+        """Read the field `system`."""
         if given:
             self._instruct(self._blocks(given, "system", "system"), "system")
 
@@ -103,7 +103,7 @@ class _History(History):
         self.add_message("system", parts, path)
 
     def conversation(self, given: JSONValue) -> None:
-        """All messages."""
+        """Read the field `messages`."""
         messages = History.expect(given, list, "messages")
         self._places = {f"messages[{_closed(messages)}]": "closed", f"messages[{len(messages) - 1}]": "end"}
         self.read_messages(messages)
@@ -113,11 +113,13 @@ class _History(History):
         return self._blocks(message.get("content"), f"{path}.content", self._places.get(path, ""))
 
     def system(self, message: Fields, path: str) -> None:
-        """A late system message."""
+        """Read a message with the role `system`."""
         self._instruct(self._content(message, path), path)
 
     def user(self, message: Fields, path: str) -> None:
-        """The user's texts and media, and the results of options, in their order."""
+        """Read a message with the role `user`: results become one message each, and other blocks between them one
+        message.
+        """
         blocks = self._content(message, path)
         for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):
             if not is_result:
@@ -129,7 +131,7 @@ class _History(History):
             self.add_message("user", (), path)
 
     def _shown(self, block: Fields, path: str) -> KnownPart:
-        """The part for a block; an opaque part, verbatim, where no other part can express all of the block."""
+        """Return the part for a block; an opaque part if no other part can express all fields of the block."""
         kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
         if kind in ("image", "document"):
             further = object_or_empty(block.get("source")).keys() - _SOURCE_FIELDS
@@ -138,7 +140,7 @@ class _History(History):
         return self.part(block, path) or opaque_block(block)
 
     def _result(self, block: Fields, path: str) -> None:
-        """The result of a call: a text, or texts and media, or what went wrong."""
+        """Add the result of a call: a text, texts and media, or an error. The first text of an error is its message."""
         call_id = History.expect_name(block.get("tool_use_id"), f"{path}.tool_use_id")
         self.add_losses_of_unknown_fields(block, _RESULT_FIELDS, path, _NO_PLACE)
         content = block.get("content") or ""
@@ -151,7 +153,9 @@ class _History(History):
         self.add_result(call_id, rest, path, is_error=True, error_type=TOLD, error_message=first)
 
     def assistant(self, message: Fields, path: str) -> None:
-        """The model's parts and option calls, as in a reply."""
+        """Read a message with the role `assistant` as decoding a reply does. Raises HistoryInvalid for a call without a
+        name or an id.
+        """
         blocks = self._content(message, path)
         for block, place in blocks:
             for name in ("name", "id") if block.get("type") == "tool_use" else ():
@@ -159,7 +163,9 @@ class _History(History):
         self.extend([decode_block(block, self.scope) for block, _ in blocks], path)
 
     def _blocks(self, content: JSONValue, path: str, place: str = "") -> Blocks:
-        """The blocks of a content, which may be a text or hold some; a marker of the last stands at that place."""
+        """Return the blocks of a content, which is a text or a list. `place` is the breakpoint place of a cache marker
+        on the last block; markers on other blocks are losses.
+        """
         given = [content] if isinstance(content, str) else History.expect(content, list, path)
         found = []
         for index, each in enumerate(given):
@@ -169,7 +175,9 @@ class _History(History):
         return found
 
     def _mark(self, block: Fields, place: str, path: str) -> None:
-        """Read a cache marker: a breakpoint at its place, or a loss."""
+        """Read the cache marker of a block, if there is one. Add a breakpoint at `place`, or a loss if it is "" or the
+        marker is unknown.
+        """
         given = block.get("cache_control")
         if given in (None, {}):
             return
@@ -182,14 +190,15 @@ class _History(History):
         self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))
 
     def tools(self, given: JSONValue) -> None:
-        """The declarations: options, and tools of the vendor's own."""
+        """Read the field `tools`: options, and the vendor's own tools."""
         declared = []
         for index, each in enumerate(History.expect(given, list, "tools")):
             tool = History.expect(each, dict, f"tools[{index}]")
-            # No hints: a tool of the vendor's own, or one that says what no option can.
+            # Without hints (None), it is the vendor's own tool, or a declaration that no option can express.
             is_option = tool.get("type") in ("custom", None)
             declared.append((tool, self.scope.read_hints(tool, OptionHints) if is_option else None))
-        # Options are declared before what is the vendor's, so that the last of all is the last of those, if any.
+        # Rendering sends options before the vendor's tools. So the marked tool is the last vendor tool, if there is
+        # one.
         places = [(own is None, at) for at, (tool, own) in enumerate(declared) if not tool.get("defer_loading")]
         last = max(places, default=(False, None))[1]
         for index, (found, own) in enumerate(declared):
@@ -205,7 +214,9 @@ class _History(History):
                 self.add_vendor_tool(without_fields(found, "cache_control"), path)
 
     def choice(self, given: JSONValue) -> None:
-        """Which option is to be chosen, and whether several may be."""
+        """Read the field `tool_choice`: the option choice, and whether several options may be called at once. A choice
+        that no neutral setting can express becomes a vendor setting.
+        """
         found = History.expect(given, dict, "tool_choice")
         kind, alone = text_or_empty(found.get("type")), found.get("disable_parallel_tool_use")
         name = text_or_empty(found.get("name")) if kind == "tool" else ""
@@ -220,7 +231,9 @@ class _History(History):
             self.set_setting("parallel_options", not alone, "tool_choice")
 
     def output(self, given: JSONValue) -> None:
-        """The schema that replies are held to; what stands beside it stays the vendor's."""
+        """Read the field `output_config`. A JSON schema becomes the response format, all other fields a vendor
+        setting.
+        """
         found = History.expect(given, dict, "output_config")
         form = object_or_empty(found.get("format"))
         schema = form.get("schema")
@@ -244,9 +257,8 @@ decode_history = _History.decode
 
 
 def _closed(messages: list[JSONValue]) -> int:
-    """Index of the message that ends the closed prefix, before the user's last one or before the last round of calls.
-
-    Negative if there is no closed prefix.
+    """Return the index of the last message of the closed prefix, which ends before the last user message, or before the
+    last calls if the last message has their results. Negative if there is no closed prefix.
     """
     roles = [text_or_empty(object_or_empty(message).get("role")) for message in messages]
     last = object_or_empty(messages[-1]).get("content") if messages else None

@@ -1,4 +1,6 @@
-"""The entry points: Anthropic, the clouds that sell its models, each gateway of the folder gateways, and a hint."""
+"""The entry points: Anthropic, Bedrock, Vertex AI, each gateway of the folder gateways as an attribute by its name, and
+the error text for the wrong provider name `claude`.
+"""
 
 from sabir.authoring import Row
 
@@ -9,7 +11,7 @@ anthropic = AnthropicProvider(ANTHROPIC)
 bedrock = BedrockProvider()
 vertex = VertexProvider()
 CLAUDE = "Claude's provider is 'anthropic': write 'anthropic:model'"
-"""The error text for a caller that asks for a provider of that name."""
+"""The error text for a user who asks for a provider `claude`."""
 
 
 def __getattr__(name: str) -> AnthropicProvider:

@@ -1,9 +1,9 @@
-"""Anthropic: URL, credentials, and the official SDK's clients that carry bytes; the user's own client, also a cloud's.
+"""Anthropic: URL, credentials, and connections over the official SDK or over the user's own client, also for a cloud.
 
-The SDK is imported at the first send. It writes the head of each kind of request once; then ready bytes are sent
-with it, over an HTTP client of the class that the SDK takes by default (see sabir.authoring.transport). The clients of
-Bedrock and Vertex write the model into the path, so they need the body as an object; a client that signs requests
-signs that.
+The SDK is imported when the first request is sent. It builds the URL and headers of each kind of request once. Then
+sabir sends ready bytes with them, over an HTTP client of the class that the SDK uses by default (see
+sabir.authoring.transport). The SDK's clients for Bedrock and Vertex AI read the model from the body, so the body is
+passed to them as an object, and they build and sign every request.
 """
 
 import json
@@ -69,8 +69,8 @@ class AnthropicProvider(RowProvider):
         return UsersConnection(self.name, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return the quirk of Bedrock and Vertex AI for a client of these clouds, and the quirks of another vendor's
-        endpoint.
+        """Return the quirk CLOUD for a `client=` for Bedrock or Vertex AI, and no quirk for any other `client=`.
+        Without a `client=`, return COMPATIBLE if the URL is not Anthropic's, and the quirks of the row.
         """
         if access.client is not None:
             return frozenset({CLOUD}) if _is_cloud(access.client) else frozenset()

@@ -1,14 +1,14 @@
-"""Settings, options and hoisted system text → the fields of a request beside its messages.
+"""Settings, options and leading system texts → the fields of a request, except its messages.
 
-    neutral settings by name ──▶ wire fields      settings that a model refuses or the wire lacks are losses
+    neutral settings ──▶ request fields           a setting that the model or the API does not accept is a loss
     reasoning_effort ──▶ thinking and effort      by the model's row in models.toml
-    options ──▶ tools     vendor settings ──▶ verbatim, last     cache breakpoints ──▶ markers, at the join
-    asked for, or the model's whole output ──▶ max_tokens ── above the limit without a stream ──▶ always streamed
+    options ──▶ tools     vendor settings ──▶ unchanged, last     cache breakpoints ──▶ markers, added to the bytes
+    max_output_tokens, or the model's maximum ──▶ max_tokens ── above most_at_once ──▶ always streamed
 
-A row of models.toml may refuse the WORDS below in addition to wire settings and features.
+A row of models.toml may refuse the WORDS below in addition to settings and features.
 
-The wire wants a maximum in every request. The SDK's typed call refuses one that may take longer than ten minutes
-unless it streams; ready bytes bypass that guard, so it is repeated here (docs/reference/guards.md).
+The API requires max_tokens in every request. The typed calls of the SDK refuse a request that may take longer than ten
+minutes without a stream. Ready bytes bypass this check of the SDK, so it is repeated here (docs/reference/guards.md).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,18 +36,20 @@ from sabir_anthropic.schema import PARAMETERS, REPLY, STRICT, StrictSchemas
 from sabir_anthropic.settings import AnthropicSettings, Fields
 
 UNKNOWN_MODEL = 4096
-"""Tokens that every model can answer with; for models that are not in models.toml."""
+"""The maximum of output tokens that is sent for models that are not in models.toml, because every model accepts it."""
 MOST_AT_ONCE = 21_333
-"""The longest answer, in tokens, that the SDK waits for: it assumes 128,000 tokens an hour and waits ten minutes."""
+"""The largest max_tokens that the SDK accepts without a stream: it assumes 128,000 tokens an hour and waits ten
+minutes.
+"""
 MODELS_AT_ONCE: Mapping[str, int] = dict.fromkeys((
     "anthropic.claude-opus-4-1-20250805-v1:0", "anthropic.claude-opus-4-20250514-v1:0", "claude-4-opus-20250514",
     "claude-opus-4-0", "claude-opus-4-1@20250805", "claude-opus-4-20250514", "claude-opus-4@20250514",
 ), 8192)  # fmt: skip
-"""Models with a lower limit in the SDK (`anthropic._constants`, held equal by a test)."""
+"""Model → its lower limit in the SDK instead of MOST_AT_ONCE. A test compares them with `anthropic._constants`."""
 BEYOND_CONTEXT = "output_beyond_context"
-"""Word of models.toml: the vendor refuses a maximum that exceeds the context together with the prompt.
+"""Word in `rejects` of models.toml: the model refuses requests whose prompt and max_tokens together exceed the context.
 
-Models before Claude 4.5 refuse it; later models take it and stop where the context ends.
+Models before Claude 4.5 refuse such requests. Later models accept them and stop where the context ends.
 https://platform.claude.com/docs/en/build-with-claude/context-windows
 """
 PATH = "/v1/messages"
@@ -55,50 +57,62 @@ COUNTED = frozenset({
     "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
     "thinking", "tool_choice", "tools",
 })  # fmt: skip
-"""Fields of a request that the counting endpoint takes."""
+"""Fields of a request that the endpoint for counting tokens accepts."""
 
 WORDS = frozenset(
     {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools", "top_k"}
 )  # fmt: skip
-"""Words that a row of models.toml may refuse in addition to wire settings and features: a maximum beyond the context, a
-forced choice of an option, both samplers at once, thinking without a budget, thinking only between calls, `top_k`."""
+"""Words that `rejects` in models.toml may contain in addition to settings and features: a maximum beyond the context, a
+forced choice of an option, temperature together with top_p, thinking without a budget, thinking only between calls, and
+`top_k`."""
 EFFORTS: tuple[ReasoningEffort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
-"""Efforts of a model that is not in models.toml: those of the wire, and not thinking."""
+"""Efforts that a model is assumed to accept if it is not in models.toml. "none" turns thinking off."""
 LEAST_BUDGET = 1024
-"""The vendor's own. https://platform.claude.com/docs/en/build-with-claude/extended-thinking"""
+"""The smallest thinking budget that the API accepts, in tokens.
+https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+"""
 BUDGETS: Mapping[str, int] = {
     "minimal": LEAST_BUDGET, "low": 4096, "medium": 10_000, "high": 20_000, "xhigh": 32_000, "max": 64_000,
 }  # fmt: skip
-"""Effort → tokens for a model that thinks by a budget: at most half of the tokens that it may answer with."""
+"""Effort → thinking budget in tokens, for models that need a budget. Half of max_tokens is sent if that is less, but
+never less than LEAST_BUDGET.
+"""
 OLDER = "2023-06-01"
-"""The version of the API before the one that the SDK asks for. https://platform.claude.com/docs/en/api/versioning"""
+"""The API version before the version that the SDK sends. https://platform.claude.com/docs/en/api/versioning"""
 COMPATIBLE = "compatible"
-"""Quirk of another vendor's endpoint that speaks this dialect: it does not know the newer version."""
+"""Quirk of another vendor's endpoint with this API: the endpoint does not know the newer API version."""
 PLACES = ("options", "system", "closed", "end", "automatic")
-"""Places of cache breakpoints in the order in which the vendor reads them; it takes at most four breakpoints."""
+"""Places of cache breakpoints in the order in which the vendor reads them. The vendor accepts at most four."""
 LONGEST = "1h"
+"""The longest lifetime of a cached prefix."""
 GO_ON, BEGIN = "Continue.", "Begin."
+"""Texts of the user message that is added at the end of a conversation, or to an empty one, if the API requires it."""
 _LEAST_TOP_P = 0.95
-"""The least `top_p` that thinking allows."""
+"""The smallest `top_p` that the API accepts while thinking is on."""
 
 
 def most_at_once(model: str) -> int:
-    """The longest answer of a model, in tokens, that may come without a stream."""
+    """Return the largest max_tokens of a request to the model without a stream."""
     return MODELS_AT_ONCE.get(model, MOST_AT_ONCE)
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Every field but the messages."""
+    """Return every field of the request except the messages. Report settings that cannot be sent as losses.
+
+    Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
+    """
     return _Request(scope, scope.read_vendor(AnthropicSettings)).whole()
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
+    """Return the path and the body of a request that counts the tokens of `body`. Fields that the endpoint does not
+    accept are left out.
+    """
     return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNTED}
 
 
 class _Request:
-    """The fields of a request under construction; `thinking` is how the model will think, from any setting."""
+    """The fields of a request under construction. `thinking` is the request's field "thinking", {} if not sent."""
 
     def __init__(self, scope: RequestScope, vendor: dict[str, Any]) -> None:
         self._scope = scope
@@ -111,12 +125,12 @@ class _Request:
         self.thinking: Fields = self._thinking()
 
     def lose(self, kind: LossKind, reason: str, setting: str) -> None:
-        """Record the loss of a setting, by the vendor's name where it is one of the vendor's own."""
+        """Report the loss of a neutral setting or, if AnthropicSettings has a field `setting`, of a vendor setting."""
         own = f"vendor.{self._scope.target.provider}." if setting in AnthropicSettings.model_fields else ""
         self._scope.losses.add(kind, reason, path=f"settings.{own}{setting}")
 
     def whole(self) -> dict[str, Any]:
-        """The fields, as far as possible in the order in which the vendor caches them."""
+        """Return the fields, as far as possible in the order in which the vendor caches them. Call only once."""
         scope, vendor = self._scope, self._vendor
         if betas := vendor.pop("betas", ()):
             scope.headers["anthropic-beta"] = ",".join(betas)
@@ -127,7 +141,7 @@ class _Request:
         config = {name: value for name, value in neutral.items() if value} | vendor.pop("output_config", {})
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
-                self.lose("dropped", "the vendor setting output_config replaces it", setting)
+                self.lose("dropped", "the vendor setting output_config replaces this setting", setting)
         found = {
             "model": scope.target.model,
             "max_tokens": self._limit,
@@ -149,10 +163,11 @@ class _Request:
         return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
 
     def _answer_limit(self) -> int:
-        """The maximum of a request, in tokens; if the caller sets none, the model's own, which is reported as a loss.
+        """Return max_tokens. If the user set no maximum, return the model's and report a loss.
 
-        A model that counts it together with the prompt gets the longest answer without a stream, which leaves room for
-        the prompt, or twice its thinking budget. The request is marked as streamed if it may otherwise take too long.
+        For a model that rejects BEYOND_CONTEXT, the value is at most the limit without a stream, or twice the thinking
+        budget, so that the prompt fits into the context. Above the limit without a stream, `scope.only_as_stream` is
+        set.
         """
         scope, most = self._scope, most_at_once(self._scope.target.model)
         limit: int | None = scope.setting("max_output_tokens")
@@ -171,7 +186,7 @@ class _Request:
         """Return the field `thinking`, from the vendor setting or the neutral effort, and set the effort to send."""
         given, thinking = self._vendor.pop("thinking", None), self._neutral_thinking()
         if given is not None and thinking and self._effort is None and thinking != given:
-            self.lose("dropped", "the vendor setting thinking replaces it", "reasoning_effort")
+            self.lose("dropped", "the vendor setting thinking replaces this setting", "reasoning_effort")
         return given or thinking
 
     def _neutral_thinking(self) -> Fields:
@@ -179,7 +194,8 @@ class _Request:
         always_thinks = info.efforts is not None and "none" not in info.efforts and info.reasoning is not False
         wants_none = scope.settings.take("reasoning_effort") == "none"
         if wants_none and always_thinks and "thinking.between_tools" not in self._rejects:
-            self.lose("downgraded", f"{scope.target.model} still thinks between calls", "reasoning_effort")
+            reason = f"thinking between calls of {scope.target.model} cannot be turned off"
+            self.lose("downgraded", reason, "reasoning_effort")
             return {"type": "between_tools"}
         effort = fit_effort(scope, unknown=EFFORTS)
         if effort is None:
@@ -195,34 +211,36 @@ class _Request:
         wanted = BUDGETS[effort]
         budget = max(min(wanted, self._limit // 2), LEAST_BUDGET)
         if budget >= self._limit:
-            reason = f"thinking needs {LEAST_BUDGET} tokens or more, but the limit is {self._limit} tokens"
+            reason = f"thinking needs a max_output_tokens above {LEAST_BUDGET}, but the limit is {self._limit}"
             self.lose("dropped", reason, "reasoning_effort")
             return {}
         if budget < wanted and self._scope.settings.take("max_output_tokens"):
-            reason = f"the limit of {self._limit} tokens reduced the thinking budget from {wanted} to {budget}"
+            reason = f"max_output_tokens={self._limit} reduced the thinking budget from {wanted} to {budget} tokens"
             self.lose("downgraded", reason, "reasoning_effort")
         return {"type": "enabled", "budget_tokens": budget}
 
     def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
-        """Temperature, `top_p` and `top_k`: only in the older version of the API, and only if the model takes them."""
+        """Return `temperature`, `top_p` and `top_k`. Values that the API version or the model does not accept are None,
+        with a loss.
+        """
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
         found = {setting: self._scope.setting(setting) for setting in ("temperature", "top_p")}
         temperature, top_p = found.values()
         found["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
-        newer = f"only the older API version accepts it; choose it with the vendor setting version={OLDER!r}"
+        newer = f"only the older API version accepts this setting; choose it with the vendor setting version={OLDER!r}"
         for setting, is_refused, reason in (
             *((setting, is_newer, newer) for setting in found),
-            ("temperature", (temperature or 0) > 1, "the API accepts at most 1"),
-            ("temperature", thinks and temperature != 1, "a model that thinks accepts only 1"),
+            ("temperature", (temperature or 0) > 1, "the API accepts no temperature above 1"),
+            ("temperature", thinks and temperature != 1, "the API accepts only temperature 1 while thinking is on"),
             (
                 "top_p",
                 thinks and (top_p or 0) < _LEAST_TOP_P,
-                f"a model that thinks accepts no value below {_LEAST_TOP_P}",
+                f"the API accepts no top_p below {_LEAST_TOP_P} while thinking is on",
             ),
-            ("top_p", both, f"{model} refuses it together with temperature"),
-            ("top_k", thinks, "a model that thinks does not accept it"),
-            ("top_k", "top_k" in self._rejects, f"{model} refuses it"),
+            ("top_p", both, f"{model} refuses top_p together with temperature"),
+            ("top_k", thinks, "the API accepts no top_k while thinking is on"),
+            ("top_k", "top_k" in self._rejects, f"{model} refuses top_k"),
         ):
             if is_refused and found[setting] is not None:
                 self.lose("dropped", reason, setting)
@@ -243,7 +261,7 @@ class _Request:
             if hints.get("strict"):
                 refusal = fitted.refusal or self._strict.add(fitted.optional, fitted.unions, tools=1)
                 if refusal:
-                    self._scope.losses.add("downgraded", f"it was sent without `strict`: {refusal}", path=path)
+                    self._scope.losses.add("downgraded", f"the option was sent without `strict`: {refusal}", path=path)
                     fitted, hints = fit_schema(option.parameters, PARAMETERS), without_fields(hints, "strict")
             if fitted.names:
                 self._scope.argument_names[option.name] = fitted.names
@@ -269,17 +287,20 @@ class _Request:
         return {"type": "json_schema", "schema": fitted.schema}
 
     def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
-        """The choice of an option and whether several may be called at once; losses where nothing is offered."""
+        """Return the field `tool_choice`: the option choice, and whether several options may be called at once. {} with
+        losses if there are no tools, or if the vendor setting `tool_choice` replaces the neutral settings.
+        """
         given = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = given.values()
         found = {} if choice is None else self._chosen(choice, tools)
         if "tool_choice" in self._vendor or not tools:
-            taken = "the vendor setting tool_choice replaces it"
+            replaced = "the vendor setting tool_choice replaces this setting"
+            reason = replaced if "tool_choice" in self._vendor else "the request has no options"
             for setting in (setting for setting, value in given.items() if value is not None):
-                self.lose("dropped", taken if "tool_choice" in self._vendor else "no options were passed", setting)
+                self.lose("dropped", reason, setting)
             return {}
         if parallel is not None and found.get("type") == "none":
-            self.lose("dropped", "it has no effect, because option_choice is 'none'", "parallel_options")
+            self.lose("dropped", "parallel_options has no effect if option_choice is 'none'", "parallel_options")
             return found
         return found if parallel is None else {"type": "auto", **found, "disable_parallel_tool_use": not parallel}
 
@@ -292,14 +313,17 @@ class _Request:
         if tools and "forced_choice" in self._rejects:
             refusal = f"{self._scope.target.model} cannot be forced to call a tool"
         elif tools and self.thinking.get("type") == "enabled":
-            refusal = "a model that thinks by a budget cannot be forced to call a tool"
+            refusal = "the API cannot force a tool call while thinking with a budget is on"
         else:
             return {"type": "any"} if choice == "required" else {"type": "tool", "name": name}
         self.lose("downgraded", refusal, "option_choice")
         return {"type": "auto"}
 
     def _read_breakpoints(self) -> dict[str, dict[str, Any]]:
-        """Place → its marker: those of an hour before those of five minutes, an automatic one last, if a place is left.
+        """Return place → the field `cache_control` of its marker.
+
+        A marker of an hour after a marker of five minutes is sent with five minutes (loss: downgraded). The vendor
+        setting `cache_control` becomes the place "automatic"; it is dropped if "end" marks the same block already.
 
         https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         """
@@ -307,34 +331,38 @@ class _Request:
         given = {each["at"]: {"type": "ephemeral", **without_fields(each, "at")} for each in wholes}
         if automatic := self._vendor.pop("cache_control", None):
             if "end" in given and (len(given) == len(PLACES) - 1 or given["end"] != automatic):
-                self.lose("dropped", "the cache breakpoint 'end' marks the same block already", "cache_control")
+                reason = "the cache breakpoint 'end' marks the block that cache_control would mark"
+                self.lose("dropped", reason, "cache_control")
             else:
                 given["automatic"] = automatic
         is_short = False
         for place in sorted(given, key=PLACES.index):
             if is_short and given[place].get("ttl") == LONGEST:
-                reason = f"a cache of {LONGEST} may not follow a shorter one; {place!r} was sent with the short time"
+                reason = f"a cache of {LONGEST} may not follow a cache of 5m; the breakpoint {place!r} was sent with 5m"
                 self.lose("downgraded", reason, "cache_breakpoints")
                 given[place] = without_fields(given[place], "ttl")
             is_short = is_short or given[place].get("ttl") != LONGEST
         return {place: {"cache_control": marker} for place, marker in given.items()}
 
     def _marked(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
-        """The blocks, with the last one marked if the caller marked the place; a loss if there is no block."""
+        """Return the blocks. If the place has a breakpoint, the last block gets the marker, or a loss is reported if
+        there is none.
+        """
         # Tools that the vendor loads later are not cached, and the vendor refuses them with a marker.
         at = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
         marker = self._markers.get(place, {})
         if marker and at is None:
-            self.lose("dropped", f"the request has no {place} to mark for the cache", "cache_breakpoints")
+            reason = f"the request has no {place}, so the cache breakpoint {place!r} was not sent"
+            self.lose("dropped", reason, "cache_breakpoints")
         return blocks if at is None or not marker else [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
 
     def _close(self, *, is_formatted: bool) -> None:
-        """End the messages with a user message where the wire requires one."""
+        """Add a user message at the end of the messages if the API requires one, and report it as a loss."""
         scope = self._scope
         last = scope.last_turn if scope.last_side == "assistant" else None
         entry = last.entries[-1] if last and last.entries else None
         pieces = entry.pieces if entry and entry.keeps_state else ()
-        # The last part of the last turn if the model said it; reasoning is skipped, since it may be left out.
+        # The last part of the last turn, if this model wrote it. Reasoning is skipped, because it may be left out.
         part = next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
         if scope.last_side not in (None, "assistant") or (part and part.kind == "opaque"):
             return
@@ -342,7 +370,7 @@ class _Request:
         reasons = {
             "the API requires a user message": scope.last_side is None,
             f"{scope.target.model} does not accept a conversation that ends with an assistant message": rejects_end,
-            "a model that thinks does not accept the beginning of its answer": self.thinking.get("type") == "enabled",
+            "the API accepts no beginning of the answer while thinking is on": self.thinking.get("type") == "enabled",
             "the API does not accept the beginning of an answer together with a schema": is_formatted,
             "nothing after the last assistant message could be sent": last is None,
             WHITE_END: bool(part and part.kind == "text" and part.text[-1:].isspace()),

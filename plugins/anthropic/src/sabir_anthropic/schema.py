@@ -1,8 +1,10 @@
-"""The JSON schemas that the vendor takes, as rules: for parameters, for strict parameters and for replies.
+"""Rules for the JSON schemas that Anthropic's API accepts: for an option's parameters, with and without `strict`, and
+for replies.
 
-    PARAMETERS   every keyword; the root is an object without unions, whose properties have simple names
-    STRICT       as REPLY, at a root as in PARAMETERS
-    REPLY        a subset of keywords; every object closed; other keywords go into the description
+    PARAMETERS   every keyword; the root is an object without unions, and its properties have simple names
+    STRICT       the rules of REPLY, and for the root those of PARAMETERS
+    REPLY        a subset of keywords; every object closed (no further properties); other keywords are moved into the
+                 description
 
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 """
@@ -18,7 +20,7 @@ KEYWORDS = frozenset(
 )  # fmt: skip
 FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"})
 UNIONS = frozenset({"allOf", "anyOf", "oneOf"})
-"""Refused at the root of parameters. https://github.com/anthropics/claude-code/issues/40075"""
+"""Keywords that the API refuses at the root of an option's parameters. https://github.com/anthropics/claude-code/issues/40075"""
 
 
 def _is_plain(value: Any) -> bool:
@@ -26,9 +28,10 @@ def _is_plain(value: Any) -> bool:
 
 
 NAMES = IdentifierRule(r"[a-zA-Z0-9_.-]", first=r"\$(?:defs|ref)\Z|[a-zA-Z0-9_.-]")
-"""Names of the properties at the root of parameters. https://github.com/beautyfree/appstore-connect-mcp/issues/2
+"""The rule for the names of properties at the root of an option's parameters.
+https://github.com/beautyfree/appstore-connect-mcp/issues/2
 
-`$defs` and `$ref` are sent as they are: no recorded answer of the vendor shows that it refuses these two.
+Properties named `$defs` and `$ref` are sent unchanged, because no recorded answer shows that the API refuses them.
 """
 PARAMETERS = SchemaRule(root="object", not_at_root=UNIONS, names=NAMES)
 REPLY = SchemaRule(
@@ -49,26 +52,33 @@ REPLY = SchemaRule(
 )
 STRICT = replace(REPLY, root="object", not_at_root=UNIONS, names=NAMES)
 MOST_TOOLS, MOST_OPTIONAL, MOST_UNIONS = 20, 24, 16
-"""Strict tools in a request; optional properties, and properties with unions, in all its strict schemas together.
+"""The maximum number of strict tools in one request, and of optional properties and of properties with unions in all
+strict schemas of one request together.
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs#schema-complexity-limits"""
 
 
 @dataclass(slots=True)
 class StrictSchemas:
-    """The strict schemas of one request, which the vendor limits together."""
+    """Counts of the strict schemas of one request, which the vendor limits together. A reply's schema counts too."""
 
     tools: int = 0
     optional: int = 0
     unions: int = 0
 
     def add(self, optional: int, unions: int, *, tools: int = 0) -> str:
-        """Count a schema of a tool or of the reply, unless it exceeds a limit; return which one, or ""."""
+        """Add the schema of a tool (`tools` is 1) or of the reply to the counts, and return "".
+
+        If a limit would be exceeded, add nothing and return the reason.
+        """
         counts = {
             f"strict tools, and the API accepts {MOST_TOOLS}": (self.tools + tools, MOST_TOOLS),
             f"optional properties, and the API accepts {MOST_OPTIONAL}": (self.optional + optional, MOST_OPTIONAL),
             f"properties with unions, and the API accepts {MOST_UNIONS}": (self.unions + unions, MOST_UNIONS),
         }
-        refusal = next((f"it would be {count} {what}" for what, (count, most) in counts.items() if count > most), "")
+        over_limit = (
+            f"the request would contain {count} {what}" for what, (count, most) in counts.items() if count > most
+        )
+        refusal = next(over_limit, "")
         if not refusal:
             self.tools, self.optional, self.unions = (count for count, _ in counts.values())
         return refusal

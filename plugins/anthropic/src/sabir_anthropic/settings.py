@@ -1,6 +1,6 @@
 """Settings and hints that only Anthropic's API has. Pass the settings as `Settings(vendor={"anthropic": {…}})`.
 
-    AnthropicSettings   settings of a call
+    AnthropicSettings   settings of a call; Breakpoint is an item of its `cache_breakpoints`
     DocumentHints       hints of a document     `vendor=` of sabir.document
     OptionHints         hints of an option      `vendor=` of sabir.option
 
@@ -23,8 +23,8 @@ the end of the closed prefix, "end" at the end of all messages.
 
 
 class Breakpoint(Frozen):
-    """A cache breakpoint with a lifetime, for `AnthropicSettings.cache_breakpoints`. A place name alone means five
-    minutes, the vendor's default.
+    """A cache breakpoint with a lifetime, for `AnthropicSettings.cache_breakpoints`. For the default lifetime of five
+    minutes, use the name of the place instead, such as "system".
     """
 
     at: BreakpointPlace
@@ -34,10 +34,10 @@ class Breakpoint(Frozen):
 
 
 class Citations(Frozen, strict=True):
-    """Whether the model may cite a document."""
+    """Whether the model may cite a document. The value of `DocumentHints.citations`."""
 
     enabled: bool = False
-    """True allows citations. The default is False."""
+    """True lets the model cite the document in its answer."""
 
 
 class DocumentHints(Frozen, strict=True):
@@ -53,38 +53,44 @@ class DocumentHints(Frozen, strict=True):
 
 
 class OptionHints(Frozen, strict=True):
-    """Hints of an option, as `vendor={"anthropic": {…}}` of `sabir.option`. None of them needs a beta.
+    """Hints of an option, as `vendor={"anthropic": {…}}` of `sabir.option`. No hint needs a beta.
 
     https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
     """
 
     allowed_callers: Sequence[str] = ()
-    """Who may call the option: "direct" for the model, or a version of the code execution tool."""
+    """Who may call the option: "direct" for the model, or a version of the code execution tool, for code that the
+    model runs. Empty means the model.
+    """
     defer_loading: bool = False
-    """Whether the model gets the declaration only when the tool search finds it."""
+    """Whether the declaration is hidden from the model until the vendor's tool search finds it."""
     eager_input_streaming: bool = False
-    """Whether arguments are streamed before they are complete and validated."""
+    """Whether the vendor streams arguments at once, without buffering them until they are valid JSON."""
     input_examples: Sequence[Fields] = ()
     """Examples of arguments."""
     strict: bool = False
-    """Whether arguments must match the schema exactly."""
+    """Whether arguments must match the schema exactly. If the schema cannot be strict, the option is sent without it,
+    with a loss.
+    """
 
 
 class AnthropicSettings(Frozen):
-    """Vendor settings of the dialect `anthropic.messages`, by Anthropic's names. Every field is optional; None means
-    the vendor's default.
+    """Vendor settings of the dialect `anthropic.messages`, by Anthropic's names. Every field is optional. A field that
+    is not set is not sent.
 
     https://platform.claude.com/docs/en/api/messages/create
     """
 
     betas: tuple[str, ...] = ()
-    """Names of betas, sent in the header `anthropic-beta`."""
+    """Names of betas to turn on, sent in the header `anthropic-beta`."""
     cache_breakpoints: tuple[BreakpointPlace | Breakpoint, ...] = ()
-    """Places at which the prompt is cached. https://platform.claude.com/docs/en/build-with-claude/prompt-caching"""
+    """Places in the prompt. The prompt up to each place is cached.
+    https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+    """
     cache_control: Fields | None = None
-    """Turns on automatic prompt caching, for example {"type": "ephemeral"}."""
+    """Turns on automatic prompt caching, for example {"type": "ephemeral"}. Anthropic then chooses the place."""
     container: str | Fields | None = None
-    """The container of the code execution tool to use again."""
+    """The container of an earlier response, such as its id, in which the code execution tool runs again."""
     context_management: Fields | None = None
     """How the vendor clears old content, such as tool results, from a long context."""
     diagnostics: Fields | None = None
@@ -94,26 +100,32 @@ class AnthropicSettings(Frozen):
     mcp_servers: tuple[Fields, ...] | None = None
     """MCP servers that Anthropic connects to."""
     metadata: Fields | None = None
-    """Facts about the request, such as "user_id"."""
+    """Facts about the request. "user_id" identifies the end user, for detecting abuse; do not send a name."""
     output_config: Fields | None = None
     """Fields that replace those which sabir creates from `reasoning_effort` ("effort") and `response_format`
     ("format").
     """
     service_tier: str | None = None
-    """"auto" or "standard_only". https://platform.claude.com/docs/en/api/service-tiers"""
+    """Whether the request may use priority capacity: "auto" (may) or "standard_only".
+    https://platform.claude.com/docs/en/api/service-tiers
+    """
     speed: str | None = None
-    """"standard" or "fast". https://platform.claude.com/docs/en/build-with-claude/fast-mode"""
+    """How fast the model generates: "standard", or "fast" at a higher price.
+    https://platform.claude.com/docs/en/build-with-claude/fast-mode
+    """
     thinking: Fields | None = None
     """The field "thinking", in place of the one that sabir creates from `reasoning_effort`.
     https://platform.claude.com/docs/en/build-with-claude/extended-thinking
     """
     tool_choice: Fields | None = None
-    """The choice of one of the vendor's own tools. For options, use the setting `option_choice`."""
+    """The field "tool_choice". It replaces the settings `option_choice` and `parallel_options`."""
     tools: tuple[Fields, ...] = ()
     """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""
     top_k: int | None = None
-    """Sample only from this many most likely tokens. Accepted by the older API version and older models only."""
+    """Sample only from this many most likely tokens. Not sent, with a loss, if the API version is not the older one,
+    the model refuses it, or thinking is on.
+    """
     version: Literal["2023-06-01", "2026-10-21"] | None = None
-    """The version of the API, sent in the header `anthropic-version`. The older version has `temperature`, `top_p` and
-    `top_k`. https://platform.claude.com/docs/en/api/versioning
+    """The version of the API, sent in the header `anthropic-version`. If None, the SDK's version is sent. Only the
+    older version accepts `temperature`, `top_p` and `top_k`. https://platform.claude.com/docs/en/api/versioning
     """

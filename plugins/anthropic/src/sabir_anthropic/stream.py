@@ -1,13 +1,13 @@
-"""Stream events of a message → core events. A block's index is its place in the content.
+"""Stream events of a message → sabir's events. A block's index is its place in the content.
 
     message_start        ─▶ reply-start
     content_block_start  ─▶ …-start        content_block_delta ─▶ …-delta        content_block_stop ─▶ …-end
-    message_delta        ─▶ nothing yet: it holds the stop reason and the usage so far
+    message_delta        ─▶ no event; its stop reason and usage are stored for reply-end
     message_stop         ─▶ the ends of blocks that no event ended, then reply-end
 
-A block is assembled as the vendor would have sent it whole, and read by the same functions (law 8).
+A block is joined to the block of a response without streaming, and read by the same functions (law 8).
 
-    a frame's payload ─▶ event             the framing of Bedrock's older endpoint, in place of server-sent events
+Bedrock's older endpoint sends binary frames instead of server-sent events; `frame_event` reads their payload.
 """
 
 import base64
@@ -32,21 +32,23 @@ from sabir.authoring import (
 from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end
 
 KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
-"""Type of a block → the kind under which it is streamed; all others are opaque."""
+"""Type of a block → the kind of its events; blocks of other types are "opaque"."""
 TEXTS: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-"""Type of a delta → its field with the characters to show; all other deltas set fields, except citations."""
+"""Type of a delta → its field with text to append. Other deltas set fields of the block, except `citations_delta`,
+which appends a citation.
+"""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A block that has begun and not ended; `words` holds the pieces of its texts by field, to be joined once."""
+    """A block that has begun and not ended. `words` contains the pieces of its texts by field."""
 
     block: dict[str, Any]
     kind: BlockKind
     words: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, delta: Fields) -> str:
-        """Add a delta; return the characters to show."""
+        """Add a delta. Return the text that it appended, "" for a delta of another type."""
         kind = text_or_empty(delta.get("type"))
         name = TEXTS.get(kind)
         if name is not None:
@@ -67,7 +69,7 @@ class _Growing:
         return ""
 
     def whole(self) -> dict[str, Any]:
-        """The block as the vendor would have sent it at once; an input that is not JSON stays a text."""
+        """Return the block as in a response without streaming. An input that is not JSON stays a text."""
         words = {name: "".join(pieces) for name, pieces in self.words.items()}
         arguments = words.pop("partial_json", "")
         whole = self.block | {name: text_or_empty(self.block.get(name)) + said for name, said in words.items()}
@@ -80,7 +82,7 @@ class _Growing:
 
 
 class MessagesDecoder:
-    """One stream's wire events → core events."""
+    """Decodes the events of one stream into sabir's events."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
@@ -97,7 +99,11 @@ class MessagesDecoder:
         }
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
-        """The core events for one wire event; raises the CallError that it reports."""
+        """Yield sabir's events for one event of the API, possibly none. Events after the end are ignored.
+
+        Raises the CallError that the event reports, and ResponseInvalid for data that is not a JSON object or a block
+        with a wrong index.
+        """
         data = event.data.strip()
         if self._is_ended or not data:
             return
@@ -116,7 +122,7 @@ class MessagesDecoder:
             yield from reader(found)
 
     def close(self) -> tuple[StreamEvent, ...]:
-        """No events: `message_stop` has ended the reply."""
+        """Return no events, because only `message_stop` ends the reply."""
         return ()
 
     def _begun(self, found: Fields) -> Iterator[StreamEvent]:
@@ -124,7 +130,7 @@ class MessagesDecoder:
         kind = KINDS.get(text_or_empty(block.get("type")), "opaque")
         index, name = self._index(found), text_or_empty(block.get("name"))
         ids = {"invocation_id": text_or_empty(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
-        if model := object_or_empty(block.get("to")).get("model"):  # a fallback: a whole body names it
+        if model := object_or_empty(block.get("to")).get("model"):  # another model continues the answer
             self._message["model"] = model
         self._growing[index] = _Growing(block, kind)
         yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
@@ -154,7 +160,7 @@ class MessagesDecoder:
         yield BlockEnd(index=index, block=decode_block(growing.whole(), self._scope))
 
     def _changed(self, found: Fields) -> tuple[StreamEvent, ...]:
-        """Read the fields that end a message. Usage figures are totals; a missing one keeps its earlier value."""
+        """Store the fields of a `message_delta`. Usage figures are totals; a missing figure keeps its earlier value."""
         usage = {
             **object_or_empty(self._message.get("usage")),
             **unknown_fields(object_or_empty(found.get("usage")), ()),
@@ -173,7 +179,9 @@ class MessagesDecoder:
 
 
 def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | None:
-    """The event of a frame: the base64 content of its payload, or the exception that its headers name."""
+    """Return the event in a frame: the base64 content of its payload, or an error event for the exception or error that
+    the headers name. None for any other frame.
+    """
     try:
         found = object_or_empty(decode_json(payload))
         if isinstance(found.get("bytes"), str):

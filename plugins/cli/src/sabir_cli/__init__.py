@@ -1,1 +1,1 @@
-"""The sabir command: chat, import, render, providers, models and a demonstration."""
+"""The command `sabir`: chat, import, render, providers, models, config, new-plugin and a demonstration."""

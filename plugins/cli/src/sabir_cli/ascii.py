@@ -1,4 +1,4 @@
-"""Print ASCII instead of characters that the output's encoding lacks, so that printing never raises an error."""
+"""Print ASCII replacements for characters that the output's encoding cannot represent, so that printing never fails."""
 
 import codecs
 import io
@@ -8,13 +8,14 @@ ASCII = str.maketrans({
     "·": "-", "…": "...", "▶": ">", "▸": ">", "→": "->", "─": "-", "━": "-", "│": "|", "•": "*", "×": "x",
     "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "\N{NO-BREAK SPACE}": " ",
 })  # fmt: skip
-"""Character that our texts use → its ASCII replacement. Any other unsupported character becomes a question mark."""
+"""Character that sabir's texts use → its ASCII replacement. Any other unsupported character becomes a question mark."""
 
 
 def use_ascii_where_needed(stream: object) -> None:
-    """Make a text stream write ASCII instead of raising an error for characters that its encoding lacks.
+    """Change a text stream so that it replaces unsupported characters by ASCII instead of raising an error.
 
-    A terminal in an ASCII locale gets ASCII only, even in Python's UTF-8 mode, which would encode everything.
+    A terminal in an ASCII locale gets ASCII only, even in Python's UTF-8 mode, which would encode everything. Streams
+    that are not an `io.TextIOWrapper` are not changed.
     """
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error("sabir.ascii", _replaced)

@@ -1,7 +1,7 @@
 """The user's default settings, from environment variables and the settings file.
 
-    a flag ──before──▶ $SABIR_MODEL … ──before──▶ config.toml ──before──▶ the built-in default
-                       └──────────── gather ───────────┘ ──▶ a Row for each setting ──▶ Defaults
+    a flag ──overrides──▶ $SABIR_MODEL … ──overrides──▶ config.toml ──overrides──▶ the built-in default
+                          └──────────── gather ───────────────┘ ──▶ a Row for each setting ──▶ Defaults
 
 The file never contains keys: providers read their keys from the environment, or from their vendor's own files. No
 provider is loaded here.
@@ -22,7 +22,9 @@ from sabir_cli.folders import as_folder, default_home, file_path, read, variable
 from sabir_cli.output import UsageError
 
 MODEL_FACTS = "model_facts"
-"""The tables of the settings file that `sabir_cli.facts` reads. They have no environment variable and no row here."""
+"""The name of the settings file's tables with facts about models, which `sabir_cli.facts` reads. They are not a
+setting: there is no environment variable and no Row for them.
+"""
 BUILT_IN = "default"
 """The source of a value that the user did not set."""
 
@@ -35,20 +37,20 @@ def _as_model(text: str) -> str:
 
 
 class Defaults(BaseModel):
-    """The settings used for flags that a command line does not give. `load` reads them."""
+    """The settings for flags that are not on the command line. `load` reads them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: Annotated[str, AfterValidator(_as_model)] | None = None
-    """provider:model; None for the local model of `sabir-local`."""
+    """The model string, provider:model. None means the local model of `sabir-local`."""
     system: str | None = None
-    """Instructions to the model."""
+    """Instructions to the model. None means no instructions."""
     temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """Sampling temperature."""
+    """Sampling temperature. None means the provider's default."""
     max_output_tokens: Annotated[int, Field(gt=0)] | None = None
-    """Maximum number of tokens of one reply."""
+    """Maximum number of tokens of one reply. None means the provider's default."""
     reasoning_effort: ReasoningEffort | None = None
-    """How much the model reasons, if it can."""
+    """How much the model reasons, if it can. None means the provider's default."""
     markdown: bool = True
     """Whether answers are laid out as Markdown on a terminal."""
     home: Annotated[Path, AfterValidator(as_folder)] = Field(default_factory=default_home)
@@ -58,14 +60,14 @@ class Defaults(BaseModel):
     def load(cls) -> Self:
         """Return the defaults from the environment and the settings file.
 
-        Raises UsageError, which names the variable or the file, for an unknown setting, an invalid value, and a value
-        that looks like a key.
+        Raises UsageError, which names the variable or the file, for an unknown setting, an invalid value, a value that
+        looks like an API key, and an unreadable file.
         """
         return cls.model_validate({row.name: row.value for row in gather() if row.source != BUILT_IN})
 
     @property
     def settings(self) -> sabir.Settings:
-        """The defaults that are settings of a model call."""
+        """The defaults that are settings of a model call: temperature, max_output_tokens and reasoning_effort."""
         return sabir.Settings.model_validate(self.model_dump(include={*NAMES} & {*sabir.Settings.model_fields}))
 
 
@@ -73,7 +75,7 @@ NAMES = tuple(Defaults.model_fields)
 
 
 class Row(NamedTuple):
-    """One setting: its value and the value's source, which is a variable's name, the file's path or `BUILT_IN`."""
+    """One setting with its value. `source` is the variable's name, the file's path, or BUILT_IN."""
 
     name: str
     value: object
@@ -81,9 +83,10 @@ class Row(NamedTuple):
 
 
 def gather(environment: Mapping[str, str] | None = None, path: Path | None = None) -> list[Row]:
-    """Return every setting with its value and source; raises UsageError as `Defaults.load` does.
+    """Return every setting with its value and source. An empty variable is ignored.
 
-    An empty variable is ignored.
+    `environment` is by default the process's environment, and `path` the settings file. Raises UsageError for the same
+    reasons as `Defaults.load`.
     """
     environment, path = os.environ if environment is None else environment, path or file_path()
     stored = {name: value for name, value in read(path).items() if name != MODEL_FACTS}
@@ -109,14 +112,15 @@ _SECRET_VALUE = re.compile(
     r"(?<![\w-])(?:[sr]k[-_]|gsk_|xai-|pplx-|nvapi-|r8_|hf_|AIza|ya29\.|AKIA|ASIA|ABSK|gh[pousr]_|github_pat_|xox[a-z]-|eyJ)"
     r"[\w.-]{16,}"
 )
-"""How vendors' keys begin."""
+"""Pattern of vendors' API keys, by their beginnings."""
 KEYS_ELSEWHERE = "the settings file must not contain keys; set the provider's variable, see `sabir providers`"
 
 
 def check(name: str, value: object, source: str) -> object:
     """Return a setting's value converted to its type.
 
-    Raises UsageError, which names the source, for an unknown setting, an invalid value, and a key.
+    Raises UsageError, which names the source, for an unknown setting, an invalid value, and a name or value that looks
+    like an API key.
     """
     if name == MODEL_FACTS:
         raise UsageError(

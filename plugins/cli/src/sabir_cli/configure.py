@@ -1,4 +1,4 @@
-"""`sabir config`: show the default settings with their sources, and change the settings file without losing comments.
+"""`sabir config`: show the default settings with their sources, and change the settings file. Its comments are kept.
 
 show ──▶ gather ──▶ a row for each setting         set NAME VALUE ──check──▶ config.toml         unset NAME, path
 """
@@ -24,11 +24,13 @@ Action: TypeAlias = Literal["show", "set", "unset", "path"]
 TAKES: dict[Action, str] = {"show": "", "set": " NAME VALUE", "unset": " NAME", "path": ""}
 """Action → the arguments that it needs."""
 UNSET = {"model": "the local model", "system": "none"}
-"""Setting → the text shown if it is not set. For other settings the provider's default applies."""
+"""Setting → the text that is shown if the setting is not set. For other settings: "the provider's"."""
 
 
 def config(
-    action: Annotated[Action, Parameter(help="Show all, set or unset one, or print the file's path.")] = "show",
+    action: Annotated[
+        Action, Parameter(help="Show all settings, set or unset a setting, or print the file's path.")
+    ] = "show",
     name: Annotated[str | None, Parameter(help=f"For set and unset: {', '.join(NAMES)}.")] = None,
     value: Annotated[str | None, Parameter(help="For set: the new value.", allow_leading_hyphen=True)] = None,
     /,
@@ -60,11 +62,12 @@ def config(
 
 
 def store(path: Path, name: str, value: str | None = None) -> str:
-    """Write one setting to the file, or remove it if `value` is None. Return a line that says what changed.
+    """Write one setting to the file, or remove the setting if `value` is None. Return a line that says what changed.
 
-    Raises UsageError for an unknown setting, an invalid value, and a key.
+    Raises UsageError for an unknown setting, an invalid value, a value that looks like an API key, and an unreadable
+    file.
     """
-    import tomlkit  # when it is needed, not at the start of every command
+    import tomlkit  # only here, so that other commands start faster
 
     stored = read(path)
     if value is None and name not in stored:

@@ -1,6 +1,6 @@
 """Show a conversation: a reply as it arrives, and one line for each option call and result.
 
-messages ──speak──▶ Spoken: the reply, and how fast it came
+messages ──speak──▶ Spoken: the reply, and its speed
 """
 
 import time
@@ -13,7 +13,9 @@ from sabir.authoring import Signature, one_line
 from sabir_cli.output import Output
 
 FAILED_REASONS = frozenset({"content_filter", "error", "native_calls"})
-"""Finish reasons of replies that failed. Calls in a provider's own format count, because nothing here answers them."""
+"""Finish reasons of replies that failed. "native_calls" is one of them, because this command cannot answer calls of a
+provider's own tools.
+"""
 LONGEST_SHOWN = 300
 """Maximum length of the shown arguments or result of an option, in characters."""
 
@@ -27,13 +29,15 @@ class Spoken:
 
     @property
     def rate(self) -> float | None:
-        """Tokens per second after the first token; None without a token count, or if all text arrived at once."""
+        """Output tokens per second after the first token. None if the number of tokens is not known or less than 2, or
+        if all text arrived at once.
+        """
         tokens = self.reply.usage.output_tokens or 0
         return (tokens - 1) / self.seconds if tokens > 1 and self.seconds >= 0.001 else None
 
     @property
     def failed(self) -> bool:
-        """Whether the reply is unusable: refused, filtered, ended by an error, or a call that nothing here answers."""
+        """Whether the reply is unusable: the model refused, or the finish reason is in FAILED_REASONS."""
         return self.reply.refusal is not None or self.reply.finish_reason in FAILED_REASONS
 
     def summary(self) -> str:
@@ -51,9 +55,11 @@ def speak(
     settings: sabir.Settings | None = None,
     write: Callable[[str], None] | None = None,
 ) -> Spoken:
-    """Request one reply, pass its text to `write` (by default the output's) as it arrives, and return the reply.
+    """Request one reply as a stream, pass its text to `write` (by default `output.write`) as it arrives, and return the
+    reply and its speed.
 
-    An interruption closes the connection.
+    A refusal is text, too. An exception, such as KeyboardInterrupt, closes the connection. Raises the errors of
+    `stream_sync`.
     """
     write = write or output.write
     first: float | None = None
@@ -76,7 +82,9 @@ def speak(
 
 
 def describe_call(message: sabir.Message) -> str:
-    """Return a call as Python would write it, or with the text of arguments that are not a JSON object."""
+    """Return an option call in one line as Python code, such as `add(a=1, b=2)`. Arguments that are not a JSON object
+    are shown as they are.
+    """
     call = message.call
     assert call is not None
     arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
@@ -84,7 +92,7 @@ def describe_call(message: sabir.Message) -> str:
 
 
 def describe_result(message: sabir.Message) -> str:
-    """Return an option's return value, or its error, in one line."""
+    """Return an option's result in one line: its text, the kinds of its parts, its JSON value, or its error."""
     result = message.result
     assert result is not None
     if result.is_error:
@@ -94,5 +102,7 @@ def describe_result(message: sabir.Message) -> str:
 
 
 def needs_loop(options: Sequence[sabir.Option]) -> bool:
-    """Return whether an option is asynchronous. Without one no event loop is started: Ctrl-C then stops an option."""
+    """Return whether an option's function is a coroutine function, so that calls need an event loop. Without an event
+    loop, Ctrl-C also stops a running option.
+    """
     return any(option.function is not None and Signature.is_asynchronous(option.function) for option in options)

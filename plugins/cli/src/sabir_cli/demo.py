@@ -1,13 +1,13 @@
 """`sabir demo`: hold one conversation with a real model, then convert it for every other dialect and vendor.
 
-    1  question ──▶ model ──call──▶ option ──result──▶ model ──▶ answer, as it comes
-    2  that history ──render──▶ each installed dialect: the losses, and with --bodies the request bodies
-    3  that history ──send──▶ each vendor named with -m; with --vendors, all whose key is set
+    1  question ──▶ model ──call──▶ option ──result──▶ model ──▶ answer, as it arrives
+    2  this history ──render──▶ each installed dialect: the losses, and with --bodies the request bodies
+    3  this history ──send──▶ each vendor named with -m; with --vendors, all vendors whose key is set
 
 The output fits a screen of 80 columns and 24 lines.
 
-Only named vendors get requests. Nothing is scripted: another question leads to another call, result and answer. A
-failing step prints one line, and the demonstration continues.
+Without --vendors, only vendors named with -m get requests. Nothing is scripted: another question leads to another call,
+result and answer. A failing step prints one line, and the demonstration continues.
 """
 
 import asyncio
@@ -44,7 +44,9 @@ QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."
 CHOOSE = sabir.Settings(option_choice="required", parallel_options=False, temperature=0, max_output_tokens=200)
 ANSWER = sabir.Settings(option_choice="none", temperature=0, max_output_tokens=200)
-"""Settings of the first reply, which must be a call so that the demo can continue, and of the second, an answer."""
+"""The settings of the first request, whose reply must be a call, and of the second request, whose reply must be
+text.
+"""
 LABEL = 8
 """Width of the labels in columns."""
 SMALL = (
@@ -57,7 +59,7 @@ MEANINGS: dict[str, str] = {
     "rewritten": "sent with other characters, same meaning", "synthesized": "added, because the API requires it",
     "withheld": "private data of another provider, not sent",
 }  # fmt: skip
-"""Kind of loss → its meaning in a few words."""
+"""Kind of loss → what happened to the content, in a few words."""
 
 
 def demo(
@@ -98,7 +100,9 @@ def demo(
 
 
 class _Demonstration:
-    """The three parts of the demo, the document of `--json`, and the exit code of the first failed step."""
+    """The three parts of the demo. `document` is what `--json` prints, and `code` the exit code of the first failed
+    step.
+    """
 
     def __init__(self, output: Output, options: Sequence[sabir.Option], named: Sequence[str]) -> None:
         self.output = output
@@ -110,7 +114,7 @@ class _Demonstration:
         self.document: dict[str, Any] = {"renderings": [], "sent": [], "failures": []}  # whatever JSON holds
 
     def hold(self, model: str, question: str) -> None:
-        """Hold the conversation: a question, an option call, its result, an answer."""
+        """Run the conversation, and print it: a question, an option call, its result, an answer."""
         self.output.show(Text(f"1  A conversation with {model}", style="bold"))
         self.messages = [sabir.system(SYSTEM), sabir.user(question)]
         self._say("system", SYSTEM)
@@ -162,7 +166,9 @@ class _Demonstration:
             self._fail(f"{llm.target} gave no answer: {reason}", Exit.FAILED)
 
     def render(self, *, bodies: bool) -> None:
-        """Render the history for every installed dialect, and show its losses and with `bodies` its body."""
+        """Render the history for every installed dialect, and print the losses and, with `bodies`, the request
+        bodies.
+        """
         self._title("2  The same history in other dialects (nothing is sent)")
         dialects, faults = spoken_dialects(sabir.providers())
         for fault in faults:
@@ -196,7 +202,9 @@ class _Demonstration:
             return View(name, error=explain(error), note=note)
 
     def send(self, named: Sequence[str], *, vendors: bool) -> None:
-        """Send the history without its last answer to each vendor in `named`, and with `vendors` to all with a key."""
+        """Send the history without its last answer to the model strings in `named` and, with `vendors`, to every vendor
+        whose key is set.
+        """
         self._title("3  The same question to other vendors")
         asked = set(map(_provider_of, named))
         history = _without_answer(self.messages)
@@ -231,13 +239,15 @@ class _Demonstration:
             self._sent(provider, state="failed", model=name, error=explain(error))
 
     def _model_of(self, place: str) -> str | None:
-        """Return a model string for `provider[.dialect]`: with the model that was named, else one that is known."""
+        """Return a model string for `provider[.dialect]`: with the model that -m names for this provider, else with a
+        known model. None if no model is known.
+        """
         named = self.named.get(_provider_of(place))
         known = [named.partition(":")[2]] if named else known_models(place)
         return f"{place}:{known[0]}" if known else None
 
     def close(self, model: str) -> None:
-        """Print the limits of the local model if it was used, and further flags."""
+        """Print a note on the local model, if it was used, and a hint on further flags."""
         provider, _, name = model.partition(":")
         lines = [SMALL.format(model=name)] if provider == EMBEDDED and name in known_models(EMBEDDED) else []
         self.output.show("", *(Text(line, style="dim") for line in (*lines, MORE)))
@@ -266,7 +276,7 @@ class _Demonstration:
 
 
 class Folded:
-    """Writes pieces of a text, folded between words at a width. Holds the last word back until it is complete."""
+    """Writes pieces of a text, folded between words at a width. The last word is written when it is complete."""
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
         self._write, self._width = write, width
@@ -299,7 +309,9 @@ def _provider_of(model: str) -> str:
 
 
 def _one_of_each_name(statuses: Iterable[sabir.ProviderStatus]) -> Iterable[sabir.ProviderStatus]:
-    """Of the packages that provide one name, return the one that the bare name means, or else the first."""
+    """Return one status for each provider name: of several packages with one name, the package that the name without a
+    dialect means, or else the first.
+    """
     chosen: dict[str, sabir.ProviderStatus] = {}
     for status in statuses:
         if status.name not in chosen or status.means_bare_name:
@@ -312,7 +324,7 @@ def _label(label: str) -> Text:
 
 
 def _lost(view: View) -> Text:
-    """Return the number of losses of each kind in one line; a refusal counts as losing all."""
+    """Return the number of losses of each kind in one line; for a refused history, "all of it" and the error."""
     if view.error is not None:
         return Text(f"all of it: {printable(view.error)}", style="red")
     counts = Counter(loss.kind for loss in view.losses)
@@ -328,7 +340,7 @@ def _signature(option: sabir.Option) -> str:
 
 
 def _without_answer(messages: Sequence[sabir.Message]) -> list[sabir.Message]:
-    """Return the history up to its last option result, or up to the question if no option ran."""
+    """Return the history up to its last option result or question, whichever is later."""
     asked = (
         index for index, message in enumerate(messages) if message.kind == "option_result" or message.policy == "user"
     )
@@ -342,7 +354,7 @@ def time_in(city: str) -> str:
 
 
 def find_zone(city: str) -> str:
-    """Return the time zone named after a city, or the zone of that name; raises LookupError if there is none."""
+    """Return the name of the time zone for a city, or for the name of a zone. Raises LookupError if there is none."""
     zones = _zones()
     name = _plain(city)
     for candidate in (name, name.partition(",")[0].strip()):
@@ -353,7 +365,9 @@ def find_zone(city: str) -> str:
 
 @functools.cache
 def _zones() -> dict[str, str]:
-    """Return plain name of a city or zone → zone. Zones with a continent's name are preferred to old aliases."""
+    """Return a mapping: city or zone name, in lower case without accents → zone. Zones with a continent in their name
+    are preferred to old aliases.
+    """
     found: dict[str, str] = {}
     for zone in sorted(available_timezones(), key=lambda zone: ("/" not in zone, zone)):
         found.setdefault(_plain(zone.rpartition("/")[2]), zone)

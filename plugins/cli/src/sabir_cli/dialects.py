@@ -1,9 +1,9 @@
-"""Model strings for people, with the dialect only if it is not the provider's default.
+"""Model strings for display, with the dialect only if it is not the provider's default.
 
 openai, openai.responses, gpt-5 ──▶ openai:gpt-5          openai, openai.chat, gpt-5 ──▶ openai.chat:gpt-5
 
-A table holds the providers' default dialects, so that lists need not import their plugins. Only a provider missing from
-the table is loaded.
+A table contains the default dialects of this project's providers, so that lists need not import their plugins. Only a
+provider that is missing from the table is loaded.
 """
 
 import sabir
@@ -23,19 +23,23 @@ DEFAULTS = {provider: dialect for dialect, providers in _NAMES.items() for provi
 
 
 def model_label(provider: str, dialect: str, model: str) -> str:
-    """Return the model string that means this dialect: `provider:model` if it is the default of the provider."""
+    """Return the model string for a model in a dialect: `provider:model` if the dialect is the provider's default,
+    otherwise `provider.dialect:model`. `dialect` is a full name, such as "openai.chat".
+    """
     if dialect == default_dialect(provider):
         return f"{provider}:{model}"
     return f"{provider}.{dialect.rpartition('.')[2]}:{model}"
 
 
 def target_label(target: "sabir.Target") -> str:
-    """Return the model string of a target."""
+    """Return the model string of a target; str() of the target if it has no model."""
     return model_label(target.provider, target.dialect, target.model) if target.model else str(target)
 
 
 def default_dialect(provider: str) -> str:
-    """Return the full name of the dialect that `provider:model` means; "" if the provider is not installed."""
+    """Return the full name of the dialect that `provider:model` means; "" if the provider is not installed or
+    broken.
+    """
     if provider in DEFAULTS:
         return DEFAULTS[provider]
     from sabir.errors import PluginError

@@ -1,4 +1,4 @@
-"""The exit codes of the command. This module imports nothing else of the project, because every start needs it.
+"""The exit codes of the command. This module imports no other module of the project, because every start imports it.
 
 error ──failures.exit_of──▶ Exit ──MEANINGS──▶ the help page
 """
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 DEBUG_VARIABLE = "SABIR_DEBUG"
-"""The environment variable that adds the traceback to an error."""
+"""The environment variable that, if it is not empty, makes the command print the traceback of an error."""
 
 
 class Exit(IntEnum):
-    """The exit codes; MEANINGS explains them."""
+    """The exit codes of the command. MEANINGS explains each of them."""
 
     OK = 0
     FAILED = 1
@@ -25,7 +25,7 @@ class Exit(IntEnum):
 
 MEANINGS: Mapping[Exit, str] = {
     Exit.OK: "success",
-    Exit.FAILED: "no usable reply, or --strict found losses",
+    Exit.FAILED: "no usable reply, a refused conversation, or losses with --strict",
     Exit.USAGE: "wrong arguments or input: a file, a history, an option, a setting",
     Exit.PLUGIN: "a provider or a plugin is missing or broken",
     Exit.CALL: "a call to a provider failed",
@@ -37,5 +37,5 @@ MEANINGS: Mapping[Exit, str] = {
 
 
 def help_text() -> str:
-    """Return the table as the help page shows it."""
+    """Return the table of exit codes as the help page shows it."""
     return "Exit codes:\n" + "\n".join(f"{code.value:>5}  {meaning}" for code, meaning in MEANINGS.items())

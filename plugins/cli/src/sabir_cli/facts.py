@@ -17,7 +17,7 @@ from sabir_cli.output import UsageError
 
 
 def stored_facts(path: Path | None = None) -> dict[str, sabir.ModelInfo]:
-    """Return `provider:beginning of the models' names` → the facts that the file sets.
+    """Return "provider:beginning of the models' names" → the facts in the settings file's table of this name.
 
     Raises UsageError, which names the file, for an invalid table.
     """
@@ -39,7 +39,9 @@ def stored_facts(path: Path | None = None) -> dict[str, sabir.ModelInfo]:
 
 
 def facts_of(model: str) -> sabir.ModelInfo | None:
-    """Return the facts of the longest table name with which the model's name begins; None without one."""
+    """Return the facts of the settings file for a model string: the table with the longest name with which
+    "provider:model" begins. None if there is no such table.
+    """
     asked = split_model(model)
     facts = stored_facts()
     name = f"{asked.provider}:{asked.model}"
@@ -47,12 +49,17 @@ def facts_of(model: str) -> sabir.ModelInfo | None:
 
 
 def open_adapter(model: str, base_url: str | None = None) -> sabir.ModelAdapter:
-    """Return the model's adapter with the facts from the settings file."""
+    """Return the model's adapter, with the facts from the settings file. Raises the errors of `sabir.adapter`, and
+    UsageError for an invalid settings file.
+    """
     return sabir.adapter(model, base_url=base_url, model_facts=facts_of(model))
 
 
 def with_facts(provider: str, rows: Sequence[sabir.ModelInfo]) -> tuple[list[sabir.ModelInfo], dict[str, list[str]]]:
-    """Return a provider's rows with the facts from the settings file, and the names of the facts of each table."""
+    """Return a provider's rows with the facts from the settings file, and table → the names of the facts that it sets.
+
+    A table for which there is no row becomes a new row.
+    """
     changed = {row.prefix: row for row in rows}
     overridden: dict[str, list[str]] = {}
     for name, facts in stored_facts().items():

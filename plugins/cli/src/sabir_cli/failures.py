@@ -1,7 +1,7 @@
-"""Errors of the command: an exit code, and one line that names flags.
+"""Errors of the command: an exit code, and one line that names flags instead of Python arguments.
 
     error ──exit_of──▶ code
-    error ──explain──▶ one line ──in_flags──▶ "raise --max-output-tokens" where the library says max_output_tokens
+    error ──explain──▶ one line ──in_flags──▶ "raise --max-output-tokens" in place of "raise max_output_tokens"
 
 The library's errors name arguments of Python functions, which the user of a command does not know.
 """
@@ -29,7 +29,7 @@ ERRORS: Mapping[Exit, tuple[type[BaseException], ...]] = {
     Exit.PIPE: (BrokenPipeError,),
     Exit.BUG: (Exception,),
 }
-"""Exit code → the errors that end with it; the most specific class of an error decides."""
+"""Exit code → the error classes with this code. The most specific class of an error decides."""
 
 FLAGS: Mapping[str, str] = {
     "max_output_tokens": "--max-output-tokens",
@@ -68,13 +68,13 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(rf"{_UNQUOTED}({'|'.join(name for name in FLAGS if '_' in name)})(?![\w'\"`])"), "{flag}"),
 )
-"""Patterns of the library's texts → what replaces them; `{flag}` is the flag of the matched name."""
+"""Patterns in the library's texts, and their replacements. `{flag}` is the flag of the matched name."""
 
 
 def in_flags(text: str) -> str:
-    """Return one of the library's texts, with flags instead of the names of Python arguments.
+    """Return a text of the library with flags in place of the names of Python arguments.
 
-    Text in quotes or backticks is left as it is: it repeats what a server or the user wrote.
+    Names in quotes or backticks are not changed, because they repeat a text of a server or the user.
     """
     for pattern, replacement in _REWRITES:
         text = pattern.sub(partial(_expand, replacement), text)
@@ -90,7 +90,7 @@ def _flag(match: re.Match[str]) -> str:
 
 
 def exit_of(error: BaseException) -> Exit:
-    """Return the exit code of an error, that of its most specific class in ERRORS."""
+    """Return the exit code of an error: the code of its most specific class in ERRORS, otherwise `Exit.BUG`."""
     for kind in type(error).__mro__:
         for code, kinds in ERRORS.items():
             if kind in kinds:
@@ -99,7 +99,7 @@ def exit_of(error: BaseException) -> Exit:
 
 
 def explain(error: BaseException) -> str:
-    """Return an error's text for the user: what is wrong, and the remedy."""
+    """Return an error's text for the user in one line: what is wrong, and the remedy if there is one."""
     if isinstance(error, CycloptsError):
         command = " ".join(("sabir", *(error.command_chain or ())))
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:

@@ -1,6 +1,6 @@
-"""Find the settings file and the folder of conversations without importing the library, so that lists appear at once.
+"""Find the settings file and the folder of conversations without importing pydantic, so that lists appear at once.
 
-$SABIR_HOME ──before──▶ `home` in config.toml ──before──▶ the platform's folder for data
+$SABIR_HOME ──overrides──▶ `home` in config.toml ──overrides──▶ the platform's folder for data
 """
 
 import os
@@ -20,12 +20,14 @@ def file_path() -> Path:
 
 
 def default_home() -> Path:
-    """Return the platform's folder for conversations, which is used if no folder is set."""
+    """Return the folder for conversations that is used if no folder is set: the platform's folder for users' data."""
     return platformdirs.user_data_path(APP, appauthor=False)
 
 
 def home_folder() -> Path:
-    """Return the folder of conversations. Raises UsageError for a setting that is not the path of a folder."""
+    """Return the folder of conversations, which may not exist. Raises UsageError for an invalid setting or an
+    unreadable file.
+    """
     if text := os.environ.get(variable_of("home")):
         return _checked(text, variable_of("home"))
     stored = read(file_path()).get("home")
@@ -40,15 +42,15 @@ def _checked(folder: object, source: str) -> Path:
 
 
 def variable_of(name: str) -> str:
-    """Return the environment variable of a setting; it is used before the file."""
+    """Return the name of a setting's environment variable, which overrides the file."""
     return f"SABIR_{name.upper()}"
 
 
 def as_folder(path: Path) -> Path:
-    """Return an absolute path, `~` expanded. Raises ValueError for a relative one, and for an unknown user."""
+    """Return a path with `~` expanded. Raises ValueError for a relative path, and for `~user` with an unknown user."""
     try:
         expanded = path.expanduser()
-    except RuntimeError as error:  # ~somebody, who is not there
+    except RuntimeError as error:  # ~user with an unknown user
         raise ValueError(f"{str(path)!r}: {error}") from None
     if not expanded.is_absolute():
         raise ValueError(f"{str(path)!r} is a relative path; write an absolute path, or begin with ~")
@@ -56,9 +58,9 @@ def as_folder(path: Path) -> Path:
 
 
 def read(path: Path) -> dict[str, object]:
-    """Return the content of a settings file, unchecked; {} if there is no file.
+    """Return the content of a settings file without checking it; {} if there is no file.
 
-    Raises UsageError if it cannot be read or is not TOML.
+    Raises UsageError if the file cannot be read or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))

@@ -1,8 +1,9 @@
-"""The help page and the version, shown fast because no command is imported.
+"""The help page and the version, which appear fast because no command is imported.
 
     "module:function" ──find the file──▶ its source ──ast──▶ the first paragraph of the function's docstring
 
-A command that cannot be read this way, such as a cyclopts App, is imported; one that fails is shown as broken.
+A command of another package that cannot be read this way, such as a cyclopts App, is imported. If this fails, the page
+shows the command as broken.
 """
 
 import ast
@@ -33,9 +34,9 @@ WIDEST = 100
 
 
 def text_for(tokens: Sequence[str], commands: Mapping[str, str]) -> str:
-    """Return the page or the version that a command line asks for, or "" if it names a command.
+    """Return the help page or the version if the command line asks for it, and "" if it names a command.
 
-    `commands` are the command's own subcommands, each with the `module:function` that it runs.
+    `commands` maps sabir's own subcommands to the `module:function` that each runs.
     """
     if list(tokens) == ["--version"]:
         return f"{version_text()}\n"
@@ -43,12 +44,15 @@ def text_for(tokens: Sequence[str], commands: Mapping[str, str]) -> str:
 
 
 def version_text() -> str:
-    """Return the versions of the command and of core."""
+    """Return a line with the versions of sabir-cli and sabir."""
     return f"sabir-cli {version('sabir-cli')}, sabir {version('sabir')}"
 
 
 def page(commands: Mapping[str, str]) -> str:
-    """Return the help page: all commands, the flags, the exit codes."""
+    """Return the help page: all commands, also of other packages, the flags, and the exit codes.
+
+    Prints a line on standard error for a command of another package that has the name of one of `commands`.
+    """
     summaries = {name: summary(place) or "" for name, place in commands.items()}
     for point in _further():
         if point.name in commands:
@@ -60,7 +64,9 @@ def page(commands: Mapping[str, str]) -> str:
 
 
 def summary(place: str) -> str | None:
-    """Return the first paragraph of the docstring of a `module:function`, read from its file; None if it has none."""
+    """Return the first paragraph of the docstring of a `module:function`, in one line, read from its file. None if the
+    file or the docstring is not found.
+    """
     module_name, _, function = place.partition(":")
     try:
         source = _file_of(module_name.strip())
@@ -75,17 +81,17 @@ def summary(place: str) -> str | None:
 
 
 def left_out(point: EntryPoint) -> str:
-    """Return the error for an installed command with the name of one of our own."""
+    """Return the error text for another package's command that has the name of a command of sabir."""
     return f"command {point.name!r} of {source(point)} is not available, because sabir has a command of that name"
 
 
 def source(point: EntryPoint) -> str:
-    """Return the name and version of the package that an entry point belongs to."""
+    """Return the name and version of an entry point's package; its `module:function` if the package is not known."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
 def _file_of(module_name: str) -> Path | None:
-    """Return the source file of a module without importing it or its packages."""
+    """Return the source file of a module without importing the module or its parent packages; None if not found."""
     top, *inner = module_name.split(".")
     spec = find_spec(top)
     for name in inner:
@@ -124,7 +130,9 @@ def _loaded_summary(point: EntryPoint) -> str:
 
 
 def _table(rows: Mapping[str, str]) -> str:
-    """Return two columns, the second folded at the width of the terminal; one below the other if it is narrow."""
+    """Return names and texts in two columns, folded at the terminal's width; on a narrow terminal, each text below its
+    name.
+    """
     width = min(shutil.get_terminal_size().columns, WIDEST)
     column = max(map(len, rows)) + 4
     is_narrow = width < column + 30

@@ -6,8 +6,8 @@ FILE ──▶ requests ──dialect.decode_history──▶ DecodedHistory ─
     {…} {…} or [{…}]    JSON Lines, or an array, of requests: objects that have the dialect's `messages_field`
     [message, …]        messages without a request around them ──▶ {"<messages_field>": [message, …]}
 
-Nothing is sent, and FILE is never written to. Invalid UTF-8 is passed to the dialect unchanged, which corrects and
-reports it.
+Nothing is sent, and FILE is never changed. Invalid UTF-8 is passed to the dialect, which replaces it and reports a
+loss.
 """
 
 import json
@@ -32,11 +32,11 @@ from sabir_cli.providers import spoken_dialects
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BYTES = "surrogateescape"
-"""The error handler with which bytes that are not UTF-8 pass through text unchanged."""
+"""The error handler for decoding and encoding that preserves bytes that are not UTF-8."""
 
 
 class Value(NamedTuple):
-    """One JSON value of a file: its place such as "line 3", its text, and the parsed value."""
+    """One JSON value in a file: its place, such as "line 3", its text, and the parsed value."""
 
     place: str
     text: str
@@ -44,9 +44,9 @@ class Value(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One stored request. `place` is its place in a file of several requests.
+    """One stored request. `place` is its place in a file of several requests, otherwise "".
 
-    `is_wrapped` means that the file has messages only.
+    `is_wrapped` means that the file contains messages only, so that `body` was created from them.
     """
 
     place: str
@@ -61,7 +61,9 @@ class Imported(NamedTuple):
     history: DecodedHistory
 
     def losses(self) -> Iterator[sabir.Loss]:
-        """Yield the losses. In a file of several requests, each loss names its request."""
+        """Yield the losses of decoding. For a file of several requests, the path of each loss begins with its request's
+        place.
+        """
         for loss in self.history.losses:
             path = f"{self.request.place} {loss.path}".strip()
             yield loss.model_copy(update={"path": path}) if self.request.place else loss
@@ -73,11 +75,14 @@ def import_(
     *,
     dialect: Annotated[
         str | None,
-        Parameter(name="--from", help="provider.dialect of the file. Default: found out, if only one can read it."),
+        Parameter(
+            name="--from",
+            help="provider.dialect of the file. Default: the dialect that can read it, if there is only one.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        Parameter(name=["-o", "--output"], help="File to write; for several requests an existing folder."),
+        Parameter(name=["-o", "--output"], help="File to write, or an existing folder, which several requests need."),
     ] = None,
     force: Annotated[bool, Parameter(negative="", help="Overwrite the file --output.")] = False,
     strict: Annotated[
@@ -116,7 +121,9 @@ def import_(
 
 
 def _read(file: str, source: str, dialect: str | None, console: Output) -> list[Imported]:
-    """Return every request in a file; raises HistoryInvalid, which names the file."""
+    """Return every request in a file, decoded. Raises HistoryInvalid, which names the file, and UsageError for a file
+    that cannot be read.
+    """
     asked = None if dialect is None else sabir.dialect(dialect)
     try:
         values = read_values(read_bytes(file, "a FILE"))
@@ -133,7 +140,7 @@ def _read(file: str, source: str, dialect: str | None, console: Output) -> list[
 
 
 def _read_as(dialect: sabir.PureDialect, values: Sequence[Value]) -> list[Imported]:
-    """Decode the requests with a dialect; raises HistoryInvalid, which names the request that cannot be read."""
+    """Decode the requests with a dialect. Raises HistoryInvalid, which names the request that cannot be read."""
     found = []
     for request in as_requests(values, dialect.dialect.messages_field):
         try:
@@ -144,7 +151,7 @@ def _read_as(dialect: sabir.PureDialect, values: Sequence[Value]) -> list[Import
 
 
 def _recognise(values: Sequence[Value], console: Output) -> tuple[sabir.PureDialect, list[Imported]]:
-    """Return the only installed dialect that can read the requests, and the result.
+    """Return the only installed dialect that can read the requests, and the decoded requests.
 
     Raises HistoryInvalid if no dialect or several dialects can read the requests.
     """
@@ -158,7 +165,7 @@ def _recognise(values: Sequence[Value], console: Output) -> tuple[sabir.PureDial
             read[each.speaker.full_name] = candidate, _read_as(candidate, values)
     if len(read) == 1:
         ((name, only),) = read.items()
-        console.note(f"read as {name}, the only installed dialect that can read it")
+        console.note(f"read as {name}, the only installed dialect that can read the file")
         return only
     if read:
         raise HistoryInvalid(f"several dialects can read it; choose {' or '.join(read)} with --from")
@@ -167,9 +174,10 @@ def _recognise(values: Sequence[Value], console: Output) -> tuple[sabir.PureDial
 
 
 def _targets(output: Path | None, file: str, count: int, source: str, *, as_json: bool) -> list[Path]:
-    """Return the files to write; in a folder, a numbered file for each request.
+    """Return the files to write: --output, or if this is a folder a numbered file in it for each request. [] without
+    --output.
 
-    Raises UsageError if several requests need a folder and --output does not name one.
+    Raises UsageError for several requests without a folder, or together with --json.
     """
     if output is not None and output.is_dir():
         stem = "request" if file == "-" else Path(file).stem
@@ -185,7 +193,9 @@ def _targets(output: Path | None, file: str, count: int, source: str, *, as_json
 
 
 def _refuse_overwriting(targets: Iterable[Path], file: str, force: bool) -> None:
-    """Raise UsageError for a file that exists already, unless `force` is True. The input is never overwritten."""
+    """Check the files to write. Raises UsageError if a file exists already and `force` is False, or if it is the
+    input.
+    """
     with suppress(OSError, ValueError):
         read = os.fstat(sys.stdin.fileno()) if file == "-" else os.stat(file)
         same = next((each for each in targets if each.exists() and os.path.samestat(each.stat(), read)), None)
@@ -197,7 +207,7 @@ def _refuse_overwriting(targets: Iterable[Path], file: str, force: bool) -> None
 
 
 def _report(found: Sequence[Imported], console: Output) -> None:
-    """Print a line for each loss, and a line with the contents of each request."""
+    """Print a line for each loss, and for each request a line with the number of messages, options and losses."""
     for each in found:
         console.losses(each.losses())
     for request, history in found:
@@ -217,11 +227,11 @@ def _count(held: Sequence[object], one: str, several: str) -> str:
 def read_values(data: bytes) -> list[Value]:
     """Return the JSON values in a file, at least one.
 
-    Raises HistoryInvalid for invalid JSON, an empty file, and a file that sabir itself wrote.
+    Raises HistoryInvalid for invalid JSON, another encoding than UTF-8, an empty file, and a file that sabir wrote.
     """
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
-        raise HistoryInvalid(f"it is {encoding.upper()} text; convert it to UTF-8")
+        raise HistoryInvalid(f"the file is {encoding.upper()} text; convert it to UTF-8")
     text = data.decode("utf-8-sig", _BYTES)
     values: list[Value] = []
     line, start = 1, _skip_space(text, 0)
@@ -233,13 +243,14 @@ def read_values(data: bytes) -> list[Value]:
         line += text.count("\n", start, following)
         start = following
     if not values:
-        raise HistoryInvalid("it is empty; expected the body of a request")
+        raise HistoryInvalid("the file is empty; expected the body of a request")
     _refuse_own(values)
     return values
 
 
 def as_requests(values: Sequence[Value], messages_field: str) -> list[Request]:
-    """Return the requests made from the values. Objects without `messages_field` are messages of one request.
+    """Return the requests in a file with these values. A single object is a request. Several objects, or an array, are
+    requests if they have the field `messages_field`, otherwise the messages of one request.
 
     Raises HistoryInvalid for values that are not objects.
     """
@@ -259,18 +270,20 @@ def as_requests(values: Sequence[Value], messages_field: str) -> list[Request]:
 
 
 def is_document(found: JSONValue) -> bool:
-    """Return whether a JSON value has the fields of a DecodedHistory, which `sabir import --json` writes."""
+    """Return whether a JSON value is an object with exactly the fields of the output of `sabir import --json`."""
     return isinstance(found, dict) and found.keys() == DecodedHistory.model_fields.keys()
 
 
 def _are_requests(items: Sequence[Value], messages_field: str) -> bool:
-    """Return whether objects are requests. A message may have a field of that name too, but it is not an array then."""
+    """Return whether objects are requests: one has an array in `messages_field`, or all have the field. (A message may
+    have such a field too, but not with an array.)
+    """
     fields = [item.found.get(messages_field) for item in items]
     return any(isinstance(field, list) for field in fields) or (bool(fields) and None not in fields)
 
 
 def _items(array: Value) -> list[Value]:
-    """Return the items of an array, each with its own text."""
+    """Return the items of an array, each with its place and text."""
     items, start = [], _skip_space(array.text, 1)
     for index, found in enumerate(array.found):
         _, end = _PARSER.raw_decode(array.text, start)
@@ -280,7 +293,7 @@ def _items(array: Value) -> list[Value]:
 
 
 def _refuse_own(values: Sequence[Value]) -> None:
-    """Raise HistoryInvalid for a file that sabir wrote, because it needs no import."""
+    """Check that sabir did not write the file. Raises HistoryInvalid if it did, because no import is needed then."""
     first = values[0].found
     if isinstance(first, list) and first:
         first = first[0]

@@ -1,6 +1,6 @@
 """Read the arguments of command lines: the model, the options, files and piped text.
 
--m, SABIR_MODEL, the settings file, or the local model ──▶ provider:model          module:function ──▶ option
+-m, SABIR_MODEL, the settings file or the local model ──▶ provider:model          module:function ──▶ option
 """
 
 import importlib
@@ -25,20 +25,26 @@ if TYPE_CHECKING:  # `sabir chat --help` imports this module, and not the librar
 
 MODEL_VARIABLE = "SABIR_MODEL"
 EMBEDDED = "local"
-"""The provider of the local model, which needs no key and no network. Part of the package `sabir-local`."""
+"""The provider of the local model, which needs no key and, once downloaded, no network. In the package
+`sabir-local`.
+"""
 
 
 def refuse_misspelt(kind: object, value: str | None) -> None:
-    """Raise ValueError for a value that looks like a misspelt flag, not like a text or a file name."""
+    """Check the value of an argument for cyclopts. Raises ValueError if it looks like a misspelt flag, such as
+    "--modle".
+    """
     if value is not None and re.fullmatch(r"--?[A-Za-z][\w-]*(=.*)?", value):
         raise ValueError("There is no such flag")
 
 
 STDIN_TOO = Parameter(allow_leading_hyphen=True, validator=refuse_misspelt)
-"""Settings of an argument that may be "-" for standard input. Misspelt flags are refused, not read as its value."""
+"""The cyclopts Parameter of an argument that may be "-", for standard input. A misspelt flag is refused, not used as
+the argument's value.
+"""
 
 PATIENCE = 2.0
-"""Seconds without data on a pipe until a line tells the user that the command waits for the pipe."""
+"""Seconds without data on a pipe after which a line tells the user that the command waits for the pipe."""
 
 JSONFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document.")]
 ModelFlag: TypeAlias = Annotated[
@@ -55,7 +61,7 @@ OptionFlags: TypeAlias = Annotated[
 
 
 def choose_model(given: str | None) -> str:
-    """Return the model string of the flag, else of SABIR_MODEL, of the settings file, or of the local model.
+    """Return a model string: `given` (the flag -m), else SABIR_MODEL, else the settings file's, else the local model.
 
     Raises ProviderMissing if no model is named and `sabir-local` is not installed, and UsageError for an invalid
     settings file.
@@ -66,7 +72,9 @@ def choose_model(given: str | None) -> str:
 
 
 def embedded_model() -> str:
-    """Return the model string of the local provider's first model."""
+    """Return the model string of the local provider's first known model. Raises PluginError if `sabir-local` is missing
+    or broken.
+    """
     try:
         names = known_models(EMBEDDED)
     except sabir.errors.PluginError as error:
@@ -76,27 +84,32 @@ def embedded_model() -> str:
 
 
 def split_place(name: str) -> tuple[str, str | None]:
-    """Return the provider of `provider[.dialect][:model]`, and the dialect or None."""
+    """Return the provider, and the dialect or None, in a text of the form `provider[.dialect][:model]`."""
     provider, _, dialect = name.partition(":")[0].partition(".")
     return provider, dialect or None
 
 
 def model_rows(name: str) -> "tuple[sabir.ModelInfo, ...]":
-    """Return the known facts of the models of `provider` or `provider.dialect`."""
+    """Return the known facts about models of `provider` or `provider.dialect`. Raises PluginError for an unknown
+    name.
+    """
     return sabir.models(*split_place(name))
 
 
 def known_models(name: str) -> list[str]:
-    """Return the models of `provider` or `provider.dialect` whose complete names the plugin knows.
+    """Return the names of the known models of `provider` or `provider.dialect`.
 
-    The models with the longest context come first. Rows that contain only the beginning of a name are skipped.
+    The models with the longest context come first. Rows whose prefix does not end with a letter or digit are left out,
+    because they are only the beginning of names.
     """
     named = (info for info in model_rows(name) if info.prefix and info.prefix[-1].isalnum())
     return [info.prefix for info in sorted(named, key=lambda info: (-(info.context_tokens or 0), len(info.prefix)))]
 
 
 def load_options(specs: Iterable[str] | None) -> "tuple[Option, ...]":
-    """Return the options named by `module:function` texts. Raises OptionInvalid, which names the wrong text."""
+    """Import and return the options that texts of the form `module:function` name. Raises OptionInvalid, which names
+    the wrong text.
+    """
     return sabir.Option.all_of([_load_option(spec) for spec in specs or ()])
 
 
@@ -119,9 +132,11 @@ def read_bytes(file: str, what: str) -> bytes:
 
 
 def read_said(prompt: str | None) -> list[str]:
-    """Return the message of a command line, the piped text before the PROMPT; raises UsageError for none, or no text.
+    """Return a list with the message of a command line: the piped text, if there is any, and then the PROMPT. Without a
+    PROMPT and without piped text, return [].
 
-    With a PROMPT, standard input is read only if it is a pipe or a file, because any other input may never end.
+    With a PROMPT, standard input is read only if it is a pipe or a file, because any other input may never end. Raises
+    UsageError for an empty PROMPT, for "-" on a terminal, and for piped data that is not UTF-8 text.
     """
     if prompt is not None and not prompt.strip():
         raise UsageError("there is no message to send; write a PROMPT, or pipe text into the command")
@@ -132,7 +147,7 @@ def read_said(prompt: str | None) -> list[str]:
 
 
 def _is_piped() -> bool:
-    """Return whether standard input is a pipe or a file. Print a line if nothing arrives on the pipe for a while."""
+    """Return whether standard input is a pipe or a file. Print a line if nothing arrives on a pipe within PATIENCE."""
     try:
         descriptor = sys.stdin.fileno()
         mode = os.fstat(descriptor).st_mode
@@ -162,10 +177,11 @@ def _load_option(spec: str) -> "Option":
     return option
 
 
-def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = UsageError) -> Any:  # it may be anything
-    """Import and return the object named by `module:name`.
+def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = UsageError) -> Any:  # any object
+    """Import and return the object that `spec`, of the form `module:name`, names. `what` is the kind of object, for the
+    error.
 
-    Raises `refused`, with the flag in its text, if the object cannot be found.
+    Raises `refused`, with the flag in its text, if the module cannot be imported or has no such object.
     """
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):
@@ -181,12 +197,13 @@ def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = Usag
 
 
 def _import_from_here(module_name: str, given: str, refused: type[SabirError]) -> Any:  # it holds anything
-    """Import a module, looking in the working folder first, and restore `sys.path`.
+    """Import a module, with the working folder first on the path, and restore `sys.path`.
 
-    If the folder stayed on the path, its files could hide modules of libraries that are imported later.
+    If the folder stayed on the path, its files could replace modules that libraries import later. Raises `refused` for
+    any exception of the import.
     """
     here = os.getcwd()
-    is_new = here not in sys.path  # a console script's path begins with its own folder, not with the working folder
+    is_new = here not in sys.path  # the path of a console script begins with the script's folder instead
     if is_new:
         sys.path.insert(0, here)
     try:

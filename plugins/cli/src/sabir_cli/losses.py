@@ -1,4 +1,4 @@
-"""Texts of losses for the user, with the message's position and first words, and with flags for settings.
+"""Texts of losses for the user. They name a message by its position and first words, and settings by their flags.
 
 Loss(message_id="00bc9f38…", path="parts[0]") ──▶ downgraded: message 2 (“What is this?”) parts[0]: …
 """
@@ -13,11 +13,13 @@ from sabir_cli.conversation import describe_call, describe_result
 from sabir_cli.failures import explain, in_flags
 
 LONGEST_WORDS = 40
-"""Characters of a message's first words."""
+"""Maximum length of a message's first words in characters."""
 
 
 def describe_loss(loss: sabir.Loss, messages: Sequence[sabir.Message]) -> str:
-    """Return a loss in one line. `messages` are the request's messages in order."""
+    """Return a loss as a text in one line. `messages` are the messages of the request, in order. If one of them is the
+    loss's message, the text names its position (from 1) and first words.
+    """
     positions = (at for at, message in enumerate(messages, start=1) if message.id == loss.message_id)
     position = next(positions, None) if loss.message_id else None
     if position is None:
@@ -27,12 +29,14 @@ def describe_loss(loss: sabir.Loss, messages: Sequence[sabir.Message]) -> str:
 
 
 def loss_describer(messages: Sequence[sabir.Message]) -> Callable[[sabir.Loss], str]:
-    """Return `describe_loss` for the losses of a request with these messages."""
+    """Return a function of a loss only: `describe_loss` with these messages, the messages of a request."""
     return partial(describe_loss, messages=messages)
 
 
 def first_words(message: sabir.Message) -> str:
-    """Return the beginning of a message's text in quotes, or its call, its result, or the kinds of its media."""
+    """Return a short text that identifies a message: its call, its result, the beginning of its text in quotes, or the
+    kinds of its parts.
+    """
     if message.call is not None:
         return one_line(describe_call(message), LONGEST_WORDS)
     if message.result is not None:
@@ -43,7 +47,10 @@ def first_words(message: sabir.Message) -> str:
 
 
 def explain_with(error: BaseException, messages: Sequence[sabir.Message]) -> str:
-    """Return `explain(error)`, with each loss naming its message by position and first words."""
+    """Return `explain(error)`. In a RenderingRefused, each loss names its message by position and first words.
+
+    `messages` are the messages of the request, in order.
+    """
     text = explain(error)
     losses: Iterable[sabir.Loss] = error.losses if isinstance(error, sabir.RenderingRefused) else ()
     for loss in losses:

@@ -1,4 +1,4 @@
-"""The `sabir` command: its own subcommands, those of other packages, and the handling of errors.
+"""The command `sabir`: its own subcommands, the subcommands of other packages, and the handling of errors.
 
     tokens ──▶ app ──▶ a command ──▶ code
                 └── any error ──▶ one line "sabir: the error; the remedy" and an exit code (see failures.py)
@@ -10,7 +10,7 @@ A command's module is imported when the command is used:
     sabir acme …                  ──▶ the entry point `acme` of the group `sabir.commands`
 
 An entry point names a cyclopts App, or a typed function whose signature and docstring become the command. A broken
-entry point does not affect other commands; it prints one line when it is used.
+entry point does not affect other commands. Using it prints one line and exits with Exit.PLUGIN.
 """
 
 import os
@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, str] = {
 
 
 def build(output: "Output") -> "App":
-    """Return the command with its own subcommands, whose modules are not imported yet."""
+    """Return the cyclopts App `sabir` with its own subcommands, whose modules are imported when used."""
     from cyclopts import App
 
     app = App(
@@ -69,7 +69,7 @@ def build(output: "Output") -> "App":
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run a command line (by default the process's own) and return its exit code. Never raises."""
+    """Run a command line, by default `sys.argv[1:]`, and return its exit code. Errors are printed, not raised."""
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     for stream in (sys.stdout, sys.stderr):
         use_ascii_where_needed(stream)
@@ -100,9 +100,10 @@ def _run(tokens: Sequence[str]) -> object:
 
 @contextmanager
 def signals_raise() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise SystemExit in the `with` block, so that the terminal gets its cursor and echo back.
+    """Let SIGTERM and SIGHUP raise SystemExit in the `with` block, so that the terminal's cursor and echo are restored.
 
-    Handlers that a calling program has set stay. Outside the main thread no handler is set.
+    Signals for which the calling program has set a handler are not changed. Outside of the main thread, nothing is
+    done.
     """
 
     def leave(number: int, _: object) -> None:
@@ -143,7 +144,10 @@ def _report(error: BaseException) -> int:
 
 
 def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
-    """Add the commands of other packages, unless the command line names one of our own."""
+    """Add the commands of other packages to the app, unless the command line names one of sabir's own commands.
+
+    If the command line names a command of another package, only this command is added.
+    """
     named = next((token for token in tokens if not token.startswith("-")), None)
     if named in COMMANDS:
         return

@@ -1,9 +1,10 @@
 """`sabir new-plugin`: write a working package of a provider, with tests that pass.
 
-    NAME                     template/             a complete provider of a made-up API, and a fake of its service
+    NAME                     template/             a complete provider of an invented API, and a fake of its service
     NAME --compatible URL    compatible_template/  one row of data for sabir-openai
 
-Both templates are packages for a vendor called Acme. The new package is a template under another name.
+Both templates are packages for a vendor called Acme. The new package is a copy with the provider's name in place of
+Acme.
 """
 
 import keyword
@@ -32,7 +33,8 @@ URL = "https://api.acme.example/v1"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _ACME = re.compile(r"sabir-acme|acme(?=\.example)|ACME|Acme|acme")
 _PLAIN_URL = re.compile(r"[!#-&(-;=?-\[\]-~]+")
-"""Printable ASCII without quotes, backslashes and angle brackets. These characters are safe in all files of a template.
+"""Pattern of texts of printable ASCII without quotes, backslashes and angle brackets, which are safe in all files of a
+template.
 """
 
 NEXT: Mapping[str, Mapping[str, str]] = {
@@ -50,7 +52,9 @@ NEXT: Mapping[str, Mapping[str, str]] = {
         "PYTHON -m pytest": "then: test offline against them",
     },
 }
-"""Template → the next steps: command or file → its purpose. INSTALL and PYTHON are replaced by real commands."""
+"""Template → the next steps for the user: command or file → its purpose. INSTALL and PYTHON are replaced by
+commands.
+"""
 KIT = "sabir-testing"
 
 
@@ -90,7 +94,9 @@ def new_plugin(
 
 
 def next_steps(folder: Path, name: str, template: str) -> str:
-    """Return the next steps, one command or file per line, as typed in the environment in which sabir is installed."""
+    """Return the text that names the new folder and the next steps, one command or file per line, for the environment
+    in which sabir is installed.
+    """
     is_own = sys.prefix != sys.base_prefix
     python = "python" if is_own else Path(sys.executable).name
     install = f"{python} -m pip install" if find_spec("pip") else "uv pip install"
@@ -107,7 +113,9 @@ def next_steps(folder: Path, name: str, template: str) -> str:
 
 
 def _is_active() -> bool:
-    """Return whether this environment is active in the user's shell; `uv run` activates it for its child only."""
+    """Return whether this environment is active in the user's shell. `uv run` activates it only for its child
+    process.
+    """
     return os.environ.get("VIRTUAL_ENV") == sys.prefix and "UV_RUN_RECURSION_DEPTH" not in os.environ
 
 
@@ -116,12 +124,14 @@ def _activation() -> Path:
 
 
 def _shorter(path: Path, start: Path) -> str:
-    """Return a path as relative to `start` or as absolute, whichever is shorter."""
+    """Return a path relative to `start`, or unchanged if that is shorter."""
     return min(os.path.relpath(path, start), str(path), key=len)
 
 
 def read(template: Traversable, within: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of every file of a template, without files that tools created there."""
+    """Yield the path and the text of every file of a template, except caches and hidden files. `within` is the path of
+    the folder.
+    """
     for each in template.iterdir():
         if each.name == "__pycache__" or (each.name.startswith(".") and each.name != ".github"):
             continue
@@ -132,17 +142,19 @@ def read(template: Traversable, within: str = "") -> Iterator[tuple[str, str]]:
 
 
 def dashed(name: str) -> str:
-    """Return the name with dashes, as in distributions and hosts."""
+    """Return the name with dashes in place of underscores, as in names of distributions and hosts."""
     return name.replace("_", "-")
 
 
 def class_of(name: str) -> str:
-    """Return the name in the style of classes."""
+    """Return the name in the style of class names: "MyCloud" for "my_cloud"."""
     return "".join(map(str.capitalize, name.split("_")))
 
 
 def renamed(text: str, name: str, url: str | None = None) -> str:
-    """Return a text or a path of a template with the provider's name and URL filled in."""
+    """Return a text or a path of a template with the provider's name in place of Acme, and `url` in place of URL.
+    Without `url`, the URL gets the provider's name.
+    """
     forms = {"ACME": name.upper(), "Acme": class_of(name), "acme": name, "sabir-acme": f"sabir-{dashed(name)}"}
 
     def form(found: re.Match[str]) -> str:
@@ -153,7 +165,9 @@ def renamed(text: str, name: str, url: str | None = None) -> str:
 
 
 def check_name(name: str, template: Mapping[str, str]) -> None:
-    """Raise UsageError for an invalid name, the name of an installed provider, and a name used in `template`."""
+    """Check a provider's name. Raises UsageError for an invalid name, for the name of an installed provider or package,
+    and for a name whose class name `template` (path → text) uses already.
+    """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
         remedy = f"try {near!r}" if _NAME.fullmatch(near) and near != name else "choose another"
@@ -170,7 +184,9 @@ def check_name(name: str, template: Mapping[str, str]) -> None:
 
 
 def check_url(name: str, url: str) -> str:
-    """Return the URL of the endpoint; raises SettingsInvalid or UsageError for a URL that the package cannot use."""
+    """Return the URL of the endpoint without a slash at its end. Raises SettingsInvalid for an invalid URL, and
+    UsageError for a URL with a user, a query, or characters that are not safe in Python code.
+    """
     endpoint = Access(base_url=url).read_endpoint(name, url)
     if endpoint != url.rstrip("/") or not _PLAIN_URL.fullmatch(endpoint):
         raise UsageError(f"--compatible needs a URL without user, query and quotes; try {endpoint!r}")

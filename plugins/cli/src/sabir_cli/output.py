@@ -3,11 +3,11 @@
     out  ◀── the requested output: text, tables, JSON      a pipe receives only this
     err  ◀── calls, results, usage, losses, errors         dim on a terminal, plain elsewhere
 
-With `--json` standard output holds one JSON document and standard error only errors. Colours follow the terminal and
-NO_COLOR, widths the terminal and COLUMNS, which rich handles. A model's or a server's text cannot control a terminal:
-control characters are shown as visible text. A pipe receives a model's text unchanged.
+With `--json`, standard output gets one JSON document, and standard error only errors. The terminal and NO_COLOR
+determine the colours, the terminal and COLUMNS the width; rich does this. A model's or a server's text cannot control a
+terminal: control characters are shown as visible text. A pipe receives a model's text unchanged.
 
-`sabir chat --help` imports this module, so it does not import pydantic or the rest of the library.
+This module does not import pydantic or most of the library, because `sabir chat --help` imports it and must be fast.
 """
 
 import json
@@ -34,15 +34,17 @@ LOSS_STYLES = {
 
 
 class _Stream(Console):
-    """A console on which a closed pipe raises an error."""
+    """A console that raises BrokenPipeError when it writes to a closed pipe. rich's console would exit."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Let the error boundary end the process quietly."""
+        """Raise BrokenPipeError, which `main` turns into the exit code PIPE."""
         raise BrokenPipeError
 
 
 class Output:
-    """The two output streams of one command. With `machine`, standard output gets the document of `--json` only."""
+    """The two output streams of one command. With `machine` (the flag --json), only `document` and `data` write to
+    standard output, and only `error` to standard error.
+    """
 
     def __init__(self, *, machine: bool = False) -> None:
         self.out: Console = _Stream(highlight=False)
@@ -52,13 +54,13 @@ class Output:
         self._reported: set[Loss] = set()
 
     def show(self, *renderables: RenderableType) -> None:
-        """Print tables or texts for people on standard output; nothing with `--json`."""
+        """Print tables or texts for people on standard output, each on a new line; nothing with `--json`."""
         self.end_line()
         if not self.machine:
             self.out.print(*renderables, sep="\n")
 
     def begin(self, text: Text) -> None:
-        """Print the beginning of a line on standard output; streamed text continues the line."""
+        """Print the beginning of a line on standard output, which `write` continues; nothing with `--json`."""
         self.end_line()
         if not self.machine:
             self.out.print(text, end="")
@@ -66,7 +68,9 @@ class Output:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[Callable[[], None]]:
-        """Show a spinner with the text `what` on a terminal. The `with` block gets a function that removes it."""
+        """Show a spinner with the text `what` in the `with` block, on a terminal only. Yields a function that removes
+        the spinner earlier.
+        """
         if self.machine or self._within_line or not (self.err.is_terminal and self.out.is_terminal):
             yield lambda: None
             return
@@ -75,7 +79,7 @@ class Output:
             yield status.stop
 
     def write(self, text: str) -> None:
-        """Print the next piece of a model's text at once."""
+        """Print the next piece of a model's text on standard output at once; nothing with `--json`."""
         if self.machine or not text:
             return
         self.out.file.write(printable(text) if self.out.is_terminal else text)
@@ -90,13 +94,14 @@ class Output:
             self.out.file.flush()
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Print one line on standard error, folded between words at the terminal's width; nothing with `--json`."""
+        """Print one line on standard error, folded at a terminal's width; nothing with `--json`."""
         if not self.machine:
             self.end_line()
             self.err.print(Text(printable(text), style=style), soft_wrap=not self.err.is_terminal)
 
     def losses(self, losses: "Iterable[Loss]", describe: "Callable[[Loss], str]" = str, *, again: bool = False) -> None:
-        """Print a line for each loss on standard error. A loss printed before is skipped, unless `again` is True.
+        """Print a line for each loss on standard error; nothing with `--json`. A loss that was printed before is
+        skipped, unless `again` is True.
 
         `describe` returns the text of a loss.
         """
@@ -105,12 +110,13 @@ class Output:
                 self._reported.add(loss)
                 self.note(f"loss   {describe(loss)}", LOSS_STYLES[loss.kind])
 
-    def document(self, value: Any) -> None:  # whatever JSON holds
-        """Print a value as the JSON document of `--json`."""
+    def document(self, value: Any) -> None:  # any JSON
+        """Print a value as indented JSON on standard output: the document of `--json`."""
         self.data(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
     def data(self, text: str) -> None:
-        """Print a text for programs on standard output, in UTF-8 whatever the stream's encoding, as JSON requires.
+        """Print a text for programs on standard output. To a pipe or a file it is written in UTF-8, even if the stream
+        has another encoding, because JSON requires UTF-8.
 
         A terminal gets printable text in its own encoding. https://www.rfc-editor.org/rfc/rfc8259#section-8.1
         """
@@ -123,20 +129,22 @@ class Output:
         sys.stdout.flush()
 
     def error(self, text: str) -> None:
-        """Print an error in one line on standard error, also with `--json`; folded at a terminal's width."""
+        """Print "sabir: " and an error in one line on standard error, also with `--json`. Folded at a terminal's
+        width.
+        """
         self.end_line()
         line = Text.assemble(("sabir: ", "bold red"), one_line(text))
         self.err.print(line, soft_wrap=not self.err.is_terminal)
 
 
 class UsageError(SabirError):
-    """Raised for wrong arguments or unusable input of a command; the text says what to write instead."""
+    """Raised for wrong arguments or unusable input of a command. The text says what to write instead."""
 
 
 def refuse_replacing(named: str, path: Path, *, may_replace: bool, otherwise: str = "", remedy: str = "") -> None:
-    """Raise UsageError if `path` is not a file, or exists and may not be replaced.
+    """Check a file to write. Raises UsageError if `path` exists and is not a file, or exists and may not be replaced.
 
-    `otherwise` and `remedy` are added to the two errors as alternatives.
+    `named` is the file's name in the error. `otherwise` is an alternative for the first error, `remedy` for the second.
     """
     if path.exists() and not path.is_file():
         raise UsageError(f"{named} is not a file; choose a file{otherwise}")
@@ -145,7 +153,9 @@ def refuse_replacing(named: str, path: Path, *, may_replace: bool, otherwise: st
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file completely or not at all, through a temporary file next to it. Keep permissions. Raises OSError."""
+    """Write a text file completely or not at all, through a temporary file next to it. An existing file is replaced and
+    keeps its permissions. Raises OSError.
+    """
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         temporary.touch()

@@ -1,17 +1,20 @@
-"""The remedy in the error for a provider that is not installed: the package of this project that contains it.
+"""Remedies for providers that are not installed: the package of this project that contains the provider.
 
-For each provider of the other packages, an entry point of the group `sabir.hints` names one of these texts.
+For each provider of another package, an entry point of the group `sabir.hints` names one of these texts. Core adds the
+text to the error ProviderMissing.
 """
 
 from importlib.metadata import PackageNotFoundError, version
 
 
 def hint(package: str) -> str:
-    """Return how to install a package, or "" if it is installed, because then the error has another reason."""
+    """Return a text that tells how to install a package; "" if it is installed, because the error has another reason
+    then.
+    """
     try:
         version(package)
     except PackageNotFoundError:
-        return f"it comes with {package}: pip install {package}"
+        return f"install the package {package}: pip install {package}"
     return ""
 
 

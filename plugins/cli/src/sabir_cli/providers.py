@@ -3,9 +3,9 @@
     sabir.providers() ──▶ a row for each provider     their dialects' tables ──▶ a row for each dialect
     sabir.models(name) ──▶ a row for each beginning of models' names
 
-If several packages provide one name, each has a row, and a note says which of them a model string means.
+If several packages provide one name, each has a row, and a note says which package a model string means.
 
-The output names the variable, or the file and profile, in which a credential was found, never its value.
+The output names the variable, or the file and profile, in which a credential was found, never the credential's value.
 """
 
 import json
@@ -31,14 +31,14 @@ SIDES = ("system", "user", "assistant", "results")
 
 
 class Speaker(NamedTuple):
-    """A provider that offers a dialect, and the dialect's short name there."""
+    """A provider that offers a dialect, and the dialect's short name at this provider."""
 
     provider: str
     short_name: str
 
     @property
     def full_name(self) -> str:
-        """`provider.short_name`, the beginning of a model string."""
+        """The text `provider.short_name`, with which model strings begin."""
         return f"{self.provider}.{self.short_name}"
 
 
@@ -47,22 +47,24 @@ class SpokenDialect(NamedTuple):
 
     dialect: Dialect
     carries: dict[str, Any]
-    """The content that the dialect supports besides text, as JSON."""
+    """The content that the dialect supports besides text, as returned by `capabilities`."""
     speakers: list[Speaker]
 
     @property
     def speaker(self) -> Speaker:
-        """The provider whose name begins the dialect's name, else the first that offers the dialect."""
+        """The provider whose `full_name` is the dialect's name, else the first provider that offers the dialect."""
         return next((each for each in self.speakers if each.full_name == self.dialect.name), self.speakers[0])
 
     @property
     def other_providers(self) -> tuple[str, ...]:
-        """The names of the other providers that offer the dialect."""
+        """The names of the other providers that offer the dialect, without `speaker`."""
         return tuple(dict.fromkeys(each.provider for each in self.speakers if each != self.speaker))
 
 
 def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenDialect], list[str]]:
-    """Return each dialect of the working providers once, sorted by name, and one line for each error."""
+    """Return the dialects of all working providers, each once and sorted by name, and one line for each provider or
+    dialect that fails.
+    """
     dialects: dict[str, SpokenDialect] = {}
     faults: list[str] = []
     for status in found:
@@ -83,8 +85,10 @@ def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenD
     return [dialects[name] for name in sorted(dialects)], faults
 
 
-def capabilities(tables: Tables) -> dict[str, Any]:  # whatever JSON holds
-    """Return the content that a dialect supports besides text, read from its tables."""
+def capabilities(tables: Tables) -> dict[str, Any]:  # any JSON
+    """Return the content that a dialect supports besides text: "media" (side → modality → forms), "native" (side →
+    kinds of parts that the dialect encodes itself), and "citations" (True or False).
+    """
     media: dict[str, dict[str, list[str]]] = {}
     for (side, modality), rule in sorted(tables.media.items(), key=lambda row: SIDES.index(row[0][0])):
         forms = [form for form in ("url", "data", "file") if getattr(rule, form) is not None]
@@ -118,18 +122,20 @@ def providers(*, as_json: JSONFlag = False) -> int:
 
 
 def first_missing(credentials: Sequence[Credential]) -> str:
-    """Return the variable or file in which to put the first missing credential; "" if none is missing."""
+    """Return the variable or file in which the user should store the first missing credential; "" if none is
+    missing.
+    """
     return next((each.searched[0] for each in KeySource.find(credentials) if each.source is None), "")
 
 
 def has_key(credentials: Sequence[Credential]) -> bool:
-    """Return whether a secret was found, and no credential is missing."""
+    """Return whether a secret credential, such as a key, was found and no credential is missing."""
     found = KeySource.find(credentials)
     return all(each.source for each in found) and any(each.credential.secret and each.value for each in found)
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
-    """Return where the credentials were found, or where to put the first missing one."""
+    """Return a text for the column "key": where the credentials were found, or where to store the first missing one."""
     if not credentials:
         return Text("none needed", style="dim")
     if missing := first_missing(credentials):
@@ -141,7 +147,7 @@ def key_state(credentials: Sequence[Credential]) -> Text:
     return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
 
 
-def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -> dict[str, Any]:  # whatever JSON holds
+def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -> dict[str, Any]:  # any JSON
     spoken = {
         speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
@@ -173,7 +179,9 @@ def _provider_sheet(found: Sequence[sabir.ProviderStatus]) -> Sheet:
 
 
 def shared_names(found: Sequence[sabir.ProviderStatus]) -> Iterable[str]:
-    """Yield a line for each name that several packages provide, or none owns, with the package that it means."""
+    """Yield a line for each provider name that several packages provide, or that no package provides without a dialect.
+    The line says which package each model string means.
+    """
     for name, group in groupby(found, lambda status: status.name):
         statuses = [status for status in group if status.state != "failed"]
         is_owned = any(status.means_bare_name for status in statuses)
@@ -203,8 +211,9 @@ def _dialect_sheet(dialects: Sequence[SpokenDialect]) -> Sheet:
 
 
 UNKNOWN = "?"
+"""The text for a fact that is not known."""
 ANY = "*"
-"""The name of a row that applies to all models."""
+"""The text in place of the name in a row that applies to all models."""
 
 
 def models(
@@ -284,4 +293,4 @@ _FURTHER: Mapping[str, Callable[[sabir.ModelInfo], str]] = {
     "ignores": lambda info: " ".join(info.ignores),
     "facts": _shown_facts,
 }
-"""Title of a column that is shown only if some model has a value in it → that value."""
+"""Title of a column that is shown only if a model has a value → the function that returns the value."""

@@ -1,4 +1,4 @@
-"""`sabir render`: show the request that a saved conversation becomes for each model, without a key and a network.
+"""`sabir render`: show the request for each model to which a saved conversation would be sent, without key and network.
 
     FILE ──▶ messages, or the output of `sabir import --json` ──render for each -m──▶ views
 
@@ -6,7 +6,7 @@
     View ──┼──fits?──▶ columns │ a stack       each: target, body, losses
     View ──┘
 
-A body is laid out as JSON whose small objects stay on few lines. Only the beginning of base64 data is shown.
+A body is shown as JSON, with small objects on one or a few lines. Only the beginning of base64 data is shown.
 """
 
 import json
@@ -36,37 +36,39 @@ from sabir_cli.losses import describe_loss, explain_with
 from sabir_cli.output import LOSS_STYLES, Output
 
 STRICT = frozenset({"dropped", "downgraded"})
-"""Kinds of loss for which `--strict` exits with 1."""
+"""Kinds of loss for which `--strict` makes the command exit with 1."""
 
 
 NARROWEST = 56
-"""Minimum width of a body that is shown next to another, in columns."""
+"""Minimum width, in columns, of a body that is shown next to another body."""
 LEAF_LINES = 3
-"""Number of lines that an object without inner objects may fill before each of its fields gets its own line."""
+"""The maximum number of lines of an object without inner objects. In a longer object, each field gets its own line."""
 LONGEST_DATA = 96
-"""Maximum length of a string without spaces that is shown completely."""
+"""Maximum length, in characters, of a string without spaces that is shown completely."""
 
 _highlight = JSONHighlighter()
 
 
 @dataclass(frozen=True)
 class View:
-    """The result for one model: a rendering, or the error if the history could not be rendered."""
+    """The result for one model: a rendering, or the error if the history could not be rendered. `title` is the model
+    string, and `note` a further line.
+    """
 
     title: str
     rendering: Rendering | None = None
     error: str | None = None
     note: str | None = None
     messages: Sequence[sabir.Message] = ()
-    """The messages that the losses name."""
+    """The messages of the request, in order, which the texts of losses quote."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The rendering's losses."""
+        """The rendering's losses; () without a rendering."""
         return self.rendering.losses if self.rendering else ()
 
-    def document(self) -> dict[str, Any]:  # whatever JSON holds
-        """Return the view as `--json` prints it, with the complete body."""
+    def document(self) -> dict[str, Any]:  # any JSON
+        """Return the view as a JSON object for `--json`, with the complete body."""
         if self.rendering is None:
             return {"target": self.title, "error": self.error}
         target = self.rendering.target
@@ -127,7 +129,9 @@ def _refusals(views: Sequence[View], strict: bool) -> Iterator[str]:
 
 
 def _read(file: str) -> DecodedHistory:
-    """Return the contents of a saved conversation or an import; raises HistoryInvalid, which names the file."""
+    """Return the contents of a saved conversation or of the output of `sabir import --json`. Raises HistoryInvalid,
+    which names the file, and UsageError for a file that cannot be read.
+    """
     data = read_bytes(file, "a FILE")
     try:
         whole = _document(data)
@@ -138,7 +142,9 @@ def _read(file: str) -> DecodedHistory:
 
 
 def _document(data: bytes) -> DecodedHistory | None:
-    """Return the data if it is the output of `sabir import --json`, else None."""
+    """Return the contents of the output of `sabir import --json`; None for other data. Raises HistoryInvalid if the
+    output was changed and is invalid.
+    """
     try:
         found = decode_json(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
     except NotJSON:
@@ -196,12 +202,16 @@ def _row(views: Sequence[View], width: int, columns: int) -> RenderableType:
 
 
 def layout(value: JSONValue, width: int) -> list[Line]:
-    """Return a JSON value in lines that fit a width; innermost objects may be LEAF_LINES times as long."""
+    """Return a JSON value in lines that fit a width. The line of an object without inner objects may be LEAF_LINES
+    times as long. Long strings are shortened.
+    """
     return list(_lines(shorten(value), Line(0, ""), "", width))
 
 
 def shorten(value: JSONValue) -> JSONValue:
-    """Return the value with long strings without spaces, such as base64, cut to their beginning."""
+    """Return a copy of a JSON value in which strings of more than LONGEST_DATA characters without spaces, such as
+    base64, are cut to their beginning.
+    """
     if isinstance(value, dict):
         return {key: shorten(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -241,7 +251,9 @@ def _losses(losses: Sequence[Loss], messages: Sequence[sabir.Message]) -> Iterat
 
 
 def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:
-    """Yield the lines of a value, after the text of `start` (its key) and before `end` (its comma)."""
+    """Yield the lines of a value. The text of `start` (its key) comes before the value, and `end` (a comma or "")
+    after it.
+    """
     flat = start.text + json.dumps(value, ensure_ascii=False) + end
     items = list(_items(value))
     is_leaf = not any(isinstance(item, dict | list) for _, item in items)

@@ -1,4 +1,5 @@
-"""Print rows of facts: as a table if the console is wide enough, else as a record for each row. Nothing is cut off.
+"""Print rows of facts: as a table if the console is wide enough, otherwise each row as a record of several lines.
+Nothing is cut off.
 
 provider  state      key                       openai
 openai    installed  no OPENAI_API_KEY           installed · no OPENAI_API_KEY
@@ -13,16 +14,16 @@ from rich.segment import Segment
 from rich.text import Text
 
 GAP = 2
-"""Blanks between two columns of a table, and before a record's facts."""
+"""The number of blanks between two columns of a table, and before a record's facts."""
 NARROWEST = 20
 """Minimum width of a table's last column, which is the only one that is folded."""
 
 
 class Sheet:
-    """A renderable of rows under titles. The first cell is the row's name.
+    """A renderable of rows under titles, for rich's console. The first cell of a row is the row's name.
 
     In a record, each fact follows its title, unless the title is in `plain`: "installed" and "no OPENAI_API_KEY" are
-    clear without one, "4,096" is not. Empty facts are omitted. Columns in `right` are aligned to the right.
+    clear without a title, "4,096" is not. Empty facts are left out. Columns in `right` are aligned to the right.
     """
 
     def __init__(self, *titles: str, plain: Collection[str] = (), right: Collection[str] = ()) -> None:
@@ -48,7 +49,7 @@ class Sheet:
                     yield Padding(line, (0, 0, 0, GAP), expand=False)
 
     def _fits(self, widths: Sequence[int], room: int) -> bool:
-        """Return whether a table fits if only its last column is folded, between words."""
+        """Return whether a table fits into `room` columns if only its last column is folded, between words."""
         *others, last = widths
         left_over = room - sum(others) - GAP * len(others)
         if last <= left_over:
@@ -63,7 +64,9 @@ class Sheet:
         return [[title, *(map(_plain, column))] for title, column in zip(self._titles, self._cells(), strict=True)]
 
     def _table(self, console: Console, widths: Sequence[int]) -> Iterator[Text | Segment]:
-        """Yield the lines of the table. rich's own tables would need seconds for thousands of rows."""
+        """Yield the lines of the table. rich's own tables are not used, because they need seconds for thousands of
+        rows.
+        """
         bold = console.get_style("bold")
         is_right = [title in self._right for title in self._titles]
         yield from self._line(console, [Text(title, "bold underline") for title in self._titles], widths)
@@ -77,7 +80,7 @@ class Sheet:
                 yield from self._line(console, [Text.assemble(row[0], style="bold"), *map(_as_text, row[1:])], widths)
 
     def _line(self, console: Console, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Text]:
-        """Yield the lines of one row, its last cell folded."""
+        """Yield the lines of one row, with its last cell folded."""
         *begun, last = cells
         folded = last.wrap(console, max(1, widths[-1]), overflow="fold") or [Text()]
         for number, part in enumerate(folded):
@@ -90,7 +93,7 @@ class Sheet:
             yield line.append_text(part)
 
     def _lines(self, console: Console, facts: Sequence[Text], width: int) -> Iterator[Text]:
-        """Yield the facts of one record, as many per line as fit; a fact longer than a line is folded."""
+        """Yield the lines with the facts of one record, as many facts per line as fit. A longer fact is folded."""
         line = Text()
         for title, fact in zip(self._titles[1:], facts, strict=True):
             if not fact.plain:
@@ -113,7 +116,7 @@ class Sheet:
 
 
 def _width(text: str) -> int:
-    """Return the columns of a text; most have one for each character."""
+    """Return the number of terminal columns that a text needs. Most characters need one."""
     return len(text) if text.isascii() and text.isprintable() else cell_len(text)
 
 

@@ -1,8 +1,8 @@
-"""Show the log of the local model to the user who waits: which model is loaded, its size, and its source.
+"""Show the local model's log to the waiting user: which model is loaded, its size, and its source.
 
-    log "sabir.local", level INFO ──▶ one dim line on standard error; with --json nothing
+    logger "sabir.local", level INFO ──▶ one dim line on standard error for each record; with --json nothing
 
-The library itself prints nothing, so the command shows its log.
+The library itself prints nothing, so the command prints its log.
 """
 
 import logging
@@ -19,14 +19,16 @@ LOGS = ("sabir.local",)
 
 
 class _Notes(logging.Handler):
-    """A log handler that prints each record as a note."""
+    """A log handler that prints each record in one line on standard error."""
 
     def __init__(self, output: Output) -> None:
         super().__init__(logging.INFO)
         self._output = output
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record in one line on standard error. Written as text, so that a spinner is moved out of the way."""
+        """Print a record in one line on standard error. The line is rendered first and then written as text, so that
+        rich prints it above a spinner.
+        """
         console = self._output.err
         with console.capture() as shown:
             console.print(Text(printable(record.getMessage()), style="dim"), soft_wrap=True)

@@ -1,6 +1,6 @@
 """Google's Gemini as a provider for sabir: generateContent, with thought signatures, grounding and media.
 
-`http_options` is needed only to pass a client of your own as `client=`.
+You need `http_options` only to create a `genai.Client` that you pass as `client=`, for example for Vertex AI.
 """
 
 from sabir_google.provider import http_options

@@ -1,11 +1,11 @@
-"""Option calls whose arguments come in pieces, each with the path of the value that it sets or extends.
+"""Option calls whose arguments arrive in pieces. Each piece has the path of a value that it sets or extends.
 
     {"name": …, "willContinue": true}                           begins a call
     {"partialArgs": [{"jsonPath": "$.a[0].b", "stringValue": …}], "willContinue": true}
-                                                                adds arguments: a further piece of a string is appended
-    a piece without `willContinue`, which may be empty          ends it
+                                                                adds arguments; a further piece of a string is appended
+    a piece without `willContinue`, which may be empty          ends the call
 
-A call that never ended keeps the text of its arguments so far, which is not valid JSON, so that nobody runs it.
+The arguments of a call that never ended become a text that is not valid JSON, so that nobody runs the call.
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
 """
 
@@ -31,20 +31,24 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\[(['"])((?:(?!\3)[^\\]|\\.)*)\3\]""")
 _LONGEST = 100
-"""The most steps that a path may have."""
+"""The maximum number of steps in a path."""
 _VALUES: Mapping[str, tuple[type, ...]] = {
     "stringValue": (str,),
     "numberValue": (int, float),
     "boolValue": (bool,),
     "nullValue": (str, type(None)),
 }
-"""Field of a piece → the types of its value; the name alone identifies a null."""
+"""Field of a piece → the accepted types of its value. With `nullValue`, the value is null, whatever the field
+contains.
+"""
 _PLACE = frozenset({"jsonPath", "willContinue"})
 _PIECES = ("args", "partialArgs", "willContinue")
 
 
 def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
-    """The parts, with the pieces of one call joined into one part."""
+    """Return the parts, with the pieces of each call joined into one part. Raises ResponseInvalid for pieces that do
+    not match.
+    """
     joined: list[Any] = []
     last: GrowingCall | None = None
     for part in parts:
@@ -60,13 +64,13 @@ def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
 
 
 def is_piece(part: JSONValue) -> bool:
-    """Whether a part is a call that may continue, or whose arguments come in pieces."""
+    """Return whether a part is a call that continues in later parts, or whose arguments arrive in pieces."""
     call = object_or_empty(object_or_empty(part).get("functionCall"))
     return call.get("willContinue") is True or bool(call.get("partialArgs"))
 
 
 class GrowingCall:
-    """One call so far."""
+    """One call while its pieces arrive. `is_whole` is True after its last piece."""
 
     __slots__ = ("_arguments", "_beside", "_call", "_scope", "_strings", "_text", "is_whole")
 
@@ -80,7 +84,9 @@ class GrowingCall:
         self.is_whole = False
 
     def is_continued_by(self, part: JSONValue) -> bool:
-        """Whether a part continues this call: it names no other call. Only an empty piece continues a whole call."""
+        """Return whether a part is a further piece of this call: a call without another name or id. After the last
+        piece, only an empty piece is.
+        """
         call = object_or_empty(part).get("functionCall")
         if not isinstance(call, dict):
             return False
@@ -89,7 +95,10 @@ class GrowingCall:
         return all(text_or_empty(call.get(name)) in ("", self._call.get(name, "")) for name in ("name", "id"))
 
     def take(self, part: Fields) -> str:
-        """Add a piece; return the argument text that it added, as far as it is known before the end."""
+        """Add a piece. Return the JSON text that it added to the arguments, "" if the text is not known before the end.
+
+        Raises ResponseInvalid for a piece with an invalid path or value.
+        """
         call = object_or_empty(part["functionCall"])
         self._beside |= without_fields(part, "functionCall")
         self._call |= {name: value for name, value in call.items() if name not in _PIECES and value}
@@ -101,7 +110,9 @@ class GrowingCall:
         return "".join([*more, self._text.end()] if self.is_whole else more)
 
     def whole(self) -> Fields:
-        """The part as if the call had come at once."""
+        """Return the part as if the call had arrived in one piece. If the call has not ended, its `args` are an
+        incomplete JSON text.
+        """
         for path, pieces in self._strings.items():
             holder: Any = self._arguments
             for step in path[:-1]:
@@ -119,10 +130,12 @@ class GrowingCall:
                 if path := _path(text_or_empty(place)):
                     return self._put(path, None if name == "nullValue" else piece[name])
                 raise self._damaged(place, "is not a JSON path such as $.a[0].b")
-        raise self._damaged(place, f"has none of {', '.join(_VALUES)}")
+        raise self._damaged(place, f"has no valid value in any of the fields {', '.join(_VALUES)}")
 
     def _put(self, path: Path, value: Any) -> str:
-        """Set a value at its path, or append a further piece of a string; return the text that it adds."""
+        """Set the value at a path, or append a further piece of a string. Return the JSON text that this adds to the
+        arguments, "" if a value arrived out of order. Raises ResponseInvalid if the path does not fit.
+        """
         holder: Any = self._arguments
         newest, last = len(path), len(path) - 1  # the first step that the arguments did not have; the last step
         for place, step in enumerate(path):
@@ -154,17 +167,17 @@ class GrowingCall:
 
 
 class _Text:
-    """The JSON text of arguments, as long as the values come in the text's order."""
+    """Builds the JSON text of arguments, as long as the values arrive in the order of the text."""
 
     __slots__ = ("_at", "_in_string")
 
     def __init__(self) -> None:
         self._at: Path | None = ()
-        """The current path in the text; None after a value came out of order."""
+        """The path of the last value in the text; None after a value arrived out of order."""
         self._in_string = False
 
     def add(self, path: Path, value: JSONValue, newest: int) -> str:
-        """The text up to and including a value, whose path was known up to the step `newest`."""
+        """Return the text that a value adds. `newest` is the index of the first step of its path that is new."""
         if self._in_string and path == self._at and isinstance(value, str):
             return _json(value)[1:-1]
         is_next = newest < len(path) and (not self._at or newest < len(self._at))
@@ -179,7 +192,7 @@ class _Text:
         return said + (_json(value)[:-1] if self._in_string else _json(value))
 
     def end(self) -> str:
-        """The closing brackets of the text."""
+        """Return the closing quote and brackets of the text; "" if a value arrived out of order."""
         if self._at is None:
             return ""
         return f"{self._closed(0)}}}" if self._at else "{}"
@@ -190,7 +203,7 @@ class _Text:
 
 
 def _path(given: str) -> Path:
-    """The steps of a JSON path; none if it is not a path to one value."""
+    """Return the steps of a JSON path; () if it is not a path to one value."""
     steps = [*_STEP.finditer(given, 1)]
     is_whole = given == "$" + "".join(step[0] for step in steps) and len(steps) <= _LONGEST
     try:

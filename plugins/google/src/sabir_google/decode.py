@@ -1,13 +1,14 @@
-"""A response → reply: every part becomes one block, in order, without loss.
+"""A response → reply. Every part becomes one block, in order, without loss.
 
-    text, inlineData        text · media; with `thought`, the text is reasoning
-    functionCall            an option call; if the wire has no id, one is made up and never sent; a call whose
-                            arguments come in pieces is one call (see arguments)
-    every other part        opaque, verbatim; a vendor's own call and its output are a pair if they have an id
+    text, inlineData        text · media; a text with `thought` becomes reasoning
+    functionCall            an option call; a call without an id gets a generated id, which is never sent; the pieces
+                            of a call whose arguments arrive in pieces become one call (see arguments)
+    every other part        an opaque part, unchanged; a call of the vendor's own tools and its output are a pair if
+                            they have an id
 
-The other fields of a part, such as its thought signature, are its block's state, so that they go back on the same part
-(law 3). The wire counts grounding and citations in bytes, here they are in characters; the metadata itself is in the
-reply's details, each candidate's under `candidates`. https://ai.google.dev/api/generate-content
+The other fields of a part, such as its thought signature, are its block's state, so that they are sent back with the
+same part (law 3). The API counts the positions of citations in bytes; here they are in characters. The metadata of each
+candidate is in the reply's details, under `candidates`. https://ai.google.dev/api/generate-content
 """
 
 import re
@@ -67,12 +68,14 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(_BLOCKED, "content_filter"),
     **dict.fromkeys(_FAILED, "error"),
 }
-"""The wire's reason → the neutral one; all others are `other`."""
+"""Google's finish reason → neutral reason; all others are `other`."""
 _CALLS_ARE_WHOLE = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
-"""Reasons to refuse calls that the model finished; other early ends may cut off a call that is the last part."""
+"""Finish reasons with which the last call is complete. With other reasons, a call at the end may be cut off."""
 
 MOST_SEARCHED = 2**28
-"""Characters to search for the positions of all citations; above that, citations have no position."""
+"""The maximum of (number of citations * characters of the answer) that is searched for the positions of citations.
+Above it, citations have no position.
+"""
 
 PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "executableCode": "opens",
@@ -80,17 +83,21 @@ PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "toolCall": "opens",
     "toolResponse": "closes",
 }
-"""Parts of the vendor's own server → which half of a pair each is; its `id` names the pair."""
+"""Type of a part of the vendor's own tools → whether it opens or closes a pair. The part's `id` identifies the pair."""
 _PLACED = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
-"""Fields of a response that have their own place in the reply."""
+"""Fields of a response that are not in the reply's details, because the reply has its own fields for them."""
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """A whole response → reply; raises ResponseInvalid, or the CallError that the body reports."""
+    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without
+    candidates, unless its prompt was blocked or it has a usage. Raises the CallError that the body reports.
+    """
     found = read_response(body, scope)
     candidates = [object_or_empty(candidate) for candidate in list_or_empty(found.get("candidates"))]
     if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
-        raise scope.invalid_answer("answered without candidates; expected at least one: send the request again")
+        raise scope.invalid_answer(
+            "answered without candidates; expected at least one candidate: send the request again"
+        )
     answers = []
     for each in scope.count_each(candidates):
         parts = scope.count_each(join_calls(parts_of(each), scope))
@@ -99,7 +106,9 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
-    """The response in a body or an event; raises the CallError that it reports, also within a list of one."""
+    """Return the response in a body or an event. Raises ResponseInvalid if it is not a JSON object, and the CallError
+    that it reports, also if the error is in a list.
+    """
     try:
         found = scope.read_object(body)
     except ResponseInvalid:
@@ -115,7 +124,7 @@ def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
-    """The origin that a response names."""
+    """Return the origin with the model and the id of a response."""
     return scope.origin(
         text_or_empty(found.get("modelVersion")) or None, text_or_empty(found.get("responseId")) or None
     )
@@ -124,9 +133,10 @@ def origin_of(found: Fields, scope: DecodeScope) -> Origin:
 def read_end(
     found: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[Block]], scope: DecodeScope
 ) -> dict[str, Any]:
-    """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its blocks.
+    """Return the fields of a Reply or ReplyEnd for the first candidate. The other candidates become alternatives.
 
-    A response without candidates ended because its prompt was blocked.
+    `answers` are the blocks of each candidate. Without candidates, the finish reason is "content_filter" if the prompt
+    was blocked, otherwise "other".
     """
     reasons = [_finish(each, blocks) for each, blocks in zip(candidates, answers, strict=True)]
     blocked = text_or_empty(object_or_empty(found.get("promptFeedback")).get("blockReason"))
@@ -157,7 +167,9 @@ def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason,
 
 
 def _told(candidate: Fields) -> Fields:
-    """The fields of a candidate beside its blocks and its finish reason."""
+    """Return the fields of a candidate for the reply's details: all except its parts and its finish reason. {} if only
+    an index of 0 remains.
+    """
     told = unknown_fields(candidate, {"content", "finishReason"})
     if content := unknown_fields(object_or_empty(candidate.get("content")), {"parts", "role"}):
         told["content"] = content
@@ -165,7 +177,9 @@ def _told(candidate: Fields) -> Fields:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """The tokens of a call: tokens that the vendor's own tools put into the prompt are input, thoughts are output."""
+    """Return the token counts of a call. The input includes the tokens that the results of the vendor's own tools added
+    to the prompt, and the output includes the thinking tokens. Counts that the response does not contain are None.
+    """
     found = object_or_empty(figures)
     if not found:
         return Usage()
@@ -184,20 +198,24 @@ def _sum(found: Fields, *names: str) -> int | None:
 
 
 def parts_of(candidate: Fields) -> list[Any]:
-    """Return the parts of a candidate, plain, without empty ones: these may not be sent back."""
+    """Return the parts of a candidate without null fields, and without empty parts, which the API refuses in
+    requests.
+    """
     parts = map(plain_part, list_or_empty(object_or_empty(candidate.get("content")).get("parts")))
     return [part for part in parts if part != {}]
 
 
 def plain_part(part: Any) -> Any:
-    """Return a part without fields that say nothing: null, or `thought` if it is false."""
-    if not isinstance(part, dict) or len(part) == 1:  # as most parts are
+    """Return a part without fields that are null, and without a `thought` that is false. A part with only one field is
+    returned unchanged.
+    """
+    if not isinstance(part, dict) or len(part) == 1:  # the usual case
         return part
     return {name: value for name, value in part.items() if value is not None and (name != "thought" or value)}
 
 
 def part_block(part: JSONValue, scope: DecodeScope) -> Block:
-    """The block for one part."""
+    """Return the block for one part."""
     found = object_or_empty(part)
     reader = next((reader for name, reader in READERS.items() if name in found), None)
     return (reader(found, scope) if reader else None) or _opaque(part)
@@ -213,7 +231,9 @@ def _text(part: Fields, scope: DecodeScope) -> Block | None:
 
 
 def _state(**beside: Fields) -> Fields | None:
-    """A block's state: fields that the block cannot express, under names that no other maker's state has."""
+    """Return a block's state: the non-empty arguments by name, or None. They are fields that the block cannot express:
+    of the part, and of the call or media object in it.
+    """
     return {name: value for name, value in beside.items() if value} or None
 
 
@@ -226,7 +246,9 @@ def _call(part: Fields, scope: DecodeScope) -> Block:
 
 
 def _media(part: Fields, scope: DecodeScope) -> Block | None:
-    """A medium that the model made; None if it was made while thinking or no part may carry its type."""
+    """Return the media part for a medium from the model. None if it is a thought, or if it has no data or no valid
+    type.
+    """
     blob = object_or_empty(part["inlineData"])
     mime, data = (
         text_or_empty(blob.get("mimeType")),
@@ -239,7 +261,7 @@ def _media(part: Fields, scope: DecodeScope) -> Block | None:
 
 
 def modality_of(mime: str) -> Modality:
-    """The modality of a MIME type; anything but an image, audio or video is a document."""
+    """Return the modality of a MIME type: "image", "audio" or "video", and "document" for all other types."""
     match mime.partition("/")[0].lower():
         case "image" | "audio" | "video" as modality:
             return modality
@@ -255,11 +277,11 @@ def _opaque(part: JSONValue) -> OpaquePart:
 
 
 READERS = {"functionCall": _call, "inlineData": _media, "text": _text}
-"""Field of a part → the function that reads it; every other part is opaque."""
+"""Field of a part → the function that reads parts with this field. Every other part becomes an opaque part."""
 
 
 def cite(blocks: Sequence[Block], candidate: Fields, scope: DecodeScope) -> list[Block]:
-    """Return the blocks of a candidate, its texts with the citations from its metadata."""
+    """Return the blocks of a candidate, with the citations of its metadata added to its text parts."""
     texts = {place: block.text for place, block in enumerate(blocks) if isinstance(block, TextPart) and block.text}
     found: dict[int, list[Citation]] = {}
     for place, citation in scope.count_each(_citations(texts, candidate)) if texts else ():
@@ -305,10 +327,10 @@ def _citation(
 
 
 def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None, int | None]:
-    """A segment's position: the index of its text, start and end.
+    """Return the position of a segment: the index of the block, and its start and end in the block's text.
 
-    The part that it names is tried first. The vendor's offsets are sometimes off by one, and it does not count a
-    stream's parts: then the nearest occurrence of the segment's own words decides.
+    The part that the segment names is searched first, then the others. If no text contains the segment, return the
+    first of them without start and end.
     """
     named = first_whole_number(segment.get("partIndex"), 0)
     places = sorted(texts, key=lambda place: place != named)
@@ -319,7 +341,11 @@ def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None,
 
 
 def _span(said: str, segment: Fields) -> tuple[int, int] | None:
-    """A segment's start and end in characters; None if the text does not contain it."""
+    """Return a segment's start and end in a text, in characters. None if the text does not contain the segment.
+
+    The vendor's byte offsets are sometimes off by one, and refer to another part in a stream. If they do not match the
+    segment's text, the nearest occurrence of that text counts.
+    """
     data, words = said.encode(), text_or_empty(segment.get("text"))
     first, last = first_whole_number(segment.get("startIndex"), 0) or 0, first_whole_number(segment.get("endIndex"))
     start = len(data[:first].decode(errors="replace"))

@@ -1,7 +1,7 @@
-"""The generateContent wire: tables of what it accepts, and its pure functions under one name.
+"""The generateContent API: tables of the content that it accepts, and the dialect `google.generate_content`.
 
-    leading system   hoisted to systemInstruction        later system   renders as user
-    media            bytes and addresses alike           the model      is in the path, not in the body
+    leading system   in the field systemInstruction      later system   sent as a user message
+    media            bytes, URLs and uploaded files      the model      is in the path, not in the body
 
 https://ai.google.dev/api/generate-content
 """
@@ -21,15 +21,17 @@ from sabir_google.settings import MEDIA_HINTS, OptionHints
 from sabir_google.stream import GenerateContentDecoder
 
 IMAGES = r"image/(png|jpe?g|webp|heic|heif)"
-"""MIME types of the images that are read. https://ai.google.dev/gemini-api/docs/image-understanding"""
+"""MIME types of the images that the models read. https://ai.google.dev/gemini-api/docs/image-understanding"""
 SOUNDS = r"audio/(wav|x-wav|wave|vnd\.wave|mp3|mpeg|mpga|mp4|m4a|aiff|aac|ogg|flac|opus|pcm|webm)"
-"""…/audio-understanding"""
+"""MIME types of the sounds that the models read. https://ai.google.dev/gemini-api/docs/audio-understanding"""
 VIDEOS = r"video/(mp4|mpeg|mov|quicktime|avi|x-flv|mpg|webm|wmv|3gpp)"
-"""…/video-understanding"""
+"""MIME types of the videos that the models read. https://ai.google.dev/gemini-api/docs/video-understanding"""
 DOCUMENTS = r"application/(pdf|json|xml|rtf)|text/.+"
-"""…/document-processing; only the text is read of documents other than PDF."""
+"""MIME types of the documents that the models read. Of documents other than PDF, only the text is read.
+https://ai.google.dev/gemini-api/docs/document-processing
+"""
 _ANSWERS = r"image/(png|jpe?g|webp)"
-"""MIME types of the images that a function response may hold. https://ai.google.dev/gemini-api/docs/function-calling"""
+"""MIME types of the images that a function response may contain. https://ai.google.dev/gemini-api/docs/function-calling"""
 
 
 def _rule(modality: Modality, mimes: str) -> MediaRule:
@@ -57,14 +59,14 @@ TABLES = Tables(
     },
     CALLS,
 )
-"""A model's own media go back to it; media from elsewhere become placeholders. Ids are made only for pairing: ids of
-other providers are not sent, so they need no rule."""
+"""Which content the API accepts. An assistant's media are sent back only if this API created them; other media become
+placeholders. The rule for ids accepts every text, because ids of other providers are not sent."""
 
 _MODEL = re.compile(r"^(?:.*/)?([^/]+?)(?:-\d{3}|-\d{2}-\d{2,4}|-preview|-exp|-latest)*$")
 
 
 def family(model: str) -> str:
-    """The model's name without its folder and without the suffix of a release."""
+    """Return the model's name without its folder and without suffixes of a release, such as "-001" or "-preview"."""
     return _MODEL.sub(r"\1", model)
 
 

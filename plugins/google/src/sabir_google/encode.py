@@ -1,19 +1,20 @@
-"""Turns → contents; a leaf function for each kind of piece.
+"""Turns → contents, with one function for each kind of part.
 
     system, user   one `user` content a turn            assistant   one `model` content a turn
-    results        one `user` content: a functionResponse for each call of the turn before, in their order, and no
-                   other part, because a content with others is read as the model's own
+    results        one `user` content: a functionResponse for each call of the preceding turn, in their order, and no
+                   other part, because the API reads a content with other parts as the model's own
 
-Order: a conversation starts with the user, and a turn with calls follows a user turn or results; where neither
-precedes it, a user text of a few dots is inserted (loss: synthesized).
+Order: a conversation starts with the user, and a turn with calls follows a user turn or results. Otherwise a user
+content with the text "…" is inserted (loss: synthesized).
 
-Identifiers: a call that came with the vendor's own id goes back with an id, and so does its result. It is that id,
-except that a second call with the same id gets another one, by which results can be told apart (loss: rewritten). A
-call without an id, or from elsewhere, gets none: the wire pairs by order too, and older endpoints of Google Cloud
-refuse the field (vercel/ai#15891, langchainjs#10292).
+Identifiers: a call that arrived with the vendor's own id is sent back with this id, and so is its result. A second call
+with the same id gets another id, so that the results can be distinguished (loss: rewritten). A call without an id, or
+from another API, gets no id: the API also pairs by order, and older endpoints of Google Cloud refuse the field
+(vercel/ai#15891, langchainjs#10292).
 
-Thought signatures go back on the part that they came on. From Gemini 3 on, the first call of every step must carry
-one: a call from elsewhere gets the documented dummy. https://ai.google.dev/gemini-api/docs/thought-signatures
+Thought signatures are sent back with the part with which they arrived. From Gemini 3 on, the first call of every turn
+needs a signature: a call without one gets the dummy that Google documents.
+https://ai.google.dev/gemini-api/docs/thought-signatures
 """
 
 import re
@@ -27,17 +28,19 @@ from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, 
 from sabir_google.settings import camel, spelled
 
 Item = dict[str, Any]
-"""A content or a part of one: a JSON object of the wire."""
+"""A content, or a part of a content, as a JSON object of the request."""
 
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
-"""The user's text where the wire requires a user content and there is none."""
-WANTS_USER = "the API requires a user message at the start, and a user message or results before calls"
+"""The user content that is inserted if the API requires a user content and there is none."""
+WANTS_USER = (
+    "the API requires a user message at the start, and a user message or results before calls; the text '…' was sent"
+)
 NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
-"""The bytes `skip_thought_signature_validator`, which the vendor documents for calls from elsewhere."""
+"""Base64 of "skip_thought_signature_validator", the signature that Google documents for calls without a signature."""
 PLAIN_ERROR = "error"
-"""The error type of an error with only a message."""
+"""The error type of error results that are decoded from a response with only an error message."""
 FILES = "https://generativelanguage.googleapis.com/v1beta/files/"
-"""The base address of files that were uploaded to the vendor."""
+"""The start of the URLs of files that were uploaded to the vendor."""
 
 _GENERATION = re.compile(r"(?:^|/)gemini-(?:(\d+)|[a-z-]*latest)")
 _ALIASES: Mapping[str, str] = {
@@ -46,7 +49,7 @@ _ALIASES: Mapping[str, str] = {
     "audio/x-wav": "audio/wav",
     "image/jpg": "image/jpeg",
 }
-"""Spelling of a MIME type → the spelling that the wire knows."""
+"""MIME type → the name of the same type that the API accepts."""
 _ENDINGS: Mapping[str, str] = {
     "aac": "audio/aac", "avi": "video/avi", "csv": "text/csv", "flac": "audio/flac", "heic": "image/heic",
     "heif": "image/heif", "html": "text/html", "jpeg": "image/jpeg", "jpg": "image/jpeg", "json": "application/json",
@@ -54,18 +57,24 @@ _ENDINGS: Mapping[str, str] = {
     "ogg": "audio/ogg", "pdf": "application/pdf", "png": "image/png", "rtf": "application/rtf", "txt": "text/plain",
     "wav": "audio/wav", "webm": "video/webm", "webp": "image/webp", "xml": "application/xml",
 }  # fmt: skip
-"""Extension of a path or a name → MIME type, if nothing else gives it; never guessed: a wrong one is refused."""
+"""Extension of a URL's path or a name → MIME type of a medium without a type. Other extensions get no type, because the
+API refuses a wrong one.
+"""
 
 
 @lru_cache(maxsize=256)
 def generation(model: str) -> int:
-    """The number after `gemini-`: 3 for `gemini-3.5-flash` and for `latest`; 0 for another model."""
+    """Return a model's generation, such as 3 for `gemini-3.5-flash`. 3 for Gemini's `latest` names, 0 for other
+    models.
+    """
     found = _GENERATION.search(model)
     return int(found[1] or 3) if found else 0
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """The contents of one turn, in order."""
+    """Return the contents of one turn, in order. A user content comes first if the API requires one (loss:
+    synthesized).
+    """
     parts = _PARTS[turn.side](turn, scope, losses)
     if not parts or turn.side != "assistant":
         return [{"role": "user", "parts": parts}] if parts else []
@@ -77,7 +86,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def system_parts(turns: Sequence[Turn]) -> list[Item]:
-    """The parts of the hoisted system turns: only texts, because the tables allow nothing else."""
+    """Return the parts of the leading system turns. They are all texts, because the tables allow nothing else."""
     return [_said(piece) for turn in turns for entry in turn.entries for piece in entry.pieces]
 
 
@@ -94,7 +103,9 @@ def _users(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 
 def _typed(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Sequence[KnownPart]:
-    """A piece, or the words for a document whose type neither its maker nor the vendor knows: that is refused."""
+    """Return a tuple with the piece. The API refuses a document at another place (a URL or file) without a known type:
+    instead, return a placeholder text or nothing, with a loss.
+    """
     if not isinstance(piece, MediaPart) or piece.modality != "document" or piece.form == "data":
         return (piece,)
     url = _address(piece)
@@ -110,17 +121,20 @@ def _said(piece: KnownPart) -> Item:
 
 
 def _shown(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    """A medium with its hints; models before Gemini 3 refuse a resolution, but for those that use a computer."""
+    """Return the part for a medium, with its hints. For Gemini 1 and 2, except the computer-use models, the hint
+    `media_resolution` is removed, because they refuse it (loss: dropped).
+    """
     hints = {camel(name): spelled(value) for name, value in scope.target.hints_of(piece).items() if value is not None}
     model = scope.target.model
     if "mediaResolution" in hints and generation(model) in (1, 2) and "computer-use" not in model:
         del hints["mediaResolution"]
-        losses.lose("dropped", f"{model} does not accept media_resolution of a single part", piece, entry, ".vendor")
+        reason = f"{model} does not accept the hint media_resolution; use the vendor setting of that name for all media"
+        losses.lose("dropped", reason, piece, entry, ".vendor")
     return {**_medium(piece), **hints}
 
 
 def _medium(piece: MediaPart) -> Item:
-    """A medium: bytes in standard base64, or the address of what is elsewhere."""
+    """Return the part for a medium without hints: `inlineData` with base64, or `fileData` with a URL."""
     if piece.form == "data":
         data = piece.data_url()
         kind = _ALIASES.get(data.mime, data.mime) + data.parameters
@@ -131,7 +145,7 @@ def _medium(piece: MediaPart) -> Item:
 
 
 def _address(piece: MediaPart) -> str:
-    """Where a medium is that is elsewhere."""
+    """Return the URL of a medium that has a URL or is an uploaded file."""
     if piece.form != "file":
         return piece.url
     file = piece.provider_file()[1]
@@ -139,7 +153,9 @@ def _address(piece: MediaPart) -> str:
 
 
 def _type_at(url: str, piece: MediaPart) -> str:
-    """The type of a medium that is elsewhere: its hint's, else that of its address's or its name's ending, or ""."""
+    """Return the MIME type of a medium at a URL: from `mime`, else from the extension of the URL or the name, else
+    "".
+    """
     if hint := piece.mime_type:
         return _ALIASES.get(hint, hint) + piece.mime_parameters
     names = (url.partition("?")[0].partition("#")[0].rpartition("/")[2], piece.name or "")
@@ -156,8 +172,10 @@ def _models(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
             continue
         part = _call(entry, losses)
         if not is_signed and "thoughtSignature" not in part:
-            reason = f"{scope.target.model} requires a thought signature on a step's first call; the documented dummy"
-            losses.add("synthesized", f"{reason} was sent", message=entry.message, path="payload.state")
+            reason = (
+                f"{scope.target.model} requires a thought signature with a turn's first call; Google's dummy was sent"
+            )
+            losses.add("synthesized", reason, message=entry.message, path="payload.state")
             part["thoughtSignature"] = NO_SIGNATURE
         is_signed = True
         parts.append(part)
@@ -165,7 +183,9 @@ def _models(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 
 def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """One piece as the part that it came from, with its state if it came from here; or nothing."""
+    """Return a list with the part for one piece of the assistant, with its state if it came from this API. Empty, with
+    a loss, for an empty text without a signature.
+    """
     if isinstance(piece, OpaquePart):
         return [piece.block]
     if isinstance(piece, RefusalPart):
@@ -182,7 +202,9 @@ def _piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) ->
 
 
 def _own_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """A medium of the model's own; a placeholder text for one from elsewhere."""
+    """Return a list with the part for the assistant's medium. A medium from another API becomes a placeholder text, or
+    nothing, with a loss.
+    """
     if entry.keeps_state:
         data = piece.data_url()
         blob = {"mimeType": data.type, "data": data.base64, **object_or_empty(state.get("blob"))}
@@ -198,7 +220,7 @@ def _call(entry: Entry, losses: LossLog) -> Item:
 
 
 def _identity(entry: Entry) -> Item:
-    """Return the name of a call, or of a result's call, and its id if the call came with one of the vendor's."""
+    """Return the fields `name` and, if the call arrived with an id of the vendor, `id` of a call or of its result."""
     own_id, call = object_or_empty(entry.call_state.get("call")).get("id"), (entry.call or entry).message.call
     is_rewritten = call is not None and entry.wire_id != call.invocation_id
     return {**({"id": entry.wire_id if is_rewritten else own_id} if own_id else {}), "name": entry.wire_name}
@@ -209,7 +231,9 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
 
 
 def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
-    """A result under `output`, an error under `error`; an object without these keys is sent as it is."""
+    """Return the functionResponse for a result: `output` with the result or `error` with the error, and the media. An
+    object without these two keys is sent unchanged instead of `output`.
+    """
     result = entry.result
     identity = _identity(entry)
     if entry.pieces:
@@ -252,4 +276,4 @@ def _refers(value: JSONValue) -> bool:
 
 
 _PARTS = {"system": _users, "user": _users, "assistant": _models, "results": _results}
-"""Side → the function that makes its parts."""
+"""Side of a turn → the function that returns its parts."""

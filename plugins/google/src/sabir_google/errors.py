@@ -1,6 +1,6 @@
-"""The error table of Google's APIs: the details decide, then the vendor's status and the words, then the HTTP status.
+"""The error table of Google's APIs. The first rule that matches decides: the error's details, its text, its status.
 
-The vendor puts neither a waiting time nor the kind of a limit into headers: both are in the error's details.
+Google sends the time to wait and the kind of a limit in the error's details, not in headers.
 https://ai.google.dev/gemini-api/docs/troubleshooting and https://docs.cloud.google.com/apis/design/errors
 """
 
@@ -18,14 +18,14 @@ _EXACT = {
     errors.RateLimited: "RESOURCE_EXHAUSTED",
     errors.AuthenticationFailed: "UNAUTHENTICATED",
 }
-"""The vendor's own name of a status, for errors whose words add nothing."""
+"""Error class → Google's names of statuses that determine the class whatever the error's text is."""
 _VAGUE = {
     errors.Unavailable: "ABORTED CANCELLED UNAVAILABLE",
     errors.InvalidRequest: "FAILED_PRECONDITION INVALID_ARGUMENT OUT_OF_RANGE",
 }
 _WORDS = ErrorRule.by_words(
     (r"input token count|number of tokens allowed|maximum number of tokens", errors.ContextTooLong),
-    (r"context (length|window|size)", errors.ContextTooLong),  # from servers that speak this wire for other models
+    (r"context (length|window|size)", errors.ContextTooLong),  # from servers with this API for other models
     (r"api[ _]key (not valid|expired|not found)", errors.AuthenticationFailed),
     (r"payload size exceeds", errors.RequestTooLarge),
     (r"overloaded|experiencing high demand", errors.Overloaded),
@@ -52,7 +52,7 @@ def _details(found: Failure, name: str) -> Iterator[Fields]:
 
 
 def _delay(found: Failure) -> float | None:
-    """Seconds to wait, from the detail RetryInfo."""
+    """Return the seconds to wait before a retry, from the detail RetryInfo; None without it."""
     delays = (_DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))) for detail in _details(found, "RetryInfo"))
     return next((float(delay[1]) for delay in delays if delay), None)
 
@@ -74,7 +74,7 @@ SETTINGS = {
     "responseJsonSchema": "response_format",
     "response_json_schema": "response_format",
 }
-"""Parameter as errors name it → the setting that is sent in it."""
+"""Request parameter, as errors name it → the neutral setting that is sent in it."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule(_by_details),

@@ -1,11 +1,11 @@
-"""A stored request → messages, options and settings; fields in either of the spellings that the vendor's API takes.
+"""A stored request → messages, options and settings. Field names may be in camelCase or snake_case.
 
-    systemInstruction      a leading system message            functionResponse   a result of the call that it answers
+    systemInstruction      a leading system message            functionResponse   the result of a call
     user, no role          the user's parts                    every other part   an opaque part
-    model                  as from decoding a response, with the scope's policy and this scope's origin
+    model                  as from decoding a response, with the scope's policy and the target's origin
 
-A result answers the call of its id; without an id, the first call of its name that has no result. Other parts beside
-results in one content belong to the user, and render as a content of their own.
+A result belongs to the call with its id; without an id, to the first call of its name that has no result. Other parts
+in a content with results become a user message, and render as a content of their own.
 """
 
 import re
@@ -44,14 +44,16 @@ _OBJECTS = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse", "inlineData", "toolCall",
      "toolResponse", "videoMetadata", "mediaResolution"}
 )  # fmt: skip
-"""Fields of a part whose own fields also have two spellings."""
+"""Fields of a part that are objects whose field names may also be in snake_case."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
 _NO_PLACE = "a message cannot store it"
 
 
 class _History(History):
-    """A history of this dialect; `waiting` holds calls without a result: id, name on the wire, invocation id."""
+    """Decodes a stored request of `google.generate_content`. `waiting` lists the calls without a result so far: the id
+    ("" for none) and the name in the request, and the invocation id.
+    """
 
     vendor_model = GoogleSettings
     messages_field = "contents"
@@ -63,7 +65,7 @@ class _History(History):
         self.waiting: list[tuple[str, str, str]] = []
 
     def system(self, system: JSONValue) -> None:
-        """The leading system message."""
+        """Read the field `systemInstruction`, which becomes the leading system message."""
         self.add_losses_of_unknown_fields(object_or_empty(system), {"parts", "role"}, "systemInstruction", _NO_PLACE)
         given = [system] if isinstance(system, str) else object_or_empty(system).get("parts")
         parts = []
@@ -83,13 +85,15 @@ class _History(History):
         return [_part(each) for each in History.list_at(content, "parts")]
 
     def model_content(self, content: Fields, path: str) -> None:
-        """The model's parts and option calls."""
+        """Read a content with the role `model`. Raises HistoryInvalid for a call without a name or with invalid
+        pieces.
+        """
         blocks = []
         try:
             parts = join_calls(self._wholes(content, path), self.scope)
         except ResponseInvalid:
             raise HistoryInvalid(
-                f"{path} contains a call in pieces whose paths do not match; pass the complete args"
+                f"{path} contains a call in pieces that do not match; pass the complete args of the call instead"
             ) from None
         for index, part in enumerate(parts):
             call = object_or_empty(object_or_empty(part).get("functionCall"))
@@ -104,7 +108,7 @@ class _History(History):
         self.extend(blocks, path)
 
     def user_content(self, content: Fields, path: str) -> None:
-        """The user's texts and media, and the results of options."""
+        """Read a content with another role: results become messages of their own, all other parts one user message."""
         said: list[KnownPart] = []
         parts = self._wholes(content, path)
         for index, part in enumerate(parts):
@@ -129,7 +133,7 @@ class _History(History):
         media = [_said(_part(each), self.scope) for each in list_or_empty(found.get("parts"))]
         kept: list[KnownPart] = [part for part in media if isinstance(part, MediaPart)]
         if len(kept) < len(media):
-            self.add_loss("dropped", f"{where}.parts", "some of its parts are not media")
+            self.add_loss("dropped", f"{where}.parts", "parts of a result that are not media were removed")
         if kept:
             result = said.get("result")
             if result not in (None, {}) and not isinstance(result, str):
@@ -139,7 +143,9 @@ class _History(History):
         self.add_result(call_id, (), path, self.scope.option_names.get(name, name), **said)
 
     def _response(self, response: Fields, path: str) -> dict[str, Any]:
-        """The payload fields of a result: an error, an output, or the whole response."""
+        """Return the fields of an OptionResultPayload: those of an error, or the result in `output`. An object with
+        other fields is the result itself.
+        """
         if response.keys() == {"error"}:
             error = response["error"]
             inner = {"message": error, "type": PLAIN_ERROR} if isinstance(error, str) else object_or_empty(error)
@@ -152,11 +158,14 @@ class _History(History):
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
-            self.add_loss("rewritten", f"{path}.response", "the complete object was sent as its output")
+            reason = "output or error together with other fields: the complete object became the result"
+            self.add_loss("rewritten", f"{path}.response", reason)
         return {"result": dict(response)}
 
     def tools(self, given: JSONValue) -> None:
-        """Options of declarations; a tool of the vendor's own, or one that says more than hints, stays one."""
+        """Read the field `tools`. A declaration becomes an option if options and hints can express all its fields;
+        other declarations, and the vendor's own tools, become vendor settings.
+        """
         for index, each in enumerate([given] if isinstance(given, dict) else History.expect(given, list, "tools")):
             path = f"tools[{index}]"
             tool = spelled(History.expect(each, dict, path))
@@ -168,7 +177,7 @@ class _History(History):
                 self.add_vendor_tool(rest, path)
 
     def _option(self, declared: Fields) -> bool:
-        """Add the declared option; return whether the declaration is an option."""
+        """Add the option of a declaration. Return False, and add nothing, if it has fields that no hint can express."""
         schema = declared.get("parametersJsonSchema") or _json_schema(declared.get("parameters"))
         said = {name: value for name, value in declared.items() if value and name not in _DECLARED}
         vendor = _hints(said, OptionHints, self.scope)
@@ -176,11 +185,13 @@ class _History(History):
         return vendor is not None and self.add_option(name, description, schema, vendor)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """A field of the request without its own reader, under the name of its vendor setting."""
+        """Read any other field of the request as a vendor setting."""
         self.set_vendor_setting(_SNAKE.get(name, name), value, name)
 
     def generation(self, given: JSONValue) -> None:
-        """How the model generates."""
+        """Read the field `generationConfig`: neutral settings, the response format, and vendor settings. Other fields
+        go to `extra_body`.
+        """
         config = spelled(History.expect(given, dict, "generationConfig"))
         schema = config.get("responseJsonSchema")
         if config.get("responseMimeType") != "application/json":
@@ -199,7 +210,9 @@ class _History(History):
                 self.set_extra_body(name, value, "generationConfig")
 
     def choice(self, given: JSONValue) -> None:
-        """Which option is to be chosen."""
+        """Read the field `toolConfig`: the option choice. Other fields, and a choice that no neutral setting can
+        express, become a vendor setting.
+        """
         config = spelled(History.expect(given, dict, "toolConfig"))
         calling = spelled(object_or_empty(config.get("functionCallingConfig")))
         allowed: Collection[Any] = list_or_empty(calling.get("allowedFunctionNames"))
@@ -223,7 +236,9 @@ decode_history = _History.decode
 
 
 def _part(part: JSONValue) -> Any:
-    """Return a plain part, and the objects in it, as the wire spells them; calls' and results' contents stay."""
+    """Return a part without null fields and with field names in camelCase, also in the objects of _OBJECTS. A string
+    becomes a text part. Arguments and results are not changed.
+    """
     if not isinstance(part, dict):
         return {"text": part} if isinstance(part, str) else part
     found = plain_part(spelled(part))
@@ -231,7 +246,7 @@ def _part(part: JSONValue) -> Any:
 
 
 def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
-    """A part of the user: a text, a medium, or an opaque part of this dialect; None for an empty text."""
+    """Return the user's part for a part of the request: a text, a medium, or an opaque part. None for an empty text."""
     found = object_or_empty(part)
     if found.keys() == {"text"} and isinstance(found["text"], str):
         return TextPart(text=found["text"]) if found["text"] else None
@@ -239,20 +254,22 @@ def _said(part: Any, scope: DecodeScope) -> KnownPart | None:
 
 
 def _named(values: Any) -> Any:
-    """An object of the wire with field names as in hints: `startOffset` is `start_offset`."""
+    """Return an object with its field names in snake_case, as in hints. Other values are returned unchanged."""
     found = object_or_empty(values)
     snake = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", name): value for name, value in found.items()}
     return snake if isinstance(values, dict) else values
 
 
 def _hints(said: Fields, model: type[Frozen], scope: DecodeScope) -> Mapping[str, Any] | None:
-    """What an object of the wire says besides, as hints; None where their model has no place for some of it."""
+    """Return fields as hints of `model`. None if a field is not a hint of the model or has an invalid value."""
     named = _named(said)
     return None if named.keys() - model.model_fields.keys() else scope.read_hints(named, model)
 
 
 def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    """A medium with its hints; None for a part that has further fields or is not a medium."""
+    """Return the media part, with hints, for a part of the request. None if the part has further fields, is not a
+    medium, or has no MIME type.
+    """
     blob, file = object_or_empty(found.get("inlineData")), object_or_empty(found.get("fileData"))
     mime = text_or_empty(blob.get("mimeType") or file.get("mimeType")).lower()
     said = {name: _named(value) for name, value in without_fields(found, "inlineData", "fileData").items()}
@@ -272,7 +289,7 @@ def _medium(found: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 def _json_schema(schema: JSONValue) -> Any:
-    """The vendor's own form of a schema as a JSON schema: its types in lower case, `nullable` as a type."""
+    """Return a schema in Google's own form as a JSON schema: types in lower case, and `nullable` as the type "null"."""
     if isinstance(schema, list):
         return [_json_schema(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,7 +1,7 @@
-"""The entry point of Google's Gemini, and a hint for other names."""
+"""The entry point of Google's Gemini, and the error text for the wrong provider names `gemini` and `vertex`."""
 
 from sabir_google.provider import GoogleProvider
 
 google = GoogleProvider()
 GEMINI = "for Gemini write 'google:model', on Vertex AI with client=google.genai.Client(vertexai=True, …)"
-"""The error text for a caller that asks for a provider `gemini` or `vertex`."""
+"""The error text for a user who asks for a provider `gemini` or `vertex`."""

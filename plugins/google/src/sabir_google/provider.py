@@ -1,17 +1,19 @@
-"""Google's Gemini API: URL, credentials, the official SDK's clients that carry bytes; Vertex AI by the user's client.
+"""Google's Gemini API: URL, credentials, and connections over the official SDK. For Vertex AI, pass `client=`.
 
     GoogleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
                                └ client=▶ UsersConnection ─┘
 
-The SDK is imported at the first send. Its public `generate_content` writes the head of each kind of request once; then
-ready bytes are sent with it, over a plain HTTP client (see sabir.authoring.transport). So the SDK never uses aiohttp,
-which it otherwise does if that is installed, and neither repeats nor continues a call by itself. Its variables for
-other endpoints (GOOGLE_GENAI_USE_VERTEXAI and its kin, GOOGLE_GENAI_API_VERSION) have no effect here.
+The SDK is imported when the first request is sent. Its public `generate_content` builds the URL and headers of each
+kind of request once. Then sabir sends ready bytes with them, over an HTTP client of httpx2 (see
+sabir.authoring.transport). So the SDK never uses aiohttp, which it otherwise does if aiohttp is installed, and never
+repeats or continues a call. The SDK's variables for other endpoints (such as GOOGLE_GENAI_USE_VERTEXAI and
+GOOGLE_GENAI_API_VERSION) have no effect here.
 
-A client that the user gave writes the head of each request, and is never closed. The SDK has no method that takes
-bytes, and does not expose the HTTP client of an existing client. So the client must be made with
-`sabir_google.http_options()`, whose HTTP clients keep requests that bear sabir's mark, and send all others. Any other
-client is refused before anything is sent: before its first request, a call to an unusable address shows who sends it.
+A user's client builds the URL and headers of each request, and is never closed. The SDK has no method that accepts
+bytes, and does not expose the HTTP client of an existing client. So the user must create the client with
+`sabir_google.http_options()`. The HTTP clients of these options intercept requests with sabir's mark, so that sabir can
+send its bytes instead, and send all others. Any other client is refused before anything is sent: before the client's
+first request, a call to an unusable address shows which HTTP client would send it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,11 +49,11 @@ if TYPE_CHECKING:
 
 NAME = "google"
 _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), …)"
-_UNSEEN = f"client= of {NAME} does not send through sabir; {_REMEDY}"
+_UNSEEN = f"client= of {NAME} was not created with sabir_google.http_options(), so sabir cannot use it; {_REMEDY}"
 _NOWHERE = "sabir://nowhere"
 """An address with a scheme that no HTTP client supports, so that a request to it fails before it is sent."""
 _MARK = "x-sabir-keep"
-"""The header of a request that an HTTP client of `http_options` captures. It is never sent."""
+"""The header that marks a request which an HTTP client of `http_options` must intercept. The header is never sent."""
 
 
 def http_options(**further: Any) -> "HttpOptions":
@@ -59,8 +61,8 @@ def http_options(**further: Any) -> "HttpOptions":
     `genai.Client(http_options=sabir_google.http_options())`.
 
     sabir cannot send through a client that was created without these options. `further` are other fields of
-    HttpOptions. The options contain a sync HTTP client and one for a single event loop, which you must close. Raises
-    ConnectionFailed if an environment variable, such as ALL_PROXY, prevents creating the HTTP clients.
+    HttpOptions. The options contain a sync HTTP client and an async HTTP client, which works in one event loop only.
+    You must close both. Raises ConnectionFailed if an environment variable, such as ALL_PROXY, prevents creating them.
     """
     from google.genai.types import HttpOptions
     from httpx2 import AsyncClient, Client
@@ -82,8 +84,8 @@ def http_options(**further: Any) -> "HttpOptions":
 
 
 class GoogleProvider(SDKProvider):
-    """The provider for Google's Gemini API, with an API key, or with a `google.genai.Client` as `client=`, also for
-    Vertex AI.
+    """The provider `google`: Google's Gemini API with an API key, as `google:model`. Vertex AI needs `client=` with a
+    `google.genai.Client` that was created with `http_options`. Such a client also works for the Gemini API.
     """
 
     name = NAME
@@ -100,8 +102,8 @@ class GoogleProvider(SDKProvider):
         return GENERATE_CONTENT
 
     def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint. With the user's client: `base_url` if given, otherwise the usual URL of
-        Gemini or Vertex AI, because a client does not show its URL.
+        """Return the URL of the endpoint. With a `client=`, return `base_url` or the usual URL of the Gemini API or
+        Vertex AI, because a client does not expose its URL. The client may send to another URL.
         """
         if access.client is not None:
             return access.base_url or (VERTEX_URL if self.quirks(access) else self.url)
@@ -116,7 +118,7 @@ class GoogleProvider(SDKProvider):
         return UsersConnection(NAME, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return the quirk of Vertex AI if the user's client is one for Vertex AI, otherwise none."""
+        """Return the quirk VERTEX if the user's client is for Vertex AI, otherwise no quirk."""
         return frozenset({VERTEX} if getattr(access.client, "vertexai", False) else ())
 
 
@@ -142,7 +144,9 @@ class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
         return self._made(keys, Client(transport=BaseTransport()), http_client)
 
     def ask_sync(self, client: "genai.Client", request: WireRequest) -> object:
-        """Call the SDK so that it builds the request. The HTTP client intercepts the request, so nothing is sent."""
+        """Call the SDK so that it builds a request. `http_client` intercepts the request and raises CapturedRequest, so
+        nothing is sent.
+        """
         return client.models.generate_content(**_call(request, client))
 
     async def ask(self, client: "genai.Client", request: WireRequest) -> object:
@@ -164,7 +168,7 @@ class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
 
 
 class UsersConnection(ClientConnection):
-    """A connection over the user's own `genai.Client`, sync or async, which is never closed."""
+    """A connection over the user's own `genai.Client`, for sync and async calls. The client is never closed."""
 
     kinds = ("google.genai.Client", "google.genai.Client")
     remedy = _REMEDY
@@ -177,7 +181,7 @@ class UsersConnection(ClientConnection):
         """Send a request with the user's client and return the response when its headers have arrived, for every
         status.
 
-        Raises SettingsInvalid if the client was not created with `http_options`.
+        The first call checks the client and raises SettingsInvalid if it was not created with `http_options`.
         """
         marked = _marked(request)
         if "waiting" not in self._looked_at:
@@ -202,10 +206,10 @@ class UsersConnection(ClientConnection):
 
 @contextmanager
 def _looking() -> Iterator[None]:
-    """Return a context manager for a call to an unusable address, which shows who sends it. Raises SettingsInvalid if
-    it is not sabir.
+    """Check in the `with` block, which calls an unusable address, that an HTTP client of `http_options` is used.
 
-    Any exception other than missing credentials means that another HTTP client tried the address.
+    Raises SettingsInvalid if no such client intercepted the call. Exceptions of google.auth are raised unchanged; all
+    others are ignored, because they mean that another HTTP client tried the address.
     """
     with CapturedRequest.caught() as found:
         try:
@@ -218,7 +222,11 @@ def _looking() -> Iterator[None]:
 
 
 def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
-    """Send the ready bytes as the user's client would send its own. Await the result of an async client."""
+    """Send the ready bytes with the intercepted URL and headers, over the HTTP client that intercepted the request.
+
+    Returns what that HTTP client returns, an awaitable for an async client. Raises SettingsInvalid if no request was
+    intercepted.
+    """
     if not found:
         raise SettingsInvalid(_UNSEEN)
     head = found[0].request
@@ -228,19 +236,21 @@ def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
 
 
 def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-    """Return the URL that the SDK built, with the method of the request's path."""
+    """Return the URL that the SDK built, with the method (the text after the last ":") of the request's path."""
     from httpx2 import URL
 
     return URL(f"{str(made.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
 
 
 def _marked(request: WireRequest) -> WireRequest:
-    """Return the request with the header by which an HTTP client of `http_options` captures it."""
+    """Return the request with the header that tells an HTTP client of `http_options` to intercept the request."""
     return replace(request, headers={**request.headers, _MARK: "1"})
 
 
 def _call(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
-    """Return the arguments of `generate_content`: the model, a text that is never sent, and the options for sending."""
+    """Return the arguments of `generate_content`: the model, a text that is never sent, and the HTTP options: no
+    retries, the headers and the timeout of the request.
+    """
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 
     version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")

@@ -1,12 +1,12 @@
-"""Settings and options → the fields of a request beside its contents. The model is not among them: the path names it.
+"""Settings and options → the fields of a request, except its contents. The model is in the path, not in a field.
 
-    neutral settings ──▶ generationConfig, toolConfig      settings that the wire lacks are losses
-    options ──▶ functionDeclarations, by JSON schema       vendor settings ──▶ verbatim, last
-    system texts ──▶ systemInstruction                     no user content, or none last ──▶ a closing user content
-    vendor settings of the other service alone             left out (loss: dropped)
+    neutral settings ──▶ generationConfig, toolConfig      a setting that the API does not have is a loss
+    options ──▶ functionDeclarations, by JSON schema       vendor settings ──▶ unchanged, last
+    leading system texts ──▶ systemInstruction             a user content at the end, if the API requires one
+    vendor settings that only the other service accepts    left out (loss: dropped)
 
-The SDK's typed calls raise ValueError for a field that only the other service takes (the Gemini API or Vertex AI);
-ready bytes bypass that guard, so it is repeated here (docs/reference/guards.md).
+The services are the Gemini API and Vertex AI. The typed calls of the SDK raise ValueError for a field that only the
+other service accepts. Ready bytes bypass this check, so it is repeated here (docs/reference/guards.md).
 
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thinking
 """
@@ -37,38 +37,43 @@ FIELDS: Mapping[str, str] = {
     "seed": "seed",
     "stop": "stopSequences",
 }
-"""Neutral setting → field of generationConfig that takes its value as it is."""
+"""Neutral setting → field of generationConfig in which its value is sent unchanged."""
 MOST_STOPS = 5
+"""The maximum number of stop texts in a request."""
 _DECLARING = frozenset({"functionDeclarations", "function_declarations"})
 MODES: Mapping[str, str] = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 LEVELS: tuple[ReasoningEffort, ...] = ("low", "medium", "high")
-"""Thinking levels that every model from Gemini 3 on accepts, except Gemini 3 Pro; models.toml lists those of each."""
+"""Thinking levels for a model that is not in models.toml. All models from Gemini 3 on accept them, except Gemini 3
+Pro.
+"""
 BUDGETS: Mapping[ReasoningEffort, int] = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576}
-"""Effort → thinking tokens of Gemini 2.5; no model of it takes less, except 0, and only the largest takes more."""
+"""Effort → thinking budget in tokens for Gemini 2.5. All its models accept 512 to 24,576 tokens."""
 READ = frozenset({
     "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
     "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
     "required", "title", "type",
 })  # fmt: skip
-"""Keywords of a response's JSON schema that are read. https://ai.google.dev/api/generate-content#GenerationConfig"""
+"""Keywords of a reply's JSON schema that the API reads. https://ai.google.dev/api/generate-content#GenerationConfig"""
 REPLY = SchemaRule(
-    # Keywords that constrain nothing need no loss.
+    # The last four constrain nothing, so they need no loss.
     keywords=READ | {"$comment", "$schema", "default", "examples"},
     values={"enum": lambda value: all(isinstance(each, str | int | float) for each in value)},
     lone_reference=True,
 )
 PARAMETERS = SchemaRule(root="object")
-"""https://ai.google.dev/api/caching#FunctionDeclaration"""
+"""The rule for the schema of an option's parameters. https://ai.google.dev/api/caching#FunctionDeclaration"""
 _COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
-"""The fields that Vertex AI's counting endpoint takes. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
+"""Fields that Vertex AI's endpoint for counting tokens accepts. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
 DEFAULT_NAME = "output"
-"""The name of a response format without one."""
+"""The name of a decoded response format whose schema has no title. It is not sent as a title."""
 
 
 VERTEX = "vertex"
-"""Quirk of a client of Vertex AI; without it the service is the Gemini API."""
+"""Quirk of a user's client for Vertex AI. Without this quirk, the service is the Gemini API."""
 VERTEX_URL = "https://aiplatform.googleapis.com"
-"""The endpoint of Vertex AI in an origin: neither service reads the signatures of the other."""
+"""The URL of Vertex AI in the origins of its replies, so that the Gemini API does not get the signatures of Vertex
+AI.
+"""
 ONLY_VERTEX = (
     "audio_timestamp", "image_config.image_output_options", "image_config.output_compression_quality",
     "image_config.output_mime_type", "image_config.person_generation", "image_config.prominent_people",
@@ -77,21 +82,24 @@ ONLY_VERTEX = (
     "tools.exa_ai_search", "tools.google_maps.grounding_types", "tools.google_search.blocking_confidence",
     "tools.google_search.exclude_domains", "tools.parallel_ai_search", "tools.retrieval",
 )  # fmt: skip
-"""Vendor settings, and fields within them, that the SDK refuses to send to the Gemini API."""
+"""Vendor settings, and paths of fields within them, that the SDK refuses to send to the Gemini API."""
 ONLY_GEMINI = (
     "store", "tool_config.include_server_side_tool_invocations", "tools.file_search", "tools.mcp_servers.name",
     "tools.mcp_servers.streamable_http_transport",
 )  # fmt: skip
-"""Vendor settings that the SDK refuses to send to Vertex AI."""
+"""Vendor settings, and paths of fields within them, that the SDK refuses to send to Vertex AI."""
 CACHES = "cachedContents/"
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Every field but the contents."""
+    """Return every field of the request except the contents. Report settings that cannot be sent as losses.
+
+    Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
+    """
     vendor = scope.read_vendor(GoogleSettings)
     leave_out_the_others(vendor, scope)
     cache = vendor.get("cached_content")
-    if cache and "/" not in cache and VERTEX not in scope.quirks:  # at Vertex AI the name must be given whole
+    if cache and "/" not in cache and VERTEX not in scope.quirks:  # Vertex AI requires the complete name
         vendor["cached_content"] = f"{CACHES}{cache}"
     _close(scope)
     config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MOST_STOPS) | _format(scope)
@@ -100,7 +108,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     tools = [*_declarations(scope), *vendor.pop("tools", ())]
     choice = _choice(scope, offers=any(tool.keys() & _DECLARING for tool in tools))
     if choice and "functionCallingConfig" in (vendor.get("tool_config") or {}):
-        scope.losses.add("dropped", "the vendor setting tool_config replaces it", path="settings.option_choice")
+        reason = "the vendor setting tool_config replaces this setting"
+        scope.losses.add("dropped", reason, path="settings.option_choice")
     found: dict[str, Any] = {
         "systemInstruction": {"parts": parts} if (parts := system_parts(scope.system)) else None,
         "tools": tools,
@@ -112,11 +121,14 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def _close(scope: RequestScope) -> None:
-    """Add a user content at the end where the wire requires one: nobody spoke, or the model may not speak last."""
+    """Add a user content at the end, with a loss, if the API requires it: there is no content, or the last content is
+    the model's and the model does not accept this.
+    """
     if scope.last_side is None:
-        reason = "the API requires a user message, and there is none"
+        reason = "the API requires a user message, and there is none; the text '…' was sent"
     elif scope.last_side == "assistant" and "ending_assistant" in scope.model_info.rejects:
-        reason = f"{scope.target.model} does not accept a conversation that ends with a model message"
+        refusal = f"{scope.target.model} does not accept a conversation that ends with a model message"
+        reason = f"{refusal}; a user message '…' was added"
     else:
         return
     scope.losses.add("synthesized", reason, path="contents")
@@ -124,11 +136,14 @@ def _close(scope: RequestScope) -> None:
 
 
 def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
-    """Return how much the model thinks: a level from Gemini 3 on and for unknown models, else a number of tokens."""
+    """Return the field `thinkingConfig`: the vendor's fields, and a level, or a budget in tokens for Gemini 1 and 2.
+
+    A level or a budget in the vendor's fields replaces the neutral effort (loss: dropped).
+    """
     path, model = "settings.reasoning_effort", scope.target.model
     if vendor.keys() & {"thinkingBudget", "thinkingLevel"}:
         if scope.setting("reasoning_effort") is not None:
-            scope.losses.add("dropped", "the vendor setting thinking_config replaces it", path=path)
+            scope.losses.add("dropped", "the vendor setting thinking_config replaces this setting", path=path)
         return vendor
     has_levels = generation(model) not in (1, 2)
     effort = fit_effort(scope, unknown=LEVELS if has_levels else tuple(BUDGETS))
@@ -137,12 +152,13 @@ def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
     if has_levels:
         return {"thinkingLevel": effort.upper(), **vendor}
     budget = BUDGETS.get(effort, BUDGETS["high"])
-    scope.losses.add("rewritten", f"{model} requires a number of tokens; {budget} was sent", path=path)
+    reason = f"{model} accepts no effort, but a thinking budget in tokens; {budget} was sent"
+    scope.losses.add("rewritten", reason, path=path)
     return {"thinkingBudget": budget, **vendor}
 
 
 def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
-    """The options as one tool of function declarations."""
+    """Return a list with one tool that declares all options; [] without options."""
     declared = []
     for index, option in enumerate(scope.options):
         fitted = fit_schema(option.parameters, PARAMETERS)
@@ -153,9 +169,10 @@ def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
 
 
 def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
-    """The option that the model must choose; raises SettingsInvalid if it is not offered, a loss if no option is.
+    """Return the field `functionCallingConfig` for the option choice, within an object; {} if no choice is set.
 
-    The vendor's own tools do not count as options: the vendor refuses a choice beside them alone (pydantic-ai#5791).
+    Raises SettingsInvalid for a name that is not offered. If the request has no function declarations, return {} and
+    report a loss: the API refuses a choice if there are only the vendor's own tools (pydantic-ai#5791).
     """
     choice = scope.setting("option_choice")
     if choice is None:
@@ -165,14 +182,15 @@ def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
         config["allowedFunctionNames"] = [scope.name_choice(choice)]
     if offers:
         return {"functionCallingConfig": config}
-    scope.losses.add("dropped", "no options were passed", path="settings.option_choice")
+    scope.losses.add("dropped", "the request has no options", path="settings.option_choice")
     return {}
 
 
 def _format(scope: RequestScope) -> dict[str, Any]:
-    """The schema that replies must match; the format's name and description are put into it if it has none.
+    """Return the fields that request a reply in the response format: JSON, and its schema.
 
-    Beside a `$ref` the vendor takes no other keyword, so they are a loss there.
+    The format's name and description become `title` and `description` of the schema if the schema has none. A schema
+    with `$ref` at its root accepts no other keyword, so there they are losses.
     """
     wanted: ResponseFormat | None = scope.setting("response_format")
     if wanted is None:
@@ -196,19 +214,21 @@ def _format(scope: RequestScope) -> dict[str, Any]:
 
 
 def leave_out_the_others(vendor: Fields, scope: RequestScope) -> None:
-    """Remove vendor settings that only the other service has; each is a loss."""
+    """Remove the vendor settings that only the other service accepts from `vendor`, and report each as a loss."""
     others, service = (ONLY_GEMINI, "Vertex AI") if VERTEX in scope.quirks else (ONLY_VERTEX, "the Gemini API")
     for path in others:
         if _taken_out(vendor, path.split(".")):
             where = f"settings.vendor.{scope.target.provider}.{path}"
-            scope.losses.add("dropped", f"{service} does not accept it, and the SDK refuses to send it", path=where)
+            scope.losses.add("dropped", f"{service} does not accept this setting", path=where)
     for name in ("safety_settings", "tools"):
         if name in vendor:
             vendor[name] = [each for each in vendor[name] if each]
 
 
 def _taken_out(holder: Any, names: list[str]) -> bool:
-    """Remove a field everywhere in `holder`, in either spelling; return whether it was there."""
+    """Remove the field at the path `names` from `holder`, in snake_case or camelCase, and in every item of a list.
+    Return whether a value was removed.
+    """
     if isinstance(holder, list):
         return any([_taken_out(each, names) for each in holder])
     if not isinstance(holder, dict):
@@ -221,29 +241,36 @@ def _taken_out(holder: Any, names: list[str]) -> bool:
 
 
 def model_path(target: Target) -> str:
-    """Return a model's path below the endpoint, as the SDK makes it: in the folder that its name has, or in `models`.
+    """Return the URL path of a model, as the SDK builds it. The folder is `models`, unless the name begins with
+    `models/` or `tunedModels/`.
 
-    Raises SettingsInvalid for a name with `..`, as the SDK does: the path could reach another resource with the key.
+    Raises SettingsInvalid for a name with "..", because the path could then reach another resource with the key.
     """
     if ".." in target.model:
-        raise SettingsInvalid(f"the model {target.model!r} would change the URL's path; use a name without '..'")
+        raise SettingsInvalid(f"the model {target.model!r} would change the URL's path; expected a name without '..'")
     is_placed = target.model.startswith(("models/", "tunedModels/"))
     name = target.model if is_placed else f"models/{target.model}"
     return f"/v1beta/{quote(name, safe='/')}"
 
 
 def path(target: Target) -> str:
-    """The path of the model and its method; v1beta, because only that version reads JSON schemas of parameters."""
+    """Return the path for a request without streaming. The version is v1beta, because only this version reads JSON
+    schemas of parameters.
+    """
     return f"{model_path(target)}:generateContent"
 
 
 def stream_path(target: Target) -> str:
-    """As `path`, for a stream of server-sent events."""
+    """Return the path for a stream of server-sent events."""
     return f"{model_path(target)}:streamGenerateContent?alt=sse"
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The path and body that ask for the vendor's own count of the request; the body names the model too."""
+    """Return the path and the body of a request that counts the tokens of `body`.
+
+    For the Gemini API, the body contains the complete request and the model. For Vertex AI, fields that the endpoint
+    does not accept are left out.
+    """
     path = model_path(scope.target)
     if VERTEX in scope.quirks:
         return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}

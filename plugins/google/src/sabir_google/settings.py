@@ -4,7 +4,7 @@
     MediaHints, VideoHints    hints of a medium     `vendor=` of sabir.image, sabir.video and sabir.document
     OptionHints               hints of an option    `vendor=` of sabir.option
 
-Write the names with underscores; sabir sends the API's spelling, such as `topK` for `top_k`. Neutral settings, such as
+Write the names in snake_case; sabir sends them in camelCase, such as `topK` for `top_k`. Neutral settings, such as
 `temperature`, are not repeated here. https://ai.google.dev/api/generate-content
 """
 
@@ -20,19 +20,22 @@ TOP_LEVEL = frozenset({
     "cached_content", "continuation_token", "labels", "model_armor_config", "safety_settings", "service_tier",
     "store", "tool_config", "tools",
 })  # fmt: skip
-"""Settings that are fields of the request itself. All other settings are fields of its `generationConfig`."""
+"""Settings that are sent as fields of the request itself. All other settings are sent in its `generationConfig`."""
 
 
 class GoogleSettings(Frozen):
-    """Vendor settings of the dialect `google.generate_content`, by Google's names. Every field is optional; None means
-    the vendor's default.
+    """Vendor settings of the dialect `google.generate_content`, by Google's names. Every field is optional. A field
+    that is not set is not sent. Fields that only the other service (Gemini API or Vertex AI) accepts are left out, with
+    a loss.
 
-    Inside objects, write the names as the API does, for example {"includeThoughts": true}.
+    Inside objects, write the names as the API does, for example `thinking_config={"includeThoughts": True}`.
     https://ai.google.dev/api/generate-content
     """
 
     cached_content: str | None = None
-    """The name of a context cache, as "cachedContents/…"."""
+    """The name of a context cache, as "cachedContents/…". For the Gemini API, sabir adds a missing
+    "cachedContents/".
+    """
     continuation_token: str | None = None
     """The token of a response that stopped with the finish reason CONTINUATION, to continue its generation."""
     labels: dict[str, str] | None = None
@@ -46,7 +49,9 @@ class GoogleSettings(Frozen):
     store: bool | None = None
     """Whether Google logs the request. Takes precedence over the project's setting."""
     tool_config: Fields | None = None
-    """Configuration of tools. The choice of an option comes from the setting `option_choice`."""
+    """Configuration of tools. To choose an option, use the setting `option_choice`; a "functionCallingConfig" here
+    replaces it.
+    """
     tools: tuple[Fields, ...] = ()
     """Declarations of the vendor's own tools, such as Google Search. They are offered in addition to the options."""
 
@@ -57,7 +62,7 @@ class GoogleSettings(Frozen):
     enable_affective_dialog: bool | None = None
     """Whether the model adapts its answer to the emotions it detects."""
     frequency_penalty: float | None = None
-    """Penalty for tokens by how often they occurred so far."""
+    """Penalty for tokens that grows with the number of their occurrences so far."""
     image_config: Fields | None = None
     """Options of image generation, such as the aspect ratio."""
     logprobs: int | None = None
@@ -65,7 +70,7 @@ class GoogleSettings(Frozen):
     media_resolution: str | None = None
     """The resolution in which the model sees all media, such as "MEDIA_RESOLUTION_LOW"."""
     presence_penalty: float | None = None
-    """Penalty for tokens that occurred at all so far."""
+    """Penalty for tokens that occurred so far, no matter how often."""
     response_logprobs: bool | None = None
     """Whether to return log probabilities of the output tokens."""
     response_mime_type: str | None = None
@@ -75,12 +80,12 @@ class GoogleSettings(Frozen):
     response_schema: Fields | None = None
     """The schema of the answer in Google's own form. Usually set by sabir, from `response_format`."""
     routing_config: Fields | None = None
-    """How Vertex AI chooses a model."""
+    """How Vertex AI chooses a model for the request. Vertex AI only."""
     speech_config: Fields | None = None
     """Voice and language of speech output."""
     thinking_config: Fields | None = None
-    """Further fields of "thinkingConfig", such as "include_thoughts". They override the fields that sabir creates from
-    `reasoning_effort`.
+    """Further fields of "thinkingConfig", such as "include_thoughts". A "thinking_level" or "thinking_budget" here
+    replaces the setting `reasoning_effort`.
     """
     top_k: int | float | None = None
     """Sample only from this many most likely tokens."""
@@ -90,7 +95,7 @@ class VideoMetadata(Frozen, strict=True):
     """Which part of a video the model sees, and how."""
 
     fps: int | float | None = None
-    """Frames per second."""
+    """The number of frames per second that the model sees."""
     start_offset: str | None = None
     """Where to start, such as "2.5s"."""
     end_offset: str | None = None
@@ -123,13 +128,13 @@ class VideoHints(MediaHints):
 
 
 class OptionHints(Frozen, strict=True):
-    """Hints of an option, as `vendor={"google": {…}}` of `sabir.option`: further fields of its function declaration.
+    """Hints of an option, as `vendor={"google": {…}}` of `sabir.option`. They are sent as fields of its declaration.
 
     https://ai.google.dev/api/caching#FunctionDeclaration
     """
 
     behavior: str | None = None
-    """"BLOCKING" or "NON_BLOCKING"."""
+    """Whether the model waits for the result of a call: "BLOCKING" (it waits) or "NON_BLOCKING"."""
     response: Fields | None = None
     """The schema of the result in Google's own form."""
     response_json_schema: Fields | None = None
@@ -141,11 +146,13 @@ MEDIA_HINTS: Mapping[str, type[MediaHints]] = {"image": MediaHints, "video": Vid
 
 
 def camel(name: str) -> str:
-    """Return a name in the API's spelling: "topK" for "top_k"."""
+    """Return a name in camelCase, as the API spells it: "topK" for "top_k"."""
     first, *rest = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 def spelled(values: Mapping[str, Any]) -> Fields:
-    """Return an object with its own field names in the API's spelling. Nested objects stay unchanged."""
+    """Return an object with its field names in camelCase and without fields that are None. Nested objects are not
+    changed.
+    """
     return {camel(name): value for name, value in values.items() if value is not None}

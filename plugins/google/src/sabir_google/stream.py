@@ -1,14 +1,14 @@
-"""Chunks of a stream → core events. Every chunk is a full response with the content since the last chunk.
+"""Chunks of a stream → sabir's events. Every chunk is a full response with the content since the last chunk.
 
-    a plain text         ─▶ text-start, -delta …          neighbours of one kind are one block, as in the whole reply
-    a signed text        ─▶ a block of its own: its signature belongs to that part, which may be empty
-    a call in pieces     ─▶ option_call-start, -delta … -end     it ends with the piece without `willContinue`
-    every other part     ─▶ its start and end at once     as for a call that arrives whole
-    the end of the bytes ─▶ the ends of the texts, with their citations, then reply-end
+    a text without other fields   ─▶ text-start, -delta …; consecutive texts of one kind are one block
+    a text with a signature       ─▶ a separate block, also for an empty text
+    a call in pieces              ─▶ option_call-start, -delta … -end; it ends with the piece without `willContinue`
+    every other part              ─▶ its start and end at once, also for a call in one piece
+    the end of the bytes          ─▶ the ends of the texts, with their citations, then reply-end
 
-The terminal marker is a finish reason, or the reason why the prompt was blocked. Later chunks may
-still have text, metadata and usage, so the reply ends where the bytes end. Usage and metadata that a later chunk
-leaves out keep their earlier values.
+The reply is complete if a chunk contained a finish reason or the reason why the prompt was blocked. Later chunks may
+still have text, metadata and usage, so the reply ends where the bytes end. Usage and metadata that a later chunk does
+not contain keep their earlier values.
 """
 
 import re
@@ -39,12 +39,14 @@ _PLAIN = frozenset({"text", "thought"})
 _FIELD_NAME = re.compile(r'"([^"\\]*)"\s*:')
 FEW_VALUES = 64
 MOST_SHAPES = 64
-"""Sets of field names that are remembered; a stream of the vendor's has fewer than ten."""
+"""The maximum number of remembered sets of field names. A stream usually has fewer than ten."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A text that may still grow: the part that began it, and its pieces, which are joined once."""
+    """A text that may still grow: its first part, and the pieces of its text. `is_plain` says that further texts of its
+    kind may be joined to it.
+    """
 
     part: Fields
     kind: BlockKind
@@ -52,39 +54,39 @@ class _Growing:
     words: list[str]
 
     def whole(self, scope: DecodeScope) -> Block:
-        """The text so far."""
+        """Return the block for the text so far."""
         return part_block({**self.part, "text": "".join(self.words)}, scope)
 
 
 @dataclass(slots=True)
 class _Calling:
-    """A call whose arguments come in pieces: the pieces so far, and the place and ids with which its block began."""
+    """A call whose arguments arrive in pieces: the pieces so far, and the start event of its block."""
 
     call: GrowingCall
     start: BlockStart
 
     def whole(self, scope: DecodeScope) -> Block:
-        """The call, under the id with which it began."""
+        """Return the block for the call so far, with the invocation id of its start event."""
         return part_block(self.call.whole(), scope).model_copy(update={"invocation_id": self.start.invocation_id})
 
 
 @dataclass(slots=True)
 class _Candidate:
-    """One answer so far: its metadata, its blocks, and the last call that came in pieces."""
+    """One candidate while its chunks arrive: its metadata, its blocks, and the last call that arrived in pieces."""
 
     told: dict[str, Any] = field(default_factory=dict)
     grown: list[Block | _Growing | _Calling] = field(default_factory=list)
     calling: _Calling | None = None
 
     def take(self, candidate: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
-        """Add a chunk's part of this candidate."""
+        """Add the part of a chunk that belongs to this candidate. Yield the events of its blocks."""
         _merge(self.told, candidate, but="content")
         for part in parts_of(candidate):
             yield from self._add(part, scope)
 
     def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
         words = object_or_empty(part).get("text")
-        if isinstance(words, str) and len(part) == 1:  # as most parts are
+        if isinstance(words, str) and len(part) == 1:  # the usual case
             return self._grow(part, "text", words, scope) if words else ()
         if is_piece(part) or (self.calling is not None and self.calling.call.is_continued_by(part)):
             return self._call(part, scope)
@@ -97,7 +99,9 @@ class _Candidate:
         return BlockStart.unchecked(index, block), BlockEnd(index=index, block=block)
 
     def _call(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
-        """A piece of a call, which may begin it and may end it."""
+        """Add a piece of a call. Yield the start of a new call, the added argument text, and the end after the last
+        piece.
+        """
         calling = self.calling
         if calling is None or not calling.call.is_continued_by(part):
             begun = part_block({"functionCall": without_fields(part["functionCall"], "args")}, scope)
@@ -113,7 +117,9 @@ class _Candidate:
             yield BlockEnd(index=index, block=block)
 
     def _grow(self, part: Fields, kind: BlockKind, more: str, scope: DecodeScope) -> tuple[StreamEvent, ...]:
-        """Continue the last text with one of its kind, if neither part has other fields."""
+        """Add a text to the last block if both have the same kind and no other fields, otherwise begin a new block.
+        Return the events.
+        """
         is_plain = len(part) == 1 or part.keys() <= _PLAIN
         index = len(self.grown) - 1
         last = self.grown[index] if self.grown else None
@@ -126,13 +132,15 @@ class _Candidate:
         return (start, BlockDelta.unchecked(index + 1, kind, more)) if more else (start,)
 
     def blocks(self, scope: DecodeScope) -> list[Block]:
-        """All blocks, whole."""
+        """Return all blocks, with their citations."""
         whole = [each.whole(scope) if isinstance(each, _Growing | _Calling) else each for each in self.grown]
         return cite(whole, self.told, scope)
 
 
 def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
-    """Merge a chunk's fields over earlier ones: objects field by field, nulls are ignored."""
+    """Merge the fields of a chunk into `held`, in place, except the field `but`. Objects are merged field by field,
+    other values replaced, and nulls ignored.
+    """
     for name, value in unknown_fields(found, (but,)).items():
         if isinstance(value, dict) and isinstance(held.get(name), dict):
             _merge(held[name], value)
@@ -141,7 +149,7 @@ def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
 
 
 class GenerateContentDecoder:
-    """One stream's wire events → core events."""
+    """Decodes the chunks of one stream into sabir's events."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
@@ -151,7 +159,10 @@ class GenerateContentDecoder:
         self._shapes: set[int] = set()
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
-        """The core events for one chunk; raises the CallError that it reports."""
+        """Yield sabir's events for one chunk, possibly none. Only the first candidate's blocks become events.
+
+        Raises ResponseInvalid for an invalid chunk, and the CallError that the chunk reports.
+        """
         if event.data.strip() in ("", "[DONE]"):
             return
         found = read_response(event.data, self._scope)
@@ -169,7 +180,9 @@ class GenerateContentDecoder:
                     yield each
 
     def _is_repeated(self, data: str) -> bool:
-        """Return whether a chunk has few values, in fields of an earlier chunk: then it replaces what is kept."""
+        """Return whether a chunk has few values and the same field names as an earlier chunk. Such a chunk replaces
+        stored values, so its memory need not be counted.
+        """
         names = hash(tuple(_FIELD_NAME.findall(data)))
         if names in self._shapes:
             return not has_more_values(data, FEW_VALUES)
@@ -178,7 +191,9 @@ class GenerateContentDecoder:
         return False
 
     def close(self) -> Iterator[StreamEvent]:
-        """The ends of the texts and of the reply; no events without the terminal marker."""
+        """Yield the ends of the texts and of the reply when the stream closes. Yield nothing if no chunk contained a
+        finish reason or the reason why the prompt was blocked.
+        """
         candidates = list(self._candidates.values())
         is_blocked = text_or_empty(object_or_empty(self._response.get("promptFeedback")).get("blockReason"))
         if not any(candidate.told.get("finishReason") for candidate in candidates) and not is_blocked:

@@ -1,1 +1,1 @@
-"""An embedded model for sabir: no key, no network."""
+"""An embedded model for sabir, as `local:smollm2`. It needs no key and, once downloaded, no network."""

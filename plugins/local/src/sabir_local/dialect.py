@@ -2,10 +2,10 @@
 
     openai.chat ── unchanged, except for the choice of an option
 
-A model of the embedded one's family calls if a call is required and answers if calls are forbidden; with a free choice
-it does neither reliably. So if the caller leaves the choice open, a request whose last turn is the user's requires a
-call, and any other request requires an answer (figures, and the command that repeats them: server.py). Other models
-decide an open choice themselves.
+The embedded model (and other models of its family, SmolLM2) calls an option if a call is required, and answers if calls
+are forbidden; with a free choice it does neither reliably. So if the user leaves the choice open, a request whose last
+turn is the user's requires a call, and any other request forbids calls (server.py has figures, and the command that
+measures them). Other models get an open choice unchanged.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,17 @@ from sabir_openai.chat_dialect import CHAT
 from sabir_local.models import template_name
 
 OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}
-"""The side of the last turn → the choice that replaces an open one; "none" for every other side."""
+"""The side of the last turn → the option choice that replaces an open choice. For every other side it is "none"."""
 EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
-"""The choice → the value that is passed to the chat template."""
+"""Option choice → the argument `expects_call` of the chat template."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return the body that `openai.chat` sends. For a small model, the side of the last turn decides an open choice."""
+    """Return the fields that `openai.chat` sends, except the messages, with the option choice in the form that the
+    server supports. For a model of the embedded model's family, the side of the last turn decides an open choice.
+
+    Reports a loss if `option_choice` was "auto", and if parallel calls were asked for but are not possible.
+    """
     body = dict(CHAT.encode_request(scope))
     is_open = body.get("tool_choice", "auto") == "auto"
     if "tools" not in body or (is_open and template_name(scope.target.model) is None):
@@ -32,10 +36,10 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     decided = {**body, **_choice(body, scope)}
     if scope.settings.take("option_choice") == "auto":
         decision = decided["tool_choice"]
-        reason = f"this small model cannot choose whether to call an option; tool_choice {decision!r} was sent instead"
+        reason = f"{scope.target.model} cannot choose whether to call a tool; tool_choice {decision!r} was sent instead"
         scope.losses.add("rewritten", reason, path="settings.option_choice")
     if body.get("parallel_tool_calls") and not decided["parallel_tool_calls"]:
-        reason = "this small model calls one option at a time; parallel calls were not allowed"
+        reason = "a request that requires a call allows only one call at a time; parallel_tool_calls false was sent"
         scope.losses.add("dropped", reason, path="settings.parallel_options")
     return decided
 
@@ -44,7 +48,7 @@ def _choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[str, JSONVa
     choice = body.get("tool_choice", "auto")
     if choice == "auto":
         choice = OPEN_CHOICES.get(scope.last_side, "none")
-    if isinstance(choice, Mapping):  # the server ignores a name: only that tool is offered, and required
+    if isinstance(choice, Mapping):  # the server ignores a name, so only this tool is offered, and a call is required
         name = choice.get("function", {}).get("name")
         named = [tool for tool in body["tools"] if tool["function"]["name"] == name]
         return {"tools": named, **_told("required")}
@@ -58,4 +62,4 @@ def _told(choice: str) -> Mapping[str, JSONValue]:
 
 
 LOCAL_CHAT = replace(CHAT, encode_request=encode_request)
-"""The dialect `openai.chat` for a small model behind the embedded server."""
+"""The dialect `openai.chat` with the option choice adapted to the embedded server and model."""

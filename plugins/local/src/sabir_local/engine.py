@@ -1,12 +1,12 @@
 """The program of the child process: one model server, until the parent closes the pipe.
 
-    standard input   one line of JSON (Order)   …then nothing; its end means stop
-    standard output  one line: the server's address, once it answers
+    standard input   one line of JSON (Order); the end of the input stops the server
+    standard output  one line: the server's address, when the server accepts requests
     standard error   llama.cpp's error messages
 
-A process of its own because the server is built while the interpreter's lock is held: in the user's process that
-blocks every thread, every event loop and the interrupt key while the weights load. It is run by its path and
-imports nothing of sabir, so that it starts fast; the key is sent over the pipe, since other users can read arguments.
+The server runs in a separate process, because loading the weights holds the interpreter's lock: in the user's process
+it would block every thread, every event loop and Ctrl-C. The file is run by its path and imports nothing of sabir, so
+that it starts fast. The key is sent over the pipe, because other users of the machine can read arguments of processes.
 """
 
 import json
@@ -16,15 +16,18 @@ from typing import Any, TypedDict
 
 ERRORS_ONLY = 1
 PROMPT_CACHE_MIB = 256
-"""Size of the prompt cache for alternating conversations; llama.cpp's own default is 8 GiB."""
+"""Size of the cache for the prompts of alternating conversations, in MiB. llama.cpp's own default is 8 GiB."""
 
 AGAINST_LOOPS = {"dry_multiplier": 1.0, "dry_allowed_length": 8, "dry_penalty_last_n": 128}
-"""Makes repeats of more than eight tokens less and less likely: else one question in sixty never closes its call.
-A penalty on single tokens (`repeat_penalty`) keeps the model from copying arguments and results."""
+"""Sampling parameters that make repetitions of more than eight tokens less likely. Without them, the model never ends
+its call for one question in sixty. A penalty on single tokens (`repeat_penalty`) is not used, because it prevents the
+model from copying arguments and results."""
 
 
 class Order(TypedDict):
-    """The parent's order. `import_path` is the parent's own; an empty `template` means the template of the weights."""
+    """The line that the parent process sends. `import_path` is the parent's `sys.path`. An empty `template` means the
+    chat template in the weights.
+    """
 
     import_path: list[str]
     weights: str
@@ -37,7 +40,9 @@ class Order(TypedDict):
 
 
 def parameters(xllamacpp: Any, order: Order) -> Any:
-    """Return llama.cpp's parameters. Both thread counts are set, because prompts would otherwise use every core."""
+    """Return llama.cpp's parameters for an order. Both numbers of threads are set, because reading prompts would
+    otherwise use every core.
+    """
     wanted = xllamacpp.CommonParams()
     wanted.model.path = order["weights"]
     wanted.model_alias = {order["model"]}  # otherwise replies and errors contain the file's absolute path
@@ -61,7 +66,9 @@ def parameters(xllamacpp: Any, order: Order) -> Any:
 
 
 def main() -> None:
-    """Start the server, print its address, wait for the end of the input."""
+    """Start the server, print its address, wait for the end of the input, and end the process. Exit with 1 if the
+    server cannot start.
+    """
     order: Order = json.loads(sys.stdin.buffer.readline())
     sys.path[:] = order["import_path"]
     import xllamacpp

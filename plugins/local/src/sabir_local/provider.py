@@ -1,10 +1,11 @@
-"""The embedded model as a provider: no key, no network.
+"""The embedded model as the provider `local`, without a key and a network.
 
-    LocalProvider ──connect──▶ LocalConnection ──first open──▶ LocalServer (a child process, on a loopback port)
-                                      └─ then the official SDK's client sends requests, as for any endpoint
+    LocalProvider ──connect──▶ LocalConnection ──first request──▶ LocalServer (a child process, on a loopback port)
+                                      └─ then OpenAI's SDK client sends requests, as for any endpoint
 
-`client=` accepts your own LocalServer, with other weights, more threads or a longer context. Without one, all
-adapters of a process share one server for each model, which starts at the first send and stops at exit.
+`client=` accepts your own LocalServer, with other weights, more threads or a longer context. Without `client=`, all
+adapters of a process share one server for each model, which starts at the first request and stops when the process
+ends.
 """
 
 import json
@@ -32,11 +33,13 @@ from sabir_local.dialect import LOCAL_CHAT
 from sabir_local.server import LocalServer, shared_server
 
 ENDPOINT = "local:"
-"""The endpoint in a reply's origin: it stays the same although the port changes at every start."""
+"""The endpoint in a reply's origin. It is always the same, although the server's port changes at every start."""
 
 
 class LocalProvider:
-    """The provider `local`, which sends Chat Completions requests to the embedded server."""
+    """The provider `local`: models on this machine, as `local:smollm2` or `local:path/to/FILE.gguf`. It sends Chat
+    Completions requests to the embedded server.
+    """
 
     name = "local"
     api_version = SABIR_API
@@ -45,15 +48,16 @@ class LocalProvider:
     request_ids = ()
 
     def dialect(self, short_name: str) -> Dialect:
-        """Return the dialect of every local model."""
+        """Return the dialect `openai.chat`, adapted to the embedded server, for every local model."""
         return LOCAL_CHAT
 
     def endpoint(self, access: Access) -> str:
-        """Return "local:", the same name for the server of every process."""
+        """Return "local:", which names the server in every process."""
         return ENDPOINT
 
     def connect(self, access: Access) -> "LocalConnection":
-        """Return a connection; the server starts at its first request.
+        """Return a connection to the server in `client=` or to the shared server. The server starts at the first
+        request.
 
         Raises SettingsInvalid for a `base_url`, and for a `client` that is not a LocalServer.
         """
@@ -62,7 +66,7 @@ class LocalProvider:
                 f"client= of local is of type {type(access.client).__name__}; pass a sabir_local.server.LocalServer"
             )
         if access.base_url is not None:
-            remedy = "for a server elsewhere use sabir.adapter('openai.chat:…')"
+            remedy = "for another server use sabir.adapter('openai.chat:…', base_url=…)"
             raise SettingsInvalid(f"local has no base_url ({access.base_url!r}); {remedy}")
         return LocalConnection(access.client)
 
@@ -71,18 +75,21 @@ class LocalProvider:
         return frozenset({"max_tokens", "system_role", "plain_text"})
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """Return the facts of the embedded model."""
+        """Return the known facts about the embedded model."""
         return packaged_models("sabir_local")
 
 
 class LoopbackConnection(SDKConnection):
-    """The SDK's clients for a server of this machine: no proxies and no certificates of the environment.
+    """A connection over the SDK's clients to a server on this machine. Proxies and certificates from the environment
+    are not used.
 
-    Each request opens a new connection, because this server sometimes drops connections that it should keep open.
+    Each request opens a new connection, because the server sometimes closes connections that it should keep open.
     """
 
     def library(self) -> Library:
-        """Return the SDK's HTTP clients, with a TLS context that trusts nobody, because TLS is not used."""
+        """Return the SDK's HTTP client classes, and a TLS context that trusts no certificate, because TLS is not
+        used.
+        """
         from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 
         client, async_client, _ = super().library()
@@ -91,7 +98,9 @@ class LoopbackConnection(SDKConnection):
 
 
 class LocalConnection:
-    """The SDK's clients for the embedded server, which starts at the first send."""
+    """A connection to the embedded server, which starts at the first request. If the server was started again, a new
+    LoopbackConnection is used.
+    """
 
     def __init__(self, server: LocalServer | None = None) -> None:
         self._given = server
@@ -100,11 +109,13 @@ class LocalConnection:
         self._url = ""
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        """Send a request and return the response once its headers arrived, whatever its status. Starts the server."""
+        """Send a request, and return the response when its headers have arrived, for every status. Starts the server if
+        needed. Raises WeightsMissing or ServerNotStarted if it cannot be started.
+        """
         return self._started(request).open_sync(request)
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """Send a request and return the response once its headers arrived, whatever its status. Starts the server."""
+        """Async version of `open_sync`. The server is started in a thread."""
         import asyncio
 
         return await (await asyncio.to_thread(self._started, request)).open(request)
@@ -114,12 +125,12 @@ class LocalConnection:
         return self._connection.translate(error) if self._connection else None
 
     def close(self) -> None:
-        """Close the sync client. The server runs until the process ends or its owner stops it."""
+        """Close the sync client. The server runs until the process ends, or until `LocalServer.stop` is called."""
         if self._connection is not None:
             self._connection.close()
 
     async def aclose(self) -> None:
-        """Close both clients."""
+        """Close the sync and the async client. The server keeps running, as after `close`."""
         if self._connection is not None:
             await self._connection.aclose()
 

@@ -3,33 +3,34 @@
     LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's API, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
-models.py finds the weights. The log `sabir.local` reports the loaded file and its size at level INFO.
+models.py finds the weights. The logger `sabir.local` reports the loaded file and its size at level INFO.
 
-A random key keeps other users of the machine out. One thread by default: on shared cores, more threads are slower.
-A request without a temperature gets 0, which makes every answer repeatable. A request without `max_tokens` gets
-`output_tokens`, because a model of this size may repeat itself until its context is full.
+A random key prevents other users of the machine from using the server. The default is one thread, because on shared
+cores more threads are slower. For a request without a temperature, the server uses 0, so that answers are repeatable.
+For a request without `max_tokens`, it uses `output_tokens`, because a small model may repeat itself until its context
+is full.
 
-To make this server call options, requests need these fields (template.jinja does the rest):
+For calls of options, requests need these fields (template.jinja does the rest):
 
-    last message          options offered, choice     send
+    last message          option choice               fields to send
     ────────────────────  ──────────────────────────  ─────────────────────────────────────────────────────────────
     the user's            open ("auto" or unset)      tool_choice "required", parallel_tool_calls false
     an option's result    open                        tool_choice "none", the tools as before
     any                   required                    "required", false, chat_template_kwargs {"expects_call": true}
-    any                   one, by name                as required, with that tool alone: the server ignores the name
+    any                   an option's name            as for required, and only this tool: the server ignores the name
     any                   none                        "none", chat_template_kwargs {"expects_call": false}
 
-So a loop over calls ends after one call for each message of the user. "auto" on the user's turn is an error (500).
-Arguments in the history must be JSON objects: the server answers anything else with 500, so send {} instead.
+So a loop over calls ends after one call for each message of the user. "auto" after the user's message is an error
+(500). Arguments in the history must be JSON objects; for other arguments the server answers 500, so send {} instead.
 
-Measured with SmolLM2-135M-Instruct.Q4_1 at temperature 0 under this rule, with one option offered, the same plain and
-streamed, by `SABIR_LOCAL_ALL_QUESTIONS=1 pytest -s tests/local/test_calling.py -k one_option`:
+Measured with SmolLM2-135M-Instruct.Q4_1 at temperature 0 with these fields and one option, with the same result
+streamed and not streamed, by `SABIR_LOCAL_ALL_QUESTIONS=1 pytest -s tests/local/test_calling.py -k one_option`:
 
     questions                                 calls    right arguments    answers that use the result
     48, used while writing the template       48       42                 48
     16, written afterwards                    16       12                 15
 
-Two options offered: always a call, but the right one little more often than by chance (29 of 48).
+With two options, the model always calls one of them, but the right one only in 29 of 48 questions.
 """
 
 import json
@@ -55,13 +56,19 @@ from sabir_local.models import EMBEDDED, find_model, find_weights, in_words, tem
 
 
 class ServerNotStarted(CallError):
-    """Raised when the embedded server cannot be started with these weights. The text names the reason."""
+    """Raised if the embedded server cannot be started with these weights, or not within `start_seconds`. The text names
+    the reason and the remedy.
+    """
 
 
 THREADS_VARIABLE = "SABIR_LOCAL_THREADS"
+"""The environment variable with the default number of threads."""
 CONTEXT_TOKENS = 4096
+"""The default context window, in tokens."""
 OUTPUT_TOKENS = 512
+"""The default limit of an answer, in tokens."""
 START_SECONDS = 60.0
+"""The default maximum time for starting a server, in seconds."""
 
 _STOP_SECONDS = 5.0
 _logger = logging.getLogger("sabir.local")
@@ -72,10 +79,12 @@ class LocalServer:
     """A server for one model on one port, started at first use. Pass it as `client=` of a `local:` adapter.
 
     Threads may share a server; a forked process starts its own. `weights` is a GGUF file, by default the embedded
-    model. `threads` is the number of cores, by default SABIR_LOCAL_THREADS or 1. `context_tokens` is the context
-    window for prompt and answer together. `output_tokens` limits an answer whose request sets no limit. `template` is
-    the text of a Jinja chat template that replaces the default. `start_seconds` is the maximum time for loading.
-    Raises SettingsInvalid for a number below 1.
+    model. `threads` is the number of threads, by default SABIR_LOCAL_THREADS or 1. `context_tokens` is the context
+    window, in tokens, for prompt and answer together. `output_tokens` is the maximum of an answer, in tokens, for
+    requests that set none. `template` is the text of a Jinja chat template that replaces the default template.
+    `start_seconds` is the maximum time for loading.
+
+    Raises SettingsInvalid if one of the three numbers is below 1, or if SABIR_LOCAL_THREADS is not a number.
     """
 
     def __init__(
@@ -100,7 +109,7 @@ class LocalServer:
             ("output_tokens", output_tokens),
         ):
             if number < 1:
-                raise SettingsInvalid(f"{name} of a LocalServer is {number}; use at least 1")
+                raise SettingsInvalid(f"{name} of a LocalServer is {number}; use 1 or more")
         self._lock = Lock()
         self._child: _Child | None = None
         self._address = ""
@@ -112,12 +121,13 @@ class LocalServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server's process is running, started by this process."""
+        """Whether the server's process is running and was started by this process, not by the parent of a fork."""
         return self._child is not None and self._child.is_alive
 
     @property
     def address(self) -> str:
-        """The server's URL without a path. Reading it starts the server if needed; each start uses a new port.
+        """The server's URL without a path, such as "http://127.0.0.1:40123". Reading it starts the server if needed,
+        and waits until the server is ready. Each start uses a new port.
 
         Raises WeightsMissing or ServerNotStarted if the server cannot be started.
         """
@@ -130,7 +140,9 @@ class LocalServer:
             return self._address
 
     def stop(self) -> None:
-        """Stop the server. Stopping twice is harmless, and a later use starts the server again."""
+        """Stop the server. Running requests fail. A second call is harmless, and a later use starts the server
+        again.
+        """
         with self._lock:
             self._end_child()
 
@@ -161,7 +173,7 @@ class LocalServer:
         weakref.finalize(self, child.stop)  # also runs at exit
         try:
             return child, child.address(self._start_seconds)
-        except BaseException as error:  # an interrupt too, because nothing else would stop the child
+        except BaseException as error:  # also KeyboardInterrupt, because nothing else would stop the child
             child.stop(seconds=0)
             if isinstance(error, _Silent):
                 message = f"the embedded server did not start with {weights.name}: {error}"
@@ -170,11 +182,13 @@ class LocalServer:
 
 
 class _Silent(Exception):
-    """Raised if the child process reports no address; the text is the reason, as the end of a sentence."""
+    """Raised if the child process does not report an address. The text is the reason, for the end of an error
+    message.
+    """
 
 
 class _Child:
-    """One child process of this process. A forked process does not touch it."""
+    """One child process with a server. Only the process that created it stops it; a forked process does not."""
 
     def __init__(self, order: engine.Order) -> None:
         self._owner = os.getpid()
@@ -185,13 +199,13 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             bufsize=0,
-            start_new_session=True,  # an interrupt key pressed in the terminal is not meant for it
+            start_new_session=True,  # so that Ctrl-C in the terminal does not end the child
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         self._line = b""
         self._reader = Thread(target=self._read_line, name="sabir-local-start", daemon=True)
         self._reader.start()
-        assert self._process.stdin is not None  # PIPE was asked for
+        assert self._process.stdin is not None  # because of stdin=PIPE
         self._input: IO[bytes] = self._process.stdin
         with suppress(BrokenPipeError):  # the child ended at once; address() raises the reason
             self._input.write(json.dumps(order).encode() + b"\n")
@@ -206,21 +220,25 @@ class _Child:
         return self._process.poll() if self._owner == os.getpid() else None
 
     def address(self, seconds: float) -> str:
-        """Return the address that the child reports; raises _Silent if the child ends first, or after `seconds`."""
+        """Wait for the address that the child reports, and return it. Raises _Silent if the child ends first, or after
+        `seconds`.
+        """
         self._reader.join(seconds)
         if self._reader.is_alive():
-            raise _Silent(f"it was not ready after {seconds:g} s; use a longer start_seconds or fewer threads")
+            raise _Silent(f"the server was not ready after {seconds:g} s; use a longer start_seconds or fewer threads")
         if not self._line:
             self._process.wait(_STOP_SECONDS)
             raise _Silent(f"{self._last_words()}; try other weights or a smaller context_tokens")
         return self._line.decode().strip()
 
     def stop(self, seconds: float = _STOP_SECONDS) -> None:
-        """End the child: close its input, and kill it after `seconds`. A second call is harmless."""
+        """End the child: close its input, and kill the child if it has not ended after `seconds`. A second call is
+        harmless. In a forked process, only close the files.
+        """
         self._input.close()
         self._errors.close()
         if self._owner != os.getpid():
-            self._process.returncode = 0  # only the parent may wait for it
+            self._process.returncode = 0  # only the parent may wait for the child
             return
         try:
             self._process.wait(seconds)
@@ -241,11 +259,11 @@ class _Child:
         lines = written.decode(errors="replace").strip().splitlines()
         if reason is not None:
             return reason["reason"].decode(errors="replace").strip()
-        return lines[-1] if lines else f"it ended with exit code {self._process.returncode}"
+        return lines[-1] if lines else f"the server's process ended with exit code {self._process.returncode}"
 
 
 def template_for(weights: Path) -> str:
-    """Return this package's chat template for these weights; "" if the weights contain a good template."""
+    """Return the text of this package's chat template for these weights; "" if the weights' own template is used."""
     own = template_name(weights.name)
     return files("sabir_local").joinpath(own).read_text("utf-8") if own else ""
 
@@ -261,7 +279,9 @@ _shared_lock = Lock()
 
 
 def shared_server(model: str = EMBEDDED) -> LocalServer:
-    """Return the server that all adapters of this process without their own server share for this model."""
+    """Return the server for a model that all adapters of this process share, unless `client=` names another server. It
+    is created once for each file of weights. Raises WeightsMissing if there are no weights.
+    """
     weights = find_model(model)
     with _shared_lock:
         return _server_of(weights)

@@ -1,4 +1,4 @@
-"""Download media for models that accept only bytes, with checks of addresses, redirects, size, time and type.
+"""Download media for models that accept media only as bytes, with checks of address, redirects, size, time and type.
 
 llm = fetching(sabir.adapter("provider:model"), GuardedFetcher(max_bytes=5_000_000))
 """

@@ -3,8 +3,8 @@
     sabir.errors.MediaRefused
     ├── AddressRefused      the URL, its host or the host's address is not allowed
     ├── SizeRefused         more bytes than allowed
-    ├── TypeRefused         a type that is not allowed, or bytes of another type than the server reports
-    └── FetchFailed         no connection, an error of the server, too many redirects
+    ├── TypeRefused         the type is not allowed or not known, or the bytes have another type than the server reports
+    └── FetchFailed         no connection, an error of the server, or too many redirects
         └── FetchTimedOut   the download took too long
 
 Each message is one line: the URL, the reason, the remedy.
@@ -21,23 +21,27 @@ _PLAIN_AUTHORITY = re.compile(r"(\[[^\[\]@]*\]|[^:@\[\]\\]*)(:[0-9]*)?")
 
 
 class AddressRefused(MediaRefused):
-    """Raised for a URL, host or IP address that the fetcher does not allow. `allow_hosts` makes exceptions."""
+    """Raised for a URL, host, port or IP address that the fetcher does not allow, also after a redirect. To allow a
+    host and port, add them to the fetcher's `allow_hosts`.
+    """
 
 
 class SizeRefused(MediaRefused):
-    """Raised for media with more bytes than the fetcher's `max_bytes`."""
+    """Raised for media with more bytes than the fetcher's `max_bytes`. The download is stopped."""
 
 
 class TypeRefused(MediaRefused):
-    """Raised for media whose type is not in `allowed_mimes`, or whose bytes are not of the type the server reports."""
+    """Raised for media whose type is not in the fetcher's `allowed_mimes`, is not known, or can contain scripts, and
+    for media whose bytes do not have the type that the server reports. Also raised for an empty body.
+    """
 
 
 class FetchFailed(MediaRefused):
-    """Raised when a download fails: no connection, an error of the server, or too many redirects."""
+    """Raised if a download fails: no connection, an unknown host, an error of the server, or too many redirects."""
 
 
 class FetchTimedOut(FetchFailed):
-    """Raised when a download, with name look-ups and redirects, takes longer than the fetcher's `timeout`."""
+    """Raised if a download, including name look-ups and redirects, takes longer than the fetcher's `timeout`."""
 
 
 def public_name(url: str) -> str:

@@ -1,7 +1,7 @@
 """The guarded fetcher, which downloads media after checking address, size and type.
 
-Two drivers perform the steps of a download, on blocking sockets or on an event loop; steps.py makes all decisions. A
-driver has at most one open connection, and closes it before it opens the next.
+Two drivers, one for blocking sockets and one for an event loop, perform the steps of a download; steps.py makes all
+decisions. A driver has at most one open connection, and closes it before it opens the next.
 """
 
 import ssl
@@ -34,7 +34,9 @@ Answer = Sequence[str] | Head | bytes
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What both drivers need. `trust` returns the TLS context and is called for https only."""
+    """What both drivers need: the resolver, a function that returns the TLS context (called for https only), and the
+    time at which the download must be complete.
+    """
 
     resolver: Resolver
     trust: Callable[[], ssl.SSLContext]
@@ -46,7 +48,7 @@ class Resources:
 
 
 class Driver:
-    """Performs steps on blocking sockets; no operation may exceed the deadline."""
+    """Performs the steps of one download on blocking sockets. No operation exceeds the deadline."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -54,7 +56,9 @@ class Driver:
         self._chunks: Iterator[bytes] = iter(())
 
     def perform(self, step: Step) -> Answer:
-        """Perform one step and return its result; raises what the network raises."""
+        """Perform one step and return its result. Raises the exceptions of the network, and TimeoutError at the
+        deadline.
+        """
         match step:
             case LookUp(host, port):
                 return look_up_within(self._resources.resolver, host, port, self._resources.deadline.remaining())
@@ -82,7 +86,7 @@ class Driver:
 
 
 class AsyncDriver:
-    """Performs steps on an event loop; a step is cancelled at the deadline."""
+    """Performs the steps of one download on an event loop. A step is cancelled at the deadline."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -90,7 +94,7 @@ class AsyncDriver:
         self._chunks: AsyncGenerator[bytes] | None = None
 
     async def perform(self, step: Step) -> Answer:
-        """Perform one step and return its result; raises what the network raises."""
+        """Async version of `Driver.perform`."""
         with anyio.fail_after(self._resources.deadline.remaining()):
             match step:
                 case LookUp(host, port):
@@ -124,16 +128,16 @@ class AsyncDriver:
 class GuardedFetcher:
     """Downloads media from public http and https addresses, and raises MediaRefused for anything else.
 
-    `max_bytes` limits the size of a body. `timeout` is the maximum time of a download in seconds, with name look-ups
-    and redirects. `max_redirects` limits the redirects. `allowed_mimes` are the accepted MIME types. `allow_hosts`
-    are `host:port` texts that are allowed although their name, address or port is not public. The other limits apply
-    to these hosts too, and redirects to them are followed.
+    `max_bytes` is the maximum size of a body. `timeout` is the maximum time of a download in seconds, including name
+    look-ups and redirects. `max_redirects` is the maximum number of redirects. `allowed_mimes` are the accepted MIME
+    types. `allow_hosts` are texts of the form `host:port`: these are allowed although their name, address or port is
+    not public. All other limits apply to them too, and redirects to them are followed.
 
-    `resolver` returns the addresses of a host name, and is called once for each redirect. `ssl_context` has the trusted
-    certificates, by default the system's. Proxies, certificates and credentials from the environment are ignored, and
-    cookies are not stored.
+    `resolver` returns the addresses of a host name, and is called once for each URL, also after a redirect.
+    `ssl_context` contains the trusted certificates, by default the system's. Proxies, certificates and credentials from
+    the environment are ignored, and cookies are not stored.
 
-    Threads and tasks may share a fetcher, and it need not be closed. Raises SettingsInvalid for an invalid setting.
+    Threads and tasks may share a fetcher, and it need not be closed. Raises SettingsInvalid for an invalid argument.
     """
 
     def __init__(
@@ -157,7 +161,9 @@ class GuardedFetcher:
         self._ssl_context = ssl_context
 
     def fetch_sync(self, url: str) -> FetchedMedia:
-        """Download a URL; return its bytes, their type and the URL after redirects. Raises MediaRefused."""
+        """Download a URL, and return the bytes, their MIME type and the URL after redirects. Raises MediaRefused (one
+        of its subclasses) if the download is not allowed or fails.
+        """
         progress = Progress(fetch_steps(url, self._rules))
         with closing(Driver(self._resources())) as driver:
             while progress.step is not None:
@@ -168,7 +174,7 @@ class GuardedFetcher:
         return progress.media
 
     async def fetch(self, url: str) -> FetchedMedia:
-        """Async version of `fetch_sync`. Cancelling it closes its connection."""
+        """Async version of `fetch_sync`. If it is cancelled, the connection is closed."""
         progress = Progress(fetch_steps(url, self._rules))
         async with aclosing(AsyncDriver(self._resources())) as driver:
             while progress.step is not None:

@@ -2,9 +2,9 @@
 
     message with a web URL ──render──▶ lost? ──placeholder bytes──▶ accepted? ──fetcher──▶ data URL, and a loss
 
-To find out what the API accepts, the wrapped adapter renders the conversation, and again with placeholders instead of
-lost media. A changed message is stored as long as its original exists, so that equal histories stay identical and
-nothing is downloaded twice. Rendering never downloads.
+To find out what the API accepts, the wrapped adapter renders the conversation, and renders it again with placeholder
+bytes in place of URLs. A changed message is stored as long as its original exists, so that the same history gives the
+same messages and nothing is downloaded twice. Rendering never downloads.
 """
 
 import weakref
@@ -43,11 +43,13 @@ from sabir_media.fetcher import GuardedFetcher
 from sabir_media.steps import FetchedMedia, Fetcher
 
 Wanted: TypeAlias = Mapping[int, Mapping[int, MediaPart]]
-"""Index of an inspected message → index of each part to fetch → the part."""
+"""Index of a message that was inspected → index of each part to download → the part. Empty for a message without such
+parts.
+"""
 
 
 class Derived(NamedTuple):
-    """Messages with downloaded media as data URLs, and the losses that report the downloads."""
+    """The messages with downloaded media as data URLs, and the losses that report the downloads."""
 
     messages: list[Message]
     losses: tuple[Loss, ...] = ()
@@ -58,7 +60,7 @@ class Derived(NamedTuple):
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Add the losses of the downloads to an error of a request in the `with` block."""
+        """Add the losses of the downloads to a CallError that is raised in the `with` block."""
         try:
             yield
         except CallError as error:
@@ -75,8 +77,9 @@ class _Kept(NamedTuple):
 class FetchingAdapter(WrappedAdapter):
     """An adapter that downloads media before the wrapped adapter sends them. Created by `fetching`.
 
-    Its methods raise the wrapped adapter's errors, and MediaRefused for media that cannot be downloaded. `render`
-    downloads nothing: call `fetch_media` first to render the bytes of media.
+    Only media that the model's API accepts as bytes but not by URL are downloaded. The methods raise the wrapped
+    adapter's errors, and MediaRefused for media that cannot be downloaded. `render` downloads nothing: to render with
+    the bytes of media, pass it the messages that `fetch_media` returns.
     """
 
     def __init__(self, adapter: Adapter, fetcher: Fetcher) -> None:
@@ -90,27 +93,33 @@ class FetchingAdapter(WrappedAdapter):
         return f"fetching({self.inner!r})"
 
     async def fetch_media(self, messages: Messages) -> list[Message]:
-        """Return the messages, with the media that the API accepts only as bytes downloaded. Raises MediaRefused."""
+        """Download the media that the API accepts only as bytes, and return the messages with data URLs in place of the
+        media's URLs. Other messages are returned unchanged. Raises MediaRefused if a download is not allowed or fails.
+        """
         return (await self._fetched(as_messages(messages), {})).messages
 
     def fetch_media_sync(self, messages: Messages) -> list[Message]:
-        """Sync version of `fetch_media`."""
+        """Sync version of `fetch_media`. Blocks the thread."""
         return self._fetched_sync(as_messages(messages), {}).messages
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Download media, send the conversation and return the reply, with a loss for each downloaded medium."""
+        """Download media, send the conversation and return the reply. The reply has a loss (kind "rewritten") for each
+        downloaded medium; `strict` can refuse them.
+        """
         derived = await self._fetched(*_prepared(messages, how))
         with derived.blamed():
             return derived.adapt_reply(await self.inner.complete(derived.messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Sync version of `complete`."""
+        """Sync version of `complete`. Blocks the thread."""
         derived = self._fetched_sync(*_prepared(messages, how))
         with derived.blamed():
             return derived.adapt_reply(self.inner.complete_sync(derived.messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Download media, send the conversation and stream the reply. Downloads begin when the first event is read."""
+        """Download media, send the conversation and stream the reply. Downloads begin when the first event is read, so
+        their errors are raised then. A Rendering is sent unchanged.
+        """
         if isinstance(messages, Rendering):
             return self.inner.stream(messages, **how)
         given, how = _prepared(messages, how)
@@ -128,7 +137,9 @@ class FetchingAdapter(WrappedAdapter):
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Sync version of `stream`. Media are downloaded before it returns."""
+        """Sync version of `stream`. Media are downloaded before it returns, so their errors are raised here. Blocks the
+        thread.
+        """
         if isinstance(messages, Rendering):
             return self.inner.stream_sync(messages, **how)
         derived = self._fetched_sync(*_prepared(messages, how))
@@ -136,12 +147,14 @@ class FetchingAdapter(WrappedAdapter):
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Download media and count the tokens. Raises SettingsInvalid if the wrapped adapter cannot count."""
+        """Download media and count the tokens of the conversation. Raises SettingsInvalid if the wrapped adapter cannot
+        count tokens.
+        """
         derived = await self._fetched(*_prepared(messages, how))
         return await super().count_tokens(derived.messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
-        """Sync version of `count_tokens`."""
+        """Sync version of `count_tokens`. Blocks the thread."""
         derived = self._fetched_sync(*_prepared(messages, how))
         return super().count_tokens_sync(derived.messages, **how)
 
@@ -156,7 +169,7 @@ class FetchingAdapter(WrappedAdapter):
         return self._derived(messages, how, wanted, fetched)
 
     def _wanted(self, messages: list[Message], how: CallArguments) -> Wanted:
-        """Return the parts to download, of messages that were not inspected before."""
+        """Return the parts to download in messages that were not inspected before."""
         there = {
             number: media
             for number, each in enumerate(messages)
@@ -174,7 +187,9 @@ class FetchingAdapter(WrappedAdapter):
         }
 
     def _lost(self, messages: list[Message], how: CallArguments) -> set[tuple[str, str]]:
-        """Return message id and path of every part that the API does not accept unchanged."""
+        """Return (message id, path) of every loss of the kind "dropped" or "downgraded" if the messages are
+        rendered.
+        """
         try:
             losses = self.inner.render(messages, **_loosely(how)).losses
         except RenderingRefused as refused:
@@ -184,7 +199,9 @@ class FetchingAdapter(WrappedAdapter):
     def _derived(
         self, messages: list[Message], how: CallArguments, wanted: Wanted, fetched: Mapping[str, FetchedMedia]
     ) -> Derived:
-        """Return the messages with the downloaded media; messages without such media are unchanged."""
+        """Return the messages with the downloaded media; messages without such media are unchanged. Raises
+        RenderingRefused if `strict` refuses the losses.
+        """
         derived: list[Message] = []
         losses: list[Loss] = []
         for number, message in enumerate(messages):
@@ -211,12 +228,14 @@ class FetchingAdapter(WrappedAdapter):
         key = id(message)
         original = weakref.ref(message, lambda _: self._kept.pop(key, None))
         kept = _Kept(original, _replaced(message, urls), tuple(losses))
-        with self._lock:  # the first message is stored, so that all callers share one changed message
+        with self._lock:  # the first changed message is stored, so that all callers get the same object
             return self._find(message) or self._kept.setdefault(key, kept)
 
 
 class _Fetching(Relay):
-    """Relays the stream that is opened after the downloads. Until then it has a stream for the unchanged media."""
+    """Relays the events of the stream that is opened after the downloads. Until then, `stream` is a stream for the
+    unchanged messages, which is never sent.
+    """
 
     def __init__(
         self,
@@ -233,27 +252,29 @@ class _Fetching(Relay):
         return self._derived.adapt_reply(reply)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
-        """Download media, and open the stream."""
+        """Download media, and open the stream with the changed messages."""
         if self._opened:
             self._derived, self.stream = await self._opened()
         return await super().start()
 
     def script(self) -> Script[Reply]:
-        """Yield the events of the stream."""
+        """Yield the events of the stream. A CallError gets the losses of the downloads."""
         with self._derived.blamed():
             return (yield from super().script())
 
 
 def fetching(adapter: Adapter, fetcher: Fetcher | None = None) -> FetchingAdapter:
-    """Return an adapter that downloads media which the model's API accepts only as bytes, and sends the bytes.
+    """Return an adapter that downloads the media which the model's API accepts only as bytes, and sends the bytes.
+    Media that the API accepts by URL are sent as URLs.
 
-    `fetcher` downloads them, by default a GuardedFetcher with its default limits.
+    `fetcher` downloads the media, by default a GuardedFetcher with its default limits. Closing the returned adapter
+    closes `adapter`.
     """
     return FetchingAdapter(adapter, GuardedFetcher() if fetcher is None else fetcher)
 
 
 def _prepared(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
-    """Return arguments that can be rendered more than once: lists instead of iterators."""
+    """Return the arguments with lists in place of iterators, so that they can be rendered more than once."""
     if "options" in how:
         how["options"] = Option.all_of(how["options"] or ())
     return as_messages(messages), how
@@ -266,7 +287,7 @@ def _loosely(how: CallArguments) -> CallArguments:
 
 
 def _by_url(message: Message) -> Mapping[int, MediaPart]:
-    """Return the media of a message that have a web URL, by their index."""
+    """Return index → part for the media of a message that have a web URL."""
     media = ((index, part) for index, part in enumerate(message.parts) if isinstance(part, MediaPart))
     return {index: part for index, part in media if part.form == "url"}
 
@@ -282,7 +303,9 @@ def _stand_in(part: MediaPart) -> str:
 
 
 def _replaced(message: Message, urls: Mapping[int, str]) -> Message:
-    """Return the message with other URLs for some of its media; the same object if `urls` is empty."""
+    """Return the message with the URLs in `urls` (index of a part → URL). If `urls` is empty, return the same
+    object.
+    """
     if not urls:
         return message
     parts = [

@@ -1,12 +1,13 @@
-"""The type of a medium: the server's claim, checked against the bytes.
+"""The MIME type of a medium: the type that the server reports, checked against the bytes.
 
-    Content-Type ──▶ claimed (None: no claim) ──────┐
-                                                    ├──▶ the type, or a refusal
-    bytes ──▶ core's signatures and ISO brands ─────┘
+    Content-Type ──▶ the server's claim (None: no claim) ──┐
+                                                           ├──▶ the type, or a refusal
+    bytes ──▶ the type by core's file signatures ──────────┘
 
 A claim and the bytes must agree. Without a claim (no Content-Type, or octet-stream), the bytes decide. Text has no
 signature. It must be UTF-8 without NUL, and must not be markup that a browser would run: a body that begins with a tag
-is a page, whatever the server claims. Markdown may begin with a tag, but not with a tag of a page, drawing or script.
+is refused as a page, even if the server claims another type. Markdown may begin with a tag, but not with a tag of a
+page, drawing or script.
 """
 
 import re
@@ -23,13 +24,15 @@ ALLOWED_MIMES = frozenset({
     "text/csv", "text/markdown", "text/plain",
     "video/mp4", "video/ogg", "video/quicktime", "video/webm",
 })  # fmt: skip
-"""The MIME types that a GuardedFetcher accepts by default. Types other than text are verified by their first bytes."""
+"""The MIME types that a GuardedFetcher accepts by default. The bytes must have the signature of the type, except for
+text types and JSON.
+"""
 
 NEVER_ALLOWED = frozenset({
     "application/javascript", "application/xhtml+xml", "application/xml", "image/svg+xml", "text/html",
     "text/javascript", "text/xml",
 })  # fmt: skip
-"""Types that can contain scripts. They are always refused, even if `allowed_mimes` has them."""
+"""Types that can contain scripts. They are never accepted: `allowed_mimes` with one of them raises SettingsInvalid."""
 
 _SAYS_NOTHING = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
 _TYPE = re.compile(r"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
@@ -50,22 +53,25 @@ _ALSO = {
     "video/quicktime": frozenset({"video/mp4"}),
     "video/webm": frozenset({"audio/webm"}),
 }
-"""Container type by signature → other types that a server may claim for it."""
+"""Type by signature → other types that the server may claim for such bytes."""
 _SIGNED = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<[a-z/!?]", re.IGNORECASE)
-"""A tag, a comment or a declaration after a byte order mark and spaces: https://html.spec.whatwg.org/#tag-open-state."""
+"""Pattern of a body that begins with a tag, a comment or a declaration, after an optional byte order mark and spaces.
+https://html.spec.whatwg.org/#tag-open-state
+"""
 _PAGE = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>\s+|<!--.*?-->)*+<(?:!doctype|html|head|body|script|iframe|svg|math|\?xml)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Beginnings that Markdown must not have, also after comments. Atomic, so that matching takes linear time."""
+"""Pattern of beginnings that Markdown must not have, also after comments. Its groups are atomic, so that matching takes
+linear time.
+"""
 _OWN_WAY = "download it yourself, convert it, and pass the bytes"
 
 
 def plain_mime(text: str) -> str | None:
-    """Return the MIME type of a Content-Type header, lower-case, without parameters, under its usual name.
-
-    Returns None for a text that is not a MIME type.
+    """Return the MIME type in a Content-Type header: in lower case, without parameters, and with the usual name in
+    place of an alias. None for a text that is not a MIME type.
     """
     match = _TYPE.fullmatch(text)
     if match is None:
@@ -75,13 +81,15 @@ def plain_mime(text: str) -> str | None:
 
 
 def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) -> str | None:
-    """Return the type that the server claims, or None without a claim; raises TypeRefused for a type not allowed."""
+    """Return the type that the server claims; None for a missing or meaningless claim. Raises TypeRefused for a text
+    that is not a MIME type, and for a type that is not allowed.
+    """
     if content_type is None or not content_type.strip():
         return None
     mime = plain_mime(content_type)
     if mime is None:
         raise refusal(
-            TypeRefused, url, f"the server calls it {content_type[:80]!r}, which is not a MIME type", _OWN_WAY
+            TypeRefused, url, f"the server reports the type {content_type[:80]!r}, which is not a MIME type", _OWN_WAY
         )
     if mime in _SAYS_NOTHING:
         return None
@@ -89,7 +97,9 @@ def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) ->
 
 
 def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[str]) -> str:
-    """Return the type of a complete body. Raises TypeRefused if the bytes differ from the server's claim."""
+    """Return the type of a complete body. Raises TypeRefused for an empty body, a page, an unknown or forbidden type,
+    and bytes that do not have the type that the server claims.
+    """
     if not data:
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")
     if (_PAGE if claimed == "text/markdown" else _MARKUP).match(data):
@@ -97,13 +107,13 @@ def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[
     seen = DataURL.sniff(data)
     if claimed is None:
         if seen is None:
-            reason = "its type is unknown: the server sent no type, and the bytes are of no known type"
+            reason = "its type is unknown: the server sent no type, and the bytes have no known signature"
             raise refusal(TypeRefused, url, reason, _OWN_WAY)
         return _allowed(url, seen, allowed)
     if _agree(claimed, seen, data):
         return claimed
-    content = f"are {seen}" if seen else "are something else"
-    raise refusal(TypeRefused, url, f"the server calls it {claimed}, but the bytes {content}", _OWN_WAY)
+    content = f"are {seen}" if seen else "have another type"
+    raise refusal(TypeRefused, url, f"the server reports the type {claimed}, but the bytes {content}", _OWN_WAY)
 
 
 def _agree(claimed: str, seen: str | None, data: bytes) -> bool:

@@ -1,8 +1,9 @@
 """Connect only to checked addresses, never to a name, and never beyond a deadline.
 
-httpcore2 asks its network backend to connect to a URL's host. These backends connect to the checked addresses instead,
-so that a second look-up cannot return another address (DNS rebinding). Host header, TLS server name and certificate
-check are still those of the URL. Proxies, cookies, caches and environment variables are not used.
+httpcore2 tells its network backend to connect to a URL's host. The backends here connect to the checked addresses
+instead, so that a second look-up cannot return another address (DNS rebinding). The Host header, the TLS server name
+and the check of the certificate still use the URL's host. Proxies, cookies, caches and environment variables are not
+used.
 """
 
 import queue
@@ -19,18 +20,20 @@ import httpcore2
 from sabir_media.targets import Target
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
-"""A function from host name and port to IP addresses as texts, best first. It may block, and raises OSError if the name
-has no address."""
+"""A function `(host name, port)` that returns IP addresses as texts; they are tried in this order. It may block, and
+raises OSError if the name has no address."""
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Return the operating system's addresses of a host name; raises OSError for none. The default resolver."""
+    """Return the IP addresses of a host name from the operating system. The default resolver of a GuardedFetcher.
+    Raises OSError if the name has no address.
+    """
     return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment on the monotonic clock, in seconds."""
+    """A time limit: `moment` is the time at which it is over, in seconds of `time.monotonic`."""
 
     moment: float
 
@@ -40,20 +43,22 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def remaining(self) -> float:
-        """Return the remaining seconds, more than 0; raises TimeoutError after the deadline."""
+        """Return the number of remaining seconds, more than 0. Raises TimeoutError after the deadline."""
         seconds = self.moment - time.monotonic()
         if seconds <= 0:
             raise TimeoutError("the deadline has passed")
         return seconds
 
     def shares(self, addresses: Sequence[str]) -> Iterator[tuple[str, float]]:
-        """Yield each address with its even share of the remaining seconds."""
+        """Yield each address, and the number of seconds for connecting to it: when an address is yielded, the remaining
+        time is divided evenly among this address and the following ones. Raises TimeoutError after the deadline.
+        """
         for index, address in enumerate(addresses):
             yield address, self.remaining() / (len(addresses) - index)
 
 
 def request_to(target: Target) -> httpcore2.Request:
-    """Return the request for a target, without credentials and cookies."""
+    """Return the GET request for a target, without credentials and cookies. It asks for an uncompressed body."""
     headers: dict[bytes | str, bytes | str] = {
         "Host": target.host_header,
         "Accept": "*/*",
@@ -66,7 +71,9 @@ def request_to(target: Target) -> httpcore2.Request:
 
 
 def look_up_within(resolver: Resolver, host: str, port: int, seconds: float) -> Sequence[str]:
-    """Return a resolver's answer; raises TimeoutError after `seconds`. The look-up itself cannot be stopped."""
+    """Return the resolver's addresses. Raises the resolver's exception, and TimeoutError after `seconds`. The look-up
+    cannot be stopped, so it then continues in its own thread.
+    """
     answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
 
     def look_up() -> None:
@@ -86,18 +93,20 @@ def look_up_within(resolver: Resolver, host: str, port: int, seconds: float) -> 
 
 
 class TimedStream(httpcore2.NetworkStream):
-    """A connection whose operations end at the deadline. Their own `timeout` is ignored."""
+    """A connection whose reads, writes and handshake end at the deadline. The argument `timeout` of its methods is
+    ignored.
+    """
 
     def __init__(self, stream: httpcore2.NetworkStream, deadline: Deadline) -> None:
         self._stream = stream
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return the next bytes, at most `max_bytes`, within the deadline."""
+        """Return the next bytes, at most `max_bytes`; empty at the end. Raises a timeout error at the deadline."""
         return self._stream.read(max_bytes, self._deadline.remaining())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write all, within the deadline."""
+        """Write all bytes of `buffer`. Raises a timeout error at the deadline."""
         self._stream.write(buffer, self._deadline.remaining())
 
     def close(self) -> None:
@@ -107,18 +116,18 @@ class TimedStream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        """Return the connection with TLS, after a handshake within the deadline."""
+        """Perform the TLS handshake, and return the secured connection, with the same deadline."""
         secured = self._stream.start_tls(ssl_context, server_hostname, self._deadline.remaining())
         return TimedStream(secured, self._deadline)
 
-    # What an item of information is depends on its name; httpcore2 types it so.
+    # The type of the result depends on `info`; httpcore2 has the same annotation.
     def get_extra_info(self, info: str) -> Any:
-        """Return the connection's information of that name."""
+        """Return the information on the connection with the name `info`, as httpcore2 does."""
         return self._stream.get_extra_info(info)
 
 
 class PinnedBackend(httpcore2.NetworkBackend):
-    """A network backend that connects to the given addresses, in order, and to nothing else."""
+    """A network backend that connects only to `addresses`: it tries them in order until a connection succeeds."""
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
         self._addresses = addresses
@@ -127,7 +136,9 @@ class PinnedBackend(httpcore2.NetworkBackend):
         self._opened: httpcore2.NetworkStream | None = None
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.NetworkStream:
-        """A connection to the first address that takes one; `host` is not looked up, and no other option is heeded."""
+        """Connect to the first address that accepts a connection, and return the connection. Only `port` is used;
+        `host` and all other arguments are ignored. Raises the error of the last address.
+        """
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):
             try:
@@ -139,13 +150,13 @@ class PinnedBackend(httpcore2.NetworkBackend):
         raise failure
 
     def close(self) -> None:
-        """Close what was connected, even if its TLS handshake never ended."""
+        """Close the connection, also if its TLS handshake did not complete."""
         if self._opened is not None:
             self._opened.close()
 
 
 class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
-    """Async version of PinnedBackend. After connecting, cancellation enforces the deadline."""
+    """Async version of PinnedBackend. Its connections have no deadline of their own: AsyncDriver cancels them."""
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
         self._addresses = addresses
@@ -154,7 +165,7 @@ class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
         self._opened: httpcore2.AsyncNetworkStream | None = None
 
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
-        """A connection to the first address that takes one; `host` is not looked up, and no other option is heeded."""
+        """Async version of `PinnedBackend.connect_tcp`."""
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):
             try:
@@ -166,6 +177,6 @@ class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
         raise failure
 
     async def aclose(self) -> None:
-        """Close what was connected, even if its TLS handshake never ended."""
+        """Close the connection, also if its TLS handshake did not complete."""
         if self._opened is not None:
             await self._opened.aclose()

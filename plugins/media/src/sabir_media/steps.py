@@ -4,9 +4,9 @@
                ▲                                                     │
                └───────────────────── redirect ──────────────────────┘
 
-Every decision is made here, once; the drivers only look up names, open connections and read. An exception of a driver
-is thrown into the generator, which raises an error with the URL. A step `Open` uses the checked addresses: a name is
-looked up once for each redirect and never again.
+All decisions are made here; the drivers only look up names, open connections and read. An exception of a driver is
+thrown into the generator, which raises an error with the URL. A step `Open` uses the checked addresses, so that the
+host of each URL is looked up only once.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,7 +23,9 @@ from sabir_media.targets import Address, Rules, Target, address_refusal, first_r
 
 
 class FetchedMedia(Frozen):
-    """A downloaded medium: its bytes, its MIME type, and the URL after redirects. In JSON the bytes are base64."""
+    """A downloaded medium: its bytes, its MIME type (lower-case, without parameters), and the URL after redirects. In
+    JSON the bytes are base64.
+    """
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -33,35 +35,39 @@ class FetchedMedia(Frozen):
 
 
 class Fetcher(Protocol):
-    """An object that downloads media for `fetching`; GuardedFetcher is one. Implement it to download in another way."""
+    """The interface of objects that download media for `fetching`. GuardedFetcher implements it. Implement it yourself
+    to download in another way, for example with credentials.
+    """
 
     def fetch_sync(self, url: str) -> FetchedMedia:
-        """Download a web URL; raise MediaRefused if the download is not allowed or fails."""
+        """Download a web URL and return the medium. Raises MediaRefused if the download is not allowed or fails."""
 
     async def fetch(self, url: str) -> FetchedMedia:
         """Async version of `fetch_sync`."""
 
 
 class LookUp(NamedTuple):
-    """The step to look up a host name. Result: its addresses as texts, `Sequence[str]`."""
+    """The step that looks up a host name. Its result is the IP addresses as texts, `Sequence[str]`."""
 
     host: str
     port: int
 
 
 class Open(NamedTuple):
-    """The step to close the open connection and request a target at one of these addresses. Result: a `Head`."""
+    """The step that closes the open connection, connects to one of the addresses, and sends the request for the target.
+    Its result is a `Head`.
+    """
 
     target: Target
     addresses: tuple[str, ...]
 
 
 class Read(NamedTuple):
-    """The step to read more of the body. Result: the next bytes, empty at the end."""
+    """The step that reads more of the body. Its result is the next bytes, empty at the end."""
 
 
 class Head(NamedTuple):
-    """A response before its body."""
+    """The status and headers of a response."""
 
     status: int
     headers: Sequence[tuple[bytes, bytes]]
@@ -73,12 +79,12 @@ class Head(NamedTuple):
 
 
 Step: TypeAlias = LookUp | Open | Read
-# An answer's type is stated at its step; a generator has one type for all that is sent to it, hence Any.
+# The docstring of each step names the type of its result. A generator has one type for all sent values, hence Any.
 Steps: TypeAlias = Generator[Step, Any, FetchedMedia]
 
 
 class Progress:
-    """A running download: `step` is the next step, or None at the end; then `media` is the downloaded medium."""
+    """A running download. `step` is the next step; None at the end, when `media` is the downloaded medium."""
 
     step: Step | None
     media: FetchedMedia
@@ -88,11 +94,13 @@ class Progress:
         self._move(steps.send, None)
 
     def answer(self, answer: Sequence[str] | Head | bytes) -> None:
-        """Continue with the step's result."""
+        """Continue with the result of the present step. Raises MediaRefused if the result breaks a rule."""
         self._move(self._steps.send, answer)
 
     def fail(self, error: Exception) -> None:
-        """Continue with the step's exception, one of FAILURES; raises the matching MediaRefused."""
+        """End the download because of an exception of the present step, one of FAILURES: raises the MediaRefused for
+        it.
+        """
         self._move(self._steps.throw, error)
 
     def _move(self, move: Callable[[Any], Step], value: object) -> None:
@@ -113,7 +121,12 @@ _STATUS_REMEDIES = {
 }
 _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
     (TimeoutError, FetchTimedOut, "it took longer than `timeout`", "raise timeout, or download it yourself"),
-    (httpcore2.TimeoutException, FetchTimedOut, "it took longer than `timeout`", "raise it, or download it yourself"),
+    (
+        httpcore2.TimeoutException,
+        FetchTimedOut,
+        "it took longer than `timeout`",
+        "raise timeout, or download it yourself",
+    ),
     (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
     (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
     (
@@ -125,13 +138,13 @@ _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
     (OSError, FetchFailed, "its host was not found ({error})", "check the URL and the network"),
     (UnicodeError, FetchFailed, "its host was not found ({error})", "check the URL"),
 )
-"""A driver's exception → the refusal, its reason and its remedy; the first match counts."""
+"""Exception of a driver → the error class, its reason and its remedy. The first match counts."""
 FAILURES = tuple(kind for kind, *_ in _FAILURES)
-"""The exceptions that a driver throws into the generator. All other exceptions do not concern the URL."""
+"""The exceptions of a driver that mean that the download failed. All other exceptions are raised unchanged."""
 
 
 def fetch_steps(url: str, rules: Rules) -> Steps:
-    """Yield the steps of a download and return the medium; raises MediaRefused at the first broken rule."""
+    """Yield the steps of a download, and return the medium. Raises MediaRefused at the first broken rule."""
     target = read_target(url, rules)
     for _ in range(rules.max_redirects + 1):
         with _failures_of(target):
@@ -158,7 +171,7 @@ def _opened(target: Target) -> Generator[Step, Any, Head]:
 
 
 def _no_refusal(address: Address) -> None:
-    """Return None, because the addresses of hosts in allow_hosts are all allowed."""
+    """Return None for every address: all addresses of a host in `allow_hosts` are allowed."""
 
 
 def _received(target: Target, head: Head, rules: Rules) -> Generator[Step, Any, FetchedMedia]:
@@ -186,7 +199,9 @@ def _check_status(target: Target, head: Head) -> None:
         raise refusal(FetchFailed, target.url, f"the server answers {head.status}", remedy)
     encoding = head.header(b"content-encoding") or "identity"
     if encoding.lower() != "identity":
-        reason = f"the server compresses it ({encoding[:40]!r}) although it was asked not to"
+        reason = (
+            f"the server sent it compressed ({encoding[:40]!r}), although the request asked for an uncompressed body"
+        )
         raise refusal(FetchFailed, target.url, reason, "download it yourself and pass the bytes")
 
 
@@ -204,7 +219,7 @@ def _too_large(target: Target, reason: str, rules: Rules) -> Exception:
 
 @contextmanager
 def _failures_of(target: Target) -> Iterator[None]:
-    """Turn a driver's exception into a refusal that names the target."""
+    """Convert an exception of FAILURES in the `with` block to a MediaRefused that names the target's URL."""
     try:
         yield
     except FAILURES as error:

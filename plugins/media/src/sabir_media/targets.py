@@ -1,4 +1,4 @@
-"""Read a URL strictly, and check that a fetcher may visit it.
+"""Read a URL strictly, and check whether a fetcher may download it.
 
     text ──▶ no unsafe characters ──▶ scheme ──▶ no user ──▶ host in one spelling ──▶ port ──▶ Target
 
@@ -6,11 +6,11 @@ A URL that two parsers could read differently is refused instead of repaired: ba
 characters, %00, percent-encoded hosts, users, and every spelling of an IPv4 address except four decimal numbers
 between dots.
 
-A table has the refused IP addresses. It follows the IANA IPv4 and IPv6 Special-Purpose Address Registries, and adds a
-cloud vendor's address that no registry lists. `ipaddress.is_global` is not used, because its answer differs between
-Python versions. An IPv6 address outside 2000::/3, the only range assigned for global unicast, is refused unless it
-wraps an IPv4 address in a known way; the IPv4 address is then checked instead. A NAT64 prefix that a network operator
-chose within 2000::/3 cannot be distinguished from any other public address.
+A table contains the refused IP addresses. It follows the IANA IPv4 and IPv6 Special-Purpose Address Registries, and
+adds a cloud vendor's address that no registry lists. `ipaddress.is_global` is not used, because its result differs
+between Python versions. An IPv6 address outside of 2000::/3, the only range assigned for global unicast, is refused. If
+an IPv6 address contains an IPv4 address in a known way, the IPv4 address is checked instead. A NAT64 prefix that a
+network operator chose within 2000::/3 cannot be distinguished from any other public address.
 """
 
 import re
@@ -46,20 +46,22 @@ _REFUSED: Sequence[tuple[IPv4Network | IPv6Network, str]] = [
     }.items()
     for network in networks.split()
 ]
-"""Ranges and the kind of their addresses. The first range that contains an address counts."""
+"""Refused ranges, each with the kind of its addresses. The first range that contains an address counts."""
 
 _WRAPPERS: Sequence[tuple[IPv6Network, int, str]] = [
     (IPv6Network("::ffff:0:0/96"), 0, "IPv4-mapped"),
     (IPv6Network("64:ff9b::/96"), 0, "NAT64"),
     (IPv6Network("2002::/16"), 80, "6to4"),
 ]
-"""A range, how far right its IPv4 address must be shifted to be the lowest 32 bits, and its name."""
+"""IPv6 ranges whose addresses contain an IPv4 address: the range, the number of bits to the right of the IPv4 address,
+and the range's name.
+"""
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
 def read_address(text: str) -> Address | None:
-    """Return the IP address in a text, or None if the text is not an address in its canonical form."""
+    """Return the IP address that a text is; None if Python's `ipaddress` does not accept the text."""
     try:
         return ip_address(text)
     except ValueError:
@@ -67,7 +69,9 @@ def read_address(text: str) -> Address | None:
 
 
 def address_refusal(address: Address) -> str | None:
-    """Return why an address is not allowed, as a noun phrase, or None if it is allowed."""
+    """Return the kind of an address that is not allowed, such as "a private address"; None if the address is
+    allowed.
+    """
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
             return "an address bound to one network interface"
@@ -81,7 +85,9 @@ def address_refusal(address: Address) -> str | None:
 
 
 def first_refusal(answers: Sequence[str], judge: Callable[[Address], str | None]) -> str | None:
-    """Return the first look-up answer that is not an address or that `judge` refuses, with the reason, or None."""
+    """Return a text with the first look-up answer that is not an IP address or for which `judge` returns a reason, and
+    the reason. None if all answers are allowed.
+    """
     for answer in answers:
         address = read_address(answer)
         reason = "not an IP address" if address is None else judge(address)
@@ -95,7 +101,9 @@ _HOST_AND_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits of a fetcher. `allow_hosts` are (name or address, port) pairs without address and port checks."""
+    """The limits of a fetcher. `allow_hosts` are pairs (name or address, port) whose name, address and port are not
+    checked.
+    """
 
     max_bytes: int
     max_redirects: int
@@ -106,7 +114,7 @@ class Rules:
 def read_rules(
     *, max_bytes: int, max_redirects: int, allowed_mimes: Collection[str], allow_hosts: Collection[str]
 ) -> Rules:
-    """Return the rules for a fetcher's settings; raises SettingsInvalid, which names the wrong setting."""
+    """Return the rules for a fetcher's arguments. Raises SettingsInvalid, which names the wrong argument."""
     if max_bytes < 1:
         raise SettingsInvalid(f"max_bytes is {max_bytes}; expected a maximum size in bytes, 1 or more")
     if max_redirects < 0:
@@ -147,10 +155,12 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]|%00")
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:@\[\]%]+)(?::(?P<port>[0-9]{1,5})?)?")
 _NAME = re.compile(r"(?!.{254})(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
-"""A name whose last label is a number: resolvers read it as an IPv4 address (WHATWG URL, host parsing)."""
+"""Pattern of host names whose last label is a number. Resolvers read such a name as an IPv4 address (WHATWG URL, host
+parsing).
+"""
 
 _LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".localdomain")
-"""Names of a machine or a private network: RFC 6761, RFC 6762, ICANN's .internal, RFC 8375."""
+"""Endings of names within a machine or a private network: RFC 6761, RFC 6762, ICANN's .internal, RFC 8375."""
 _METADATA_NAMES = frozenset({
     "metadata.google.internal", "metadata.goog", "metadata", "instance-data", "instance-data.ec2.internal",
     "metadata.azure.com", "metadata.azure.internal", "metadata.tencentyun.com", "metadata.packet.net",
@@ -175,13 +185,17 @@ class Target:
 
     @property
     def host_header(self) -> str:
-        """The value of the Host header: IPv6 in brackets, the port unless it is the scheme's default."""
+        """The value of the Host header: the host (an IPv6 address in brackets), and the port if it is not the scheme's
+        default port.
+        """
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def read_target(url: str, rules: Rules) -> Target:
-    """Return the target of a URL; raises AddressRefused if the URL is not allowed."""
+    """Return the target of a URL. Raises AddressRefused if the URL is invalid or not allowed. Host names are not looked
+    up here.
+    """
     authority = _read_authority(url)
     try:
         parsed = httpx2.URL(url).copy_with(fragment=None)
@@ -198,7 +212,9 @@ def read_target(url: str, rules: Rules) -> Target:
 
 
 def redirected(target: Target, location: str, rules: Rules) -> Target:
-    """Return the target of a redirect, under the same rules; raises AddressRefused if it is not allowed."""
+    """Return the target of a redirect from `target`, under the same rules. `location` is the Location header, which may
+    be relative. Raises AddressRefused if the new URL is invalid or not allowed.
+    """
     if _UNSAFE.search(location):
         raise refusal(AddressRefused, target.url, "it redirects to a URL with unsafe characters", "use the final URL")
     try:

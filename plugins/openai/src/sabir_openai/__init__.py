@@ -1,6 +1,6 @@
 """OpenAI, Azure OpenAI and gateways with a compatible API, as providers for sabir.
 
-`CompatibleProvider(Row(…))` is a provider for a further endpoint with an OpenAI-compatible API.
+For another endpoint with an OpenAI-compatible API, create `CompatibleProvider(Row(…))`.
 """
 
 from sabir.authoring import Row, RowEntry

@@ -5,9 +5,9 @@
     OPENAI_API_VERSION=preview                  {endpoint}/openai/v1/responses?api-version=preview
     OPENAI_API_VERSION=2024-10-21               {endpoint}/openai/deployments/{model}/chat/completions?api-version=…
 
-Azure recommends the API without dated versions, to which OpenAI's own client sends, so that client is used for both.
-A key goes in the header `api-key`, a token in `Authorization: Bearer`. A function given as `api_key=` returns a token,
-as that of azure-identity's `get_bearer_token_provider` does, or a mapping that names what it returns.
+All requests are sent with the SDK's `OpenAI` client, also those with a dated version. A key goes in the header
+`api-key`, a token in `Authorization: Bearer`. A function passed as `api_key=` returns a token, such as a function made
+by azure-identity's `get_bearer_token_provider`, or a mapping with the field "api_key" or "azure_ad_token".
 
 https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 """
@@ -39,7 +39,7 @@ TOKEN = "azure_ad_token"
 KEY_HEADER = "api-key"
 VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), default="", secret=False)
 DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?$")
-"""Versions of the API that is not `/openai/v1`."""
+"""Pattern of dated API versions. With such a version, paths begin with `/openai` instead of `/openai/v1`."""
 UNKNOWN = "https://openai.azure.com"
 """The endpoint in renderings if no resource is named; nothing is ever sent to it."""
 _SUFFIX = re.compile(r"(/openai(/v1)?)?/*$")
@@ -50,8 +50,8 @@ class AzureProvider(SDKProvider):
     model.
 
     The resource's URL comes from `base_url=` or AZURE_OPENAI_ENDPOINT. Supports an API key, a Microsoft Entra token
-    (`api_key={"azure_ad_token": …}`, or a function that returns one), and `client=` with a client of the package
-    `openai`. https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
+    (`api_key={"azure_ad_token": …}`, or a function that returns a token as a string), and `client=` with a client of
+    the package `openai`. https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
     """
 
     name = "azure"
@@ -68,14 +68,14 @@ class AzureProvider(SDKProvider):
     package = "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
-        """Return the dialect "responses" or "chat"."""
+        """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`."""
         return dialect_of(short_name)
 
     def url_of(self, access: Access) -> str:
-        """Return the URL to which paths are joined, without the API version: the user's client's URL, otherwise one
-        derived from the resource's URL.
+        """Return the URL to which a request's path is appended. It does not contain the API version.
 
-        The resource's URL may end with `/openai` or `/openai/v1`, as in Azure's portal.
+        With a `client=`, the URL is the client's. Otherwise it is the resource's URL with `/openai` (dated versions)
+        or `/openai/v1`. The resource's URL may already end with either, as in Azure's portal.
         """
         url = super().url_of(access)
         if access.client is not None:
@@ -96,15 +96,15 @@ class AzureProvider(SDKProvider):
         return UsersConnection(self.name, ERRORS, client)
 
     def _version(self, access: Access) -> str:
-        """Return the version in `api_key=`, else in the variable, else ""."""
+        """Return the API version: from the mapping `api_key=`, else from OPENAI_API_VERSION, else ""."""
         mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
         variables = map(os.environ.get, VERSION.variables)
         return mapping.get(VERSION.name) or next(filter(None, variables), "")
 
 
 class AzureConnection(SDKConnection):
-    """A connection over clients of the package `openai` for one Azure resource. `is_known` says whether the user named
-    a resource.
+    """A connection over clients of the package `openai` for one Azure resource. `version` is the API version, "" for
+    none. `is_known` says whether the user named a resource.
     """
 
     def __init__(self, name: str, key: KeySource, url: str, *, version: str, is_known: bool) -> None:
@@ -114,8 +114,9 @@ class AzureConnection(SDKConnection):
         self._is_dated, self._is_known = bool(DATED.match(version)), is_known
 
     def addressed(self, request: WireRequest) -> WireRequest:
-        """Return the request with the path for Azure's API version. Raises CredentialsMissing if the user did not name
-        a resource.
+        """Return the request. With a dated API version, the path of a chat request names the deployment.
+
+        Raises CredentialsMissing if the user did not name a resource.
         """
         if not self._is_known:
             missing = "no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url="
@@ -123,8 +124,8 @@ class AzureConnection(SDKConnection):
         return replace(request, path=deployment_path(request)) if self._is_dated else request
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments for both client classes, except the HTTP client. Raises CredentialsMissing without a key
-        or token.
+        """Return the arguments of the SDK's sync and async client classes, except the HTTP client. A token replaces a
+        key. Raises CredentialsMissing without a key or token.
         """
         if not keys.keys() & {"api_key", TOKEN}:
             missing = "no key; set the variable AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN, or pass api_key="
@@ -135,14 +136,17 @@ class AzureConnection(SDKConnection):
         return {**arguments, "default_headers": {**arguments["default_headers"], KEY_HEADER: keys["api_key"]}}
 
     def omitted(self, client: Any) -> tuple[str, ...]:
-        """Return the header "Authorization" if the client sends the key in the header "api-key", otherwise nothing."""
+        """Return the names of the headers to omit: "Authorization" if the client sends the key in the header "api-key",
+        otherwise none.
+        """
         return ("Authorization",) if KEY_HEADER in client.default_headers else ()
 
 
 def _ask_for_token(ask: Callable[[], str | Mapping[str, str]]) -> Mapping[str, str]:
-    """Return what a function given as `api_key=` returns, by name; a string is a token.
+    """Call the function passed as `api_key=` and return its credentials by name. A returned string is a token.
 
-    Raises SettingsInvalid for anything else than secrets, because the endpoint was decided without them.
+    Raises SettingsInvalid for other names than "api_key" and "azure_ad_token": the endpoint and its version were
+    chosen before the call.
     """
     answer = ask()
     if isinstance(answer, str):

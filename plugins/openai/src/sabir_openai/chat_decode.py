@@ -1,9 +1,9 @@
-"""A Chat Completions response → reply, without loss; a stream's joined chunks are read here, too.
+"""A Chat Completions response → reply, without loss. The joined chunks of a stream are read here, too.
 
-    choices[0].message ─▶ (place, block) …    places order blocks alike, whether they came at once or as a stream
+    choices[0].message ─▶ (place, block) …    a block's place is the same in a response and in a stream
     further choices    ─▶ alternatives        fields without a neutral place ─▶ details, verbatim
 
-Fields that a part cannot express are in its state, so that encoding restores them (law 3).
+Fields that a part cannot express are stored in the part's state, so that encoding restores them (law 3).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,11 +44,11 @@ Block: TypeAlias = KnownPart | OptionCallPayload
 Placed: TypeAlias = tuple[int, Block]
 
 REASONING, CONTENT, REFUSAL, SOUND, TRANSCRIPT, PICTURES, CALLS = 0, 1, 1000, 1001, 1002, 1003, 2000
-"""The places of a message's blocks; content, pictures and calls take as many places as they need."""
+"""The places of a message's blocks, which order them. For content, pictures and calls, the place of the first block."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields in which compatible endpoints put a model's reasoning; the first that holds text counts."""
+"""Fields in which compatible endpoints send a model's reasoning. The first one that contains text is read."""
 DETAIL_TEXTS = ("text", "summary")
-"""Fields of a detail of reasoning (`reasoning_details`) that hold its text."""
+"""Fields of an object in `reasoning_details` that contain its text. The first one with text is read."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(("stop", "eos", "end_turn"), "stop"),
@@ -66,11 +66,13 @@ _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without choices,
+    and the CallError that the body reports.
+    """
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not list_or_empty(found.get("choices")):
-        raise scope.invalid_answer("answered without choices; expected at least one: send the request again")
+        raise scope.invalid_answer("answered without choices; expected at least one choice: send the request again")
     placed, end = read_answer(found, scope)
     return _built(placed, scope).finish(**end)
 
@@ -78,8 +80,8 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 def raise_reported(found: Fields, scope: DecodeScope) -> None:
     """Raise the CallError that a body or a chunk reports; do nothing if it reports none.
 
-    The error is at the top, in the first choice (OpenRouter), beside the usage (Groq), or it is the whole object (vLLM,
-    Mistral). It counts beside choices too: what they hold was cut off.
+    The error is a field of the body, of the choice with index 0 (OpenRouter) or of `x_groq` (Groq), or it is the body
+    itself (vLLM, Mistral). It is raised even if the body has choices, because their content was cut off.
     """
     choices = map(object_or_empty, list_or_empty(found.get("choices")))
     places = [found, object_or_empty(found.get("x_groq")), *(choice for choice in choices if index_of(choice) == 0)]
@@ -91,12 +93,15 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
-    """The origin that a body or a chunk names."""
+    """Return the origin with the model and the response id that a body or a chunk names."""
     return scope.origin(text_or_empty(found.get("model")) or None, text_or_empty(found.get("id")) or None)
 
 
 def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
-    """The first choice's blocks, and the other fields of a reply or ReplyEnd; choices may come in any order."""
+    """Return the blocks of the choice with the lowest index, and the other fields of a Reply or ReplyEnd.
+
+    The other choices become alternatives, ordered by their index.
+    """
     origin = origin_of(found, scope)
     choices = [object_or_empty(choice) for choice in scope.count_each(list_or_empty(found.get("choices")))]
     first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=index_of)]
@@ -117,7 +122,7 @@ def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], 
 
 
 def index_of(choice: Fields) -> int:
-    """The place of a choice among all; 0 where none is told."""
+    """Return the index of a choice; 0 if the choice has none."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 
@@ -127,7 +132,7 @@ def _built(placed: Iterable[Placed], scope: DecodeScope) -> ReplyBuilder:
 
 
 def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
-    """An assistant message's blocks in their order, and its remaining fields."""
+    """Return the blocks of an assistant message, ordered by place, and the fields that became no block."""
     reader = _Message(message, scope)
     return tuple(sorted(scope.count_each(reader.blocks()), key=itemgetter(0))), reader.left
 
@@ -135,7 +140,10 @@ def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, .
 def _read_choice(
     choice: Fields, scope: DecodeScope
 ) -> tuple[tuple[Placed, ...], FinishReason, str | None, dict[str, Any]]:
-    """A choice's blocks, finish reason (neutral and raw), and remaining fields."""
+    """Return a choice's blocks, its neutral and its raw finish reason, and its remaining fields with its index.
+
+    The last item is empty if no field remains.
+    """
     blocks, further = message_blocks(object_or_empty(choice.get("message")), scope)
     raw = text_or_empty(choice.get("finish_reason")) or None
     left = unknown_fields(choice, _CHOICE_FIELDS)
@@ -145,7 +153,11 @@ def _read_choice(
 
 
 def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
-    """The neutral reason; a named option choice ends with `stop`, and so does a refusal."""
+    """Return the neutral finish reason.
+
+    The vendor ends refusals, and calls of an option that `option_choice` names, with "stop". Here a refusal is
+    "content_filter" and a call "option_calls".
+    """
     reason = FINISH_REASONS.get(raw or "", "other")
     if reason == "stop" and any(isinstance(block, RefusalPart) and block.text for _, block in blocks):
         return "content_filter"
@@ -154,7 +166,7 @@ def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
 
 
 class _Message:
-    """Reads one message; `left` holds the fields that are not blocks."""
+    """Reads one message. After `blocks()`, `left` contains the fields that became no block."""
 
     def __init__(self, message: Fields, scope: DecodeScope) -> None:
         self.message = message
@@ -165,7 +177,7 @@ class _Message:
                 self.left[name] = value
 
     def blocks(self) -> Iterator[Placed]:
-        """Every block with its place."""
+        """Yield every block with its place, not yet ordered. Remove the fields that were read from `left`."""
         further = bool(self.left)  # False if no field is left that only some endpoints send
         if further:
             yield from self._reasoning()
@@ -208,7 +220,7 @@ class _Message:
             yield CONTENT + len(chunks), TextPart(text="", citations=citations)
 
     def _chunk(self, chunk: JSONValue) -> KnownPart:
-        """One part of a content array; a part of an unknown type or shape is kept verbatim."""
+        """Return the part for one item of a content array: an opaque part for an item of an unknown type or shape."""
         found = object_or_empty({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
         match found.get("type"):
             case "text" if isinstance(said := found.get("text"), str):
@@ -240,7 +252,7 @@ class _Message:
             yield TRANSCRIPT, TextPart(text=transcript, state={"transcript_of": audio.get("id")})
 
     def _pictures(self) -> Iterator[Placed]:
-        """Pictures beside the content, as OpenRouter and others send them."""
+        """Yield the pictures of the field `images`, as OpenRouter and others send them; nothing if one is invalid."""
         found = list_or_empty(self.message.get("images"))
         pictures = [picture for each in found if (picture := _picture(each))]
         if found and len(pictures) == len(found):
@@ -277,7 +289,7 @@ class _Message:
 
 
 def detail_text(detail: JSONValue) -> str:
-    """Return the text of a detail of reasoning; "" for an encrypted one."""
+    """Return the text of an object in `reasoning_details`; "" if the reasoning is encrypted."""
     return next((said for name in DETAIL_TEXTS if (said := text_or_empty(object_or_empty(detail).get(name)))), "")
 
 
@@ -288,7 +300,7 @@ def _picture(block: JSONValue) -> MediaPart | None:
 
 
 def thinking_text(chunk: Fields) -> str | None:
-    """Return the text of a chunk of reasoning that has only texts; None for any other chunk."""
+    """Return the text of a content item of the type `thinking` that contains only texts; None for any other item."""
     passages = chunk.get("thinking")
     if chunk.get("type") != "thinking" or not isinstance(passages, list):
         return None
@@ -298,7 +310,7 @@ def thinking_text(chunk: Fields) -> str | None:
 
 
 def read_citation(annotation: JSONValue) -> Citation:
-    """The citation for an annotation of either dialect."""
+    """Return the citation for an annotation of `openai.chat` or `openai.responses`."""
     found = object_or_empty(annotation)
     kind = text_or_empty(found.get("type")) or "annotation"
     about = object_or_empty(found.get(kind)) or found
@@ -315,10 +327,10 @@ def read_citation(annotation: JSONValue) -> Citation:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """Read the tokens of a call, by the field names of both dialects and of compatible endpoints.
+    """Return the token counts of a call, from the field names of both dialects and of compatible endpoints.
 
-    Some endpoints count reasoning (xAI) or sound (Mistral) only in the total, though these tokens are billed. What only
-    the total counts is added: sound to the input, everything else to the output.
+    Some endpoints count reasoning (xAI) or sound (Mistral) only in the total, though these tokens are billed. Tokens
+    that only the total contains are added: the sound tokens to the input, all others to the output.
     """
     found = object_or_empty(figures)
     if not found:

@@ -1,9 +1,9 @@
-"""The Chat Completions wire: tables of what it accepts, and its pure functions under one name.
+"""The Chat Completions API: tables of the content that it accepts, and the dialect `openai.chat`.
 
     system, user   one message each                  assistant   one message a turn: content, then calls
-    results        one `tool` message each, text     audio out   goes back by its id alone
+    results        one `tool` message each, text     audio       an assistant's audio is sent back as its id only
 
-Compatible endpoints deviate by the quirks listed in QUIRKS. https://developers.openai.com/api/reference/resources/chat
+Compatible endpoints differ from this API in the ways listed in QUIRKS. https://developers.openai.com/api/reference/resources/chat
 """
 
 import re
@@ -25,7 +25,7 @@ PATH = "/chat/completions"
 IMAGES = r"image/(png|jpe?g|gif|webp)"
 """MIME types of the images that the models read. https://developers.openai.com/api/docs/guides/images-vision"""
 SOUNDS = r"audio/(wav|x-wav|wave|vnd\.wave|mpeg|mp3|mpeg3|x-mpeg-3)"
-"""MIME types of the two sound formats, wav and mp3. https://developers.openai.com/api/docs/guides/audio"""
+"""MIME types of the two sound formats that the models accept, wav and mp3. https://developers.openai.com/api/docs/guides/audio"""
 _TABLES = Tables(
     roles=Roles(native={"assistant": frozenset({"reasoning", "refusal", "opaque"})}),
     media={
@@ -46,7 +46,7 @@ NINE = IdentifierRule(characters="[A-Za-z0-9]", longest=9, first=r"(?=[A-Za-z0-9
 
 
 def _with_media(place: tuple[Side, Modality], rule: MediaRule) -> Callable[[Tables], Tables]:
-    """Return the change of the tables by which a side takes a modality."""
+    """Return a function that adds `rule` to the tables: a side of the conversation then accepts media of a modality."""
     return lambda tables: replace(tables, media={**tables.media, place: rule})
 
 
@@ -59,17 +59,19 @@ VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
     "video_url": _with_media(("user", "video"), MediaRule(url="", data="", parameters=True)),
     "results_image": _with_media(("results", "image"), MediaRule(url="", data=IMAGES, parameters=True)),
 }
-"""Quirk → what it changes in the tables."""
+"""Quirk → the function that changes the tables for endpoints with this quirk."""
 TABLES = replace(_TABLES, variants=VARIANTS)
-"""Assistant audio is taken because its id goes back; audio from elsewhere becomes a placeholder."""
+"""Which content the API accepts. An assistant's audio is sent back as its id; audio of another API becomes a
+placeholder.
+"""
 
 QUIRKS: Mapping[str, str] = {
     "max_tokens": "the output limit is named max_tokens, except for OpenAI's own reasoning models",
     "system_role": "instructions have the role system, never developer",
     "plain_text": "content without media is one string; a refusal is text",
-    "joins_turns": "neighbouring messages of one side are joined, because the roles must alternate",
-    "no_calls": "calls and results of a history are sent as text, because the endpoint has no options",
-    "echoes_reasoning": "an assistant's reasoning, and content of the endpoint's own kinds, is sent back",
+    "joins_turns": "consecutive messages of one role are joined, because the roles must alternate",
+    "no_calls": "option calls and results of a history are sent as text, because the endpoint does not accept options",
+    "echoes_reasoning": "an assistant's reasoning, and content items of the endpoint's own types, are sent back",
     "json_object": "a reply can be restricted to JSON, but not to a schema",
     "random_seed": "the seed is called random_seed",
     "no_strict": "options are declared without `strict`",
@@ -79,16 +81,19 @@ QUIRKS: Mapping[str, str] = {
     "file_url": "a document is a part of the type `file_url`, with its URL or bare base64",
     "file_data_url": "`file_data` of a document may be its URL",
     "video_url": "a video is a part of the type `video_url`, with its URL or data URL",
-    "results_image": "a result may contain images",
+    "results_image": "an option result may contain images",
     "call_ids_9": "ids of calls have exactly nine letters or digits",
 }
-"""Deviations of compatible endpoints, by name."""
+"""Quirk → how an endpoint with this quirk differs from OpenAI's API."""
 
 _FAMILY = re.compile(r"(?:[^/]+/)*[A-Za-z]*")
 
 
 def family(model: str) -> str:
-    """A model's maker and product line, so that `deepseek-chat` and `deepseek-reasoner` read each other's reasoning."""
+    """Return the maker and product line in a model's name, such as "deepseek" for "deepseek-chat".
+
+    Models of one family get each other's reasoning back.
+    """
     match = _FAMILY.match(model)
     return match[0] if match else ""
 

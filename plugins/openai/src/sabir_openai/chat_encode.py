@@ -1,9 +1,9 @@
-"""Turns → Chat Completions messages; a leaf function for each kind of piece.
+"""Turns → Chat Completions messages, with one function for each kind of part.
 
     system ─▶ developer | system     user ─▶ user     results ─▶ tool, one for each result
     assistant ─▶ {content, audio?, tool_calls?}: its parts in order, then its calls
 
-An error result is the JSON text {"error": {"type", "message", "retryable"?}}, because the wire has no flag.
+An error result is the JSON text {"error": {"type", "message", "retryable"?}}, because the API has no field for errors.
 """
 
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ from sabir.authoring import (
 from sabir_openai.settings import is_openai
 
 CUSTOM_CALLS = "openai.chat"
-"""The dialect whose free-text calls have their own state."""
+"""The dialect in whose histories a call's state may say that the call belongs to a custom tool (`"type": "custom"`)."""
 REASONING_FIELD = "reasoning_content"
-"""The field of reasoning that an endpoint with the quirk `needs_reasoning` requires."""
+"""The message field with the reasoning, which endpoints with the quirk `needs_reasoning` require."""
 Wire = dict[str, Any]
-"""A JSON object of the wire."""
+"""A JSON object of the request."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 _ENDINGS = {
@@ -54,16 +54,16 @@ _ENDINGS = {
     "text/x-ruby": ".rb", "text/x-sh": ".sh", "text/x-tex": ".tex", "text/x-typescript": ".ts", "text/x-go": ".go",
     "text/x-rust": ".rs", "text/x-diff": ".diff", "text/x-sql": ".sql",
 }  # fmt: skip
-"""MIME type of a document → the extension of its made-up name, which has none for another type. The table is our own
-because `mimetypes` reads files of the machine: a request would depend on where it is rendered."""
+"""MIME type of a document without a name → the extension of its generated name. Other types get no extension. The
+module `mimetypes` is not used because it reads files of the machine, so requests would differ between machines."""
 
 
 FILLER = "…"
-"""The text of a message that stands between two of one side, where the roles must alternate."""
+"""The text of the message that is inserted between two messages of one role, if the roles must alternate."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
-    """Return the messages of one turn, in order."""
+    """Return the messages of one turn, in order. If the roles must alternate, a filler message may come first."""
     messages = _SIDES[turn.side](turn, scope, losses)
     if messages and "joins_turns" in scope.quirks and _ROLES.get(turn.follows or "") == messages[0]["role"]:
         role = "assistant" if messages[0]["role"] == "user" else "user"
@@ -84,8 +84,11 @@ def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Wire]:
 
 
 def _content(parts: list[Wire], scope: TurnScope, separator: str = "\n\n") -> str | list[Wire]:
-    """A string for one text, which every endpoint takes; else an array, or one joined text if the endpoint needs it."""
-    # A verbatim block of the wire is a FrozenDict; its `type` does not matter here.
+    """Return the content of a message: a string for a single text, otherwise an array of parts.
+
+    For an endpoint with the quirk `plain_text`, several texts are joined into one string with the separator.
+    """
+    # An endpoint's own block, sent back unchanged, is a FrozenDict; its `type` does not matter here.
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
     is_string = len(texts) == len(parts) and (len(parts) == 1 or "plain_text" in scope.quirks)
     return separator.join(texts) if is_string else parts
@@ -103,13 +106,16 @@ def _part(piece: KnownPart, scope: TurnScope) -> Wire:
 
 
 def base64_url(piece: MediaPart) -> str:
-    """A data URL whose payload is base64: as given where it is, converted where it is percent-encoded."""
+    """Return the part's data URL with a base64 payload. A percent-encoded payload is converted."""
     data = piece.data_url()
     return piece.url if data.is_base64 else f"data:{data.mime}{data.parameters};base64,{data.base64}"
 
 
 def file_name(part: MediaPart) -> str:
-    """Return the name of a document, or one made from its MIME type or URL: the wire requires a name with the data."""
+    """Return the name of a document, which the API requires together with the data.
+
+    A document without a name gets "document" and an extension for its MIME type, or the last segment of its URL.
+    """
     if part.name or part.form == "data":
         return part.name or f"document{_ENDINGS.get(part.data_url().mime, '')}"
     return PurePosixPath(urlsplit(part.url).path).name or "document"
@@ -158,7 +164,7 @@ def _url(piece: MediaPart) -> str:
 
 
 _DOCUMENTS = {"document_url": _linked_document, "file_url": _file_url, "file_data_url": _file_data_url}
-"""Quirk → the form that a document has there."""
+"""Quirk → the function that creates a document's content part for endpoints with this quirk."""
 _MEDIA = {"image": _image, "audio": _audio, "video": _video}
 
 
@@ -178,7 +184,7 @@ def _result(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Wire]
 
 
 def _told_result(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
-    """Return a result as text, for an endpoint that takes no calls."""
+    """Return a result as text, for an endpoint that does not accept calls, and report a loss."""
     losses.add(
         "downgraded", f"{scope.target} accepts no tool results; the result was sent as text", message=entry.message
     )
@@ -187,7 +193,7 @@ def _told_result(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
 
 
 def _told_call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
-    """Return a call as a text part, for an endpoint that takes no calls."""
+    """Return a call as a text part, for an endpoint that does not accept calls, and report a loss."""
     losses.add("downgraded", f"{scope.target} accepts no tool calls; the call was sent as text", message=entry.message)
     return {"type": "text", "text": f"[call of {entry.wire_name}: {call_arguments(entry, scope, losses)}]"}
 
@@ -217,21 +223,25 @@ class _Answer:
         self.calls: list[Wire] = []
         self.further: Wire = {}
         self.refusals: list[tuple[Wire, KnownPart, Entry]] = []
-        """The refusals among the parts, with their source."""
+        """The refusals among `parts`, each with its source part and entry."""
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
-        """Put one piece where it belongs."""
+        """Add one part of the turn to the message, or report it as a loss."""
         if self.calls and piece.kind != "reasoning":
-            self.losses.lose("relocated", "calls must come last in a message", piece, entry)
+            reason = "in a message, tool calls must come last; this part was moved before them"
+            self.losses.lose("relocated", reason, piece, entry)
         state = {} if isinstance(piece, OpaquePart) else entry.state_of(piece)
         chunk = piece.block if isinstance(piece, OpaquePart) else state.get("chunk")
         if chunk is not None and "echoes_reasoning" in self.scope.quirks:
             self.parts.append(FrozenDict(chunk) if type(chunk) is dict else chunk)
         elif isinstance(piece, OpaquePart):
-            self.losses.lose("dropped", f"{self.scope.target} does not accept this kind of block back", piece, entry)
+            self.losses.lose(
+                "dropped", f"{self.scope.target} does not accept this type of block in requests", piece, entry
+            )
         elif isinstance(piece, TextPart):
             if "chunk" in state:
-                self.losses.lose("withheld", f"{self.scope.target} accepts only text back", piece, entry, ".state")
+                reason = f"{self.scope.target} accepts only the text back, not its further fields"
+                self.losses.lose("withheld", reason, piece, entry, ".state")
             sound_id = object_or_empty(self.further.get("audio")).get("id") if self.further else None
             if piece.text and (sound_id is None or state.get("transcript_of") != sound_id):
                 self.parts.append({"type": "text", "text": piece.text})
@@ -240,7 +250,8 @@ class _Answer:
         elif isinstance(piece, ReasoningPart):
             self._reasoning(piece, state, entry)
         elif "plain_text" in self.scope.quirks:
-            self.losses.lose("downgraded", "the refusal was sent as text", piece, entry)
+            reason = f"{self.scope.target} accepts no refusals; the refusal was sent as text"
+            self.losses.lose("downgraded", reason, piece, entry)
             self._text(piece.text)
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
@@ -270,7 +281,7 @@ class _Answer:
             self.losses.lose("dropped", f"{self.scope.target} does not accept its reasoning back", piece, entry)
 
     def messages(self) -> list[Wire]:
-        """The message; an empty list if it has no content left."""
+        """Return a list with the message; an empty list if it would have no content."""
         for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
             self.losses.lose(
                 "downgraded", "a refusal must be the only part of its message; it was sent as text", piece, entry
@@ -293,7 +304,9 @@ class _Answer:
         return [message]
 
     def _supply_reasoning(self) -> None:
-        """Add an empty reasoning, which the endpoint requires beside calls, if the turn has none."""
+        """Add an empty reasoning text if the turn has none, because the endpoint requires one in a message with
+        calls.
+        """
         if REASONING_FIELD in self.further:
             return
         self.further[REASONING_FIELD] = ""
@@ -313,10 +326,11 @@ def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Wire:
 
 
 def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
-    """Return the argument text of a function call; a custom call's free text is put into an object.
+    """Return the arguments of a function call as JSON text. A custom tool's call from another API becomes a function
+    call, with its text in an object, and a loss.
 
-    OpenAI itself takes text that is not a JSON object: it answered recorded requests with "15 * 4" (chat) and "[]"
-    (responses). Servers that parse the calls of a history refuse it: https://github.com/vllm-project/vllm/issues/43995
+    OpenAI and Azure get invalid arguments unchanged: they answered recorded requests with "15 * 4" (chat) and "[]"
+    (responses). Servers that parse calls refuse them: https://github.com/vllm-project/vllm/issues/43995
     """
     call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
     if origin and origin.dialect == CUSTOM_CALLS and call and object_or_empty(call.state).get("type") == "custom":
@@ -327,6 +341,6 @@ def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
 
 
 _ROLES = {"user": "user", "results": "user", "assistant": "assistant"}
-"""Side of a turn → its role, where roles must alternate."""
+"""Side of the preceding turn → its role, for endpoints whose roles must alternate."""
 _SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
-"""Side → the function that makes its messages."""
+"""Side of a turn → the function that returns its messages."""

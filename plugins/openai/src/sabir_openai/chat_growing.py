@@ -1,4 +1,7 @@
-"""Parts of a stream's message that still grow: texts, reasoning, its details, calls; each joined once, at the end."""
+"""Parts of a streamed message while their pieces arrive: texts, reasoning, details of reasoning, and calls.
+
+The pieces of a text are collected in a list and joined once, at the end.
+"""
 
 import base64
 import json
@@ -11,36 +14,37 @@ from sabir_openai.chat_decode import DETAIL_TEXTS, REASONING_FIELDS
 
 _OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 TEXT_FIELDS = frozenset({"role", "content", "refusal", *REASONING_FIELDS})
-"""Fields of a delta whose texts are joined."""
+"""Fields of a delta whose texts are always joined. Another field that has the same text in every delta keeps it."""
 
 
 class Words(list[str]):
-    """A text that may still grow; its pieces are joined once."""
+    """The pieces of a text that may still grow."""
 
 
 class Thinking:
-    """A chunk of reasoning that may still grow: its texts, and the fields that its pieces repeat or add."""
+    """A content item of the type `thinking` that may still grow: the pieces of its text, and its other fields."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
         self.texts = Words()
 
     def take(self, piece: Fields, thought: str) -> None:
-        """Add a piece, whose text is `thought`."""
+        """Add a piece of the item. `thought` is the piece's text."""
         self.fields |= piece
         self.texts.append(thought)
 
     def joined(self) -> dict[str, Any]:
-        """Return the chunk as in a response that is not streamed."""
+        """Return the content item as in a response that is not streamed."""
         thought = settled(self.texts)
         return {**self.fields, "thinking": [{"type": "text", "text": thought}] if thought else []}
 
 
 class Details:
-    """Details of reasoning that may still grow.
+    """The objects of `reasoning_details` while their pieces arrive.
 
-    A piece with a text or a signature continues the latest detail with its type, index and id, unless that has a
-    signature already. Every other piece is a detail of its own, as encrypted ones are.
+    A piece with a text or a signature continues the latest object of its type and index, unless the ids differ, or the
+    object has a signature already and the piece has none. Every other piece, such as encrypted reasoning, becomes a new
+    object.
     """
 
     def __init__(self) -> None:
@@ -66,7 +70,7 @@ class Details:
 
 
 def _continues(piece: Fields, detail: Fields) -> bool:
-    """Return whether a piece of reasoning belongs to an earlier detail of its type and index."""
+    """Return whether a piece of reasoning continues `detail`, the latest object of the same type and index."""
     ids = {text_or_empty(each.get("id")) for each in (piece, detail)} - {""}
     is_more = bool(piece.get("signature")) or not detail.get("signature")
     grows = "signature" in piece or any(name in piece for name in DETAIL_TEXTS)
@@ -74,7 +78,7 @@ def _continues(piece: Fields, detail: Fields) -> bool:
 
 
 class Call:
-    """One option call so far."""
+    """One option call while its pieces arrive."""
 
     def __init__(self, index: str | float | None) -> None:
         self.index = index
@@ -86,7 +90,7 @@ class Call:
         self.further: dict[str, Any] = {}
 
     def take(self, delta: Fields) -> str:
-        """Add a delta; return the argument text that it added."""
+        """Add a delta of the call. Return the argument text that it added, which may be empty."""
         self.id = self.id or text_or_empty(delta.get("id"))
         self.kind = "custom" if isinstance(delta.get("custom"), dict) else self.kind
         inner = object_or_empty(delta.get(self.kind))
@@ -101,23 +105,25 @@ class Call:
         return text_or_empty(more)
 
     def whole(self) -> dict[str, Any]:
-        """The call as in a response that is not streamed."""
+        """Return the call as in a response that is not streamed."""
         said = "input" if self.kind == "custom" else "arguments"
         words = "".join(self.arguments)
-        if self.parsed is not None and words:  # both together are no valid arguments; both are kept
+        if self.parsed is not None and words:  # an object and text: joined, they are invalid arguments, but not lost
             words = json.dumps(self.parsed) + words
         inner = {"name": self.name, said: words if words or self.parsed is None else self.parsed}
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
 
 
 def key_of(delta: Fields) -> str | float | None:
-    """Return the index of a piece, as something that can be looked up."""
+    """Return the index of a piece, or its repr if the index is not hashable. None without an index."""
     index = delta.get("index")
     return index if isinstance(index, str | int | float | None) else repr(index)
 
 
 def grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
-    """Fields extended in place by a delta: texts and arrays are appended, other values are replaced."""
+    """Add the fields of the delta `more` to `found`, in place, and return `found`. Texts and arrays are appended, other
+    values are replaced.
+    """
     for name, value in more.items():
         before = found.get(name)
         if isinstance(value, str) and isinstance(before, str):
@@ -132,20 +138,20 @@ def grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
 
 
 def once(name: str, value: Any) -> Any:
-    """Return a field's pieces, or only one of them if an unknown field had the same value in each delta."""
+    """Return a field's value. If a field outside TEXT_FIELDS had the same text in every delta, return the text once."""
     is_repeated = name not in TEXT_FIELDS and isinstance(value, Words) and len({*value}) == 1
     return value[0] if is_repeated else value
 
 
 def settled(value: Any) -> Any:
-    """A value with all its growing texts joined."""
+    """Return the value with the pieces of each text joined, also within objects."""
     if isinstance(value, dict):
         return {name: settled(member) for name, member in value.items()}
     return "".join(value) if isinstance(value, Words) else value
 
 
 def joined_sound(sounds: list[str]) -> str:
-    """Base64 of all pieces of a sound; each piece may have its own padding."""
+    """Return the base64 text of a sound from its pieces. Pieces with their own padding are decoded and joined."""
     if any("=" in sound for sound in sounds[:-1]):
         with suppress(ValueError):
             return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()

@@ -3,9 +3,9 @@
     system, developer ─▶ policy "system"      user ─▶ policy "user"      assistant ─▶ the scope's policy
     tool              ─▶ a result of the option that its call names
 
-Assistant messages get this scope's origin, so that they go back unchanged. Messages need no role hints: their policies
-render to the same roles. A `name` beside a role is a loss. The older `functions`,
-`function_call` and role `function` become options, calls and results, and render as today's (loss: rewritten).
+Assistant messages get the origin of the target model, so that they are sent back unchanged. Messages get no role hints,
+because their policies render to the same roles. A message's `name` is a loss. The older fields `functions` and
+`function_call` and the role `function` become options, calls and results, and render in today's form (loss: rewritten).
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +38,8 @@ from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, Imag
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 _CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
-"""Kind of a call → the fields of its inner object; the call's other fields are its state."""
-_OLDER = "the older form was converted to today's form"
+"""Type of a call → the known fields of the object under that type. Its other fields are losses."""
+_OLDER = "the deprecated form was converted to today's form (tools, tool_choice, tool_calls)"
 _NO_PLACE = "a message cannot store it"
 _NO_CHOICE = "an option choice cannot store it"
 
@@ -48,13 +48,15 @@ _HINTS: Mapping[str, type[BaseModel]] = {
     "image_url": ImageHints, "input_audio": MediaHints, "file": MediaHints, "input_image": ImageHints,
     "input_file": FileHints,
 }  # fmt: skip
-"""Type of a content part → its hints, which are fields of the part; chat's `detail` is in the object of that name."""
+"""Type of a content part → the model of its hints. Hints are fields of the part, except `detail` of `image_url`, which
+is in the object `image_url`.
+"""
 _OPTION_FIELDS = frozenset({"type", "name", "description", "parameters"})
 _FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
 
 
 class RequestHistory(History):
-    """A decoded history of one of OpenAI's dialects."""
+    """Decodes a stored request of one of OpenAI's dialects. Base class for both dialects."""
 
     streaming = ("stream", "stream_options")
     says_nothing: ClassVar = {
@@ -67,18 +69,18 @@ class RequestHistory(History):
         row = Row.load_packaged("sabir_openai", scope.target.provider)
         self._own = row.own_settings if row else FrozenDict()
         self._renamed = {field: name for entry in (row.entries if row else ()) for name, field in entry.renames.items()}
-        """Field → the neutral setting that the row renames to it."""
+        """Field of the endpoint → the neutral setting that the endpoint's row sends under this name."""
         self._makes_strict = row is None or any("strict" in entry.accepts for entry in row.entries)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """As in every history; a field of the row's endpoint becomes the setting that it is there."""
+        """Read a setting. A field that the endpoint's row renames becomes the neutral setting of that row."""
         if name in self._renamed and name not in self.neutral:
             self.set_setting(str(self._renamed[name]), value, name)
         else:
             super().read_setting(name, value)
 
     def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
-        """As in every history; the settings that only the row's endpoint has are vendor settings too."""
+        """Store a vendor setting. Valid settings that only this endpoint's row has are vendor settings too."""
         try:
             is_own = name in self._own and settings_with(self.vendor_model, self._own).model_validate({name: value})
         except ValidationError:
@@ -89,7 +91,9 @@ class RequestHistory(History):
             super().set_vendor_setting(name, value, field, within)
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """As in every history; the part of a medium gets its hints."""
+        """Return the part for one item of a content array. Fields of a medium that are hints become the part's
+        hints.
+        """
         whole = object_or_empty(content)
         kind = text_or_empty(whole.get("type"))
         if kind not in _HINTS:
@@ -104,7 +108,7 @@ class RequestHistory(History):
         return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
 
     def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
-        """The fields that are hints of a model and have a value."""
+        """Return the fields in `found` that are valid hints of `model` and differ from the default."""
         hints = {}
         for name, field in model.model_fields.items():
             is_default = field.exclude or found.get(name) in self.says_nothing.get(name, ())
@@ -113,9 +117,9 @@ class RequestHistory(History):
         return hints
 
     def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> bool:
-        """Add the option of a declaration, with that model's hints; other declarations stay a vendor's own tools.
+        """Add the option of a declaration and return True. `model` is the model of the option's hints.
 
-        Returns whether the declaration is an option.
+        If the declaration is not an option, add `tool` unchanged to the vendor settings and return False.
         """
         found = object_or_empty(declared)
         hints = self._hints(found, model)
@@ -123,7 +127,8 @@ class RequestHistory(History):
         said = without_fields(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
         vendor = {self.scope.target.provider: said} if said else None
         name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description"))
-        # A declaration that a field other than a hint loads later is not an option that every model may choose.
+        # `defer_loading` hides an option until a search finds it. Where the field is not a hint, the declaration stays
+        # a vendor tool.
         is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
         if is_option and self.add_option(name, description, found.get("parameters"), vendor):
             self.add_losses_of_unknown_fields(found, {*_OPTION_FIELDS, *hints}, path, "an option cannot store it")
@@ -132,11 +137,11 @@ class RequestHistory(History):
         return False
 
     def _default_strict(self, parameters: Fields) -> bool:
-        """Return whether rendering makes an option with this schema strict unasked."""
+        """Return whether rendering makes an option with this schema strict if no hint says so."""
         return self._makes_strict and is_strict_already(parameters)
 
     def hold_to_type(self, form: Fields, path: str) -> bool:
-        """Read a format that is a type alone: `text`, the default, or `json_object`; return whether it is one."""
+        """Read a response format of the type `text` (the default) or `json_object`. Return False for another type."""
         kind = form.get("type")
         if kind not in ("text", "json_object"):
             return False
@@ -146,13 +151,15 @@ class RequestHistory(History):
         return True
 
     def hold_to_format(self, found: Fields, path: str) -> bool:
-        """Set the schema that replies must match; return whether a neutral setting can express it."""
+        """Set the schema that replies must match. Return False, and set nothing, if no neutral setting can express
+        it.
+        """
         name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description")) or None
         if found.keys() - _FORMAT_FIELDS or not self.set_response_format(name, found.get("schema"), description):
             return False
         stated = found.get("strict")
         if isinstance(stated, bool) and stated is bool(fit_schema(found["schema"], STRICT).refusal):
-            reason = "`strict` is not stored; requests set it if the schema allows it"
+            reason = "`strict` is not stored; sabir sets it in each request if the schema allows it"
             self.add_loss("rewritten", f"{path}.strict", reason)
         return True
 
@@ -175,7 +182,9 @@ def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 def _linked(field: str, name: str) -> PartReader:
-    """Return the leaf of a document whose URL, or base64, is in a field or in an object of it, beside its name."""
+    """Return the reader of a document whose URL or base64 is in `field`, or in `url` of the object in `field`. `name`
+    is the field with the document's name.
+    """
 
     def read(found: Fields, scope: DecodeScope) -> MediaPart | None:
         url = text_or_empty(found.get(field)) or text_or_empty(object_or_empty(found.get(field)).get("url"))
@@ -189,12 +198,12 @@ def _video(found: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 def _url(data: str, mime: str) -> str:
-    """Return the URL that a text is; base64 becomes a data URL, by default of that MIME type."""
+    """Return a URL unchanged, and base64 as a data URL. The MIME type is detected; `mime` is the default."""
     return data if "://" in data[:32] or not data else DataURL.with_sniffed_type(data, mime)
 
 
 class _History(RequestHistory):
-    """A history of this dialect; results find their option by the calls before them."""
+    """Decodes a stored request of `openai.chat`. The option of a result is found by the calls before the result."""
 
     vendor_model = ChatSettings
     neutral: ClassVar = {
@@ -215,16 +224,19 @@ class _History(RequestHistory):
     def __init__(self, found: Fields, scope: DecodeScope) -> None:
         super().__init__(found, scope)
         self.unanswered: dict[str, list[str]] = {}
-        """Option name → ids made up for its calls in the older form, which has no ids."""
+        """Option name → generated ids of its calls in the older form that have no result yet. That form has no ids."""
 
     def said(self, message: Fields, path: str) -> None:
-        """Instructions, under either name, or what the user says."""
+        """Add a message with the role system, developer or user."""
         self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NO_PLACE)
         policy = "user" if message["role"] == "user" else "system"
         self.add_message(policy, self.parts(message.get("content"), f"{path}.content"), path)
 
     def assistant(self, message: Fields, path: str) -> None:
-        """The model's parts and option calls, as from decoding its response."""
+        """Add the parts and option calls of an assistant message, as from decoding a response.
+
+        Raises HistoryInvalid if its content or a call has an invalid form.
+        """
         if not isinstance(message.get("content"), str | list | None):
             raise HistoryInvalid(f"{path}.content is {ascii(message['content'])[:40]}; expected a string or an array")
         self._check_calls(message, path)
@@ -242,7 +254,7 @@ class _History(RequestHistory):
             self.add_loss("rewritten", f"{path}.function_call", _OLDER)
 
     def _kept_sound(self, left: dict[str, Any]) -> MediaPart | None:
-        """Audio that the vendor stores, by its id."""
+        """Return the part for an assistant's audio that the vendor stores under an id; None if the message has none."""
         name = text_or_empty(object_or_empty(left.get("audio")).get("id"))
         part = MediaPart.from_wire("audio", self.scope.file_url(name)) if name else None
         if part is not None:
@@ -265,7 +277,7 @@ class _History(RequestHistory):
             History.expect_name(History.expect(message["function_call"], dict, place).get("name"), f"{place}.name")
 
     def tool(self, message: Fields, path: str) -> None:
-        """The result of one call; its content is text, which no flag calls an error."""
+        """Add the result of one call. Errors cannot be recognized, because the API has no field for them."""
         call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
         said, name = message.get("content") or "", text_or_empty(message.get("name"))
         known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
@@ -273,7 +285,7 @@ class _History(RequestHistory):
         self.add_result(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
 
     def function(self, message: Fields, path: str) -> None:
-        """The result of a call in the older form: the first of that option that has none."""
+        """Add a result in the older form, to the option's first call that has no result yet."""
         name = History.expect_name(message.get("name"), f"{path}.name")
         waiting = self.unanswered.get(name)
         call_id = waiting.pop(0) if waiting else f"call_{uuid4().hex}"
@@ -283,7 +295,7 @@ class _History(RequestHistory):
         self.add_result(call_id, said, path, name)
 
     def tools(self, given: JSONValue) -> None:
-        """Options, and tools of the vendor's own."""
+        """Read the field `tools`: options, and the vendor's own tools."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
             declared = (
                 object_or_empty(tool).get("function")
@@ -296,14 +308,14 @@ class _History(RequestHistory):
                 )
 
     def functions(self, given: JSONValue) -> None:
-        """Options in the older form."""
+        """Read the field `functions`: options in the older form."""
         for index, function in enumerate(History.expect(given, list, "functions")):
             path = f"functions[{index}]"
             self.offer({"type": "function", "function": function}, function, ChatOptionHints, path)
             self.add_loss("rewritten", path, _OLDER)
 
     def older_choice(self, choice: JSONValue) -> None:
-        """The function that the model must call, in the older form."""
+        """Read the field `function_call`: the option choice in the older form."""
         self.add_loss("rewritten", "function_call", _OLDER)
         if not self.set_option_choice(choice, text_or_empty(object_or_empty(choice).get("name"))):
             self.set_extra_body("function_call", choice)
@@ -311,7 +323,7 @@ class _History(RequestHistory):
             self.add_losses_of_unknown_fields(object_or_empty(choice), {"name"}, "function_call", _NO_CHOICE)
 
     def choice(self, choice: JSONValue) -> None:
-        """The option that the model must choose."""
+        """Read the field `tool_choice`. A choice that no neutral setting can express becomes a vendor setting."""
         found = object_or_empty(choice)
         kind = text_or_empty(found.get("type"))
         inner = object_or_empty(found.get(kind))
@@ -322,7 +334,7 @@ class _History(RequestHistory):
             self.add_losses_of_unknown_fields(inner, {"name"}, f"tool_choice.{kind}", _NO_CHOICE)
 
     def format(self, wanted: JSONValue) -> None:
-        """The schema that replies must match."""
+        """Read the field `response_format`. A format that no neutral setting can express goes to `extra_body`."""
         found = object_or_empty(wanted)
         schema, path = object_or_empty(found.get("json_schema")), "response_format.json_schema"
         if self.hold_to_type(found, "response_format"):

@@ -1,7 +1,7 @@
-"""Settings and options → the fields of a Chat Completions request beside its messages.
+"""Settings and options → the fields of a Chat Completions request, except its messages.
 
-neutral settings by name ──▶ wire fields        settings that a model refuses or the wire lacks are losses
-options ──▶ tools        vendor settings ──▶ as they are, last
+neutral settings ──▶ fields of the request     a setting that the model or the API does not accept is a loss
+options ──▶ tools        vendor settings ──▶ unchanged, and they replace other fields of the same name
 """
 
 from collections.abc import Callable, Mapping
@@ -40,29 +40,36 @@ FIELDS: Mapping[str, str] = {
     "seed": "seed",
     "reasoning_effort": "reasoning_effort",
 }
-"""Neutral setting → field that takes its value as it is."""
+"""Neutral setting → request field in which its value is sent unchanged."""
 _REPLACED: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
-"""Further field → the setting that a vendor setting of that name replaces."""
+"""Vendor setting → the neutral setting that it replaces. For vendor settings named like a field in FIELDS, see
+there.
+"""
 _SAMPLING = frozenset({"temperature", "top_p"})
-"""Settings that a model takes only while it does not reason."""
+"""Settings that a model accepts only while reasoning is off."""
 REFUSED_EFFORTS: frozenset[ReasoningEffort] = frozenset({"max"})
-"""Efforts that OpenAI's own Chat Completions API refuses for every model; gateways accept them.
+"""Reasoning efforts that OpenAI's own Chat Completions API refuses for every model. Gateways accept them.
 
 Verified by the authors of pydantic-ai (2.68, profiles/openai.py, `openai_chat_supports_max_reasoning_effort`).
 """
 OPTIONS_ON_CHAT = "options_on_chat"
-"""Fact of a model that OpenAI's Chat Completions API refuses options for while it reasons: "unless_it_reasons" if it
-reasons only when asked to, "never_reasoning" if it reasons by default.
+"""Name of a fact in models.toml, for models with which OpenAI's Chat Completions API refuses options while they reason.
+Its value is "unless_it_reasons" if the model reasons only when an effort is set, "never_reasoning" if it reasons by
+default.
 https://github.com/openai/openai-openapi/issues/541 and https://github.com/BerriAI/litellm/pull/34569
 """
 MOST_STOPS = 4
+"""The maximum number of stop texts in a request."""
 Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
-"""A declared tool → its name, and the wire fields that choose it."""
+"""A function: a declared tool → its name, and the value of `tool_choice` that chooses the tool."""
 FORMAT_NAMES = IdentifierRule(longest=64)
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Every field but the messages."""
+    """Return every field of the request except the messages. Report settings that cannot be sent as losses.
+
+    Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
+    """
     leave_out_the_others(scope, ChatSettings, ResponsesSettings)
     vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
     if vendor.pop("prefix", False):
@@ -80,17 +87,22 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     body |= encode_choice(scope, tools, _declared) | _format(scope)
     for name in body.keys() & vendor.keys():
         setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
-        scope.losses.add("dropped", f"the vendor setting {name} replaces it", path=f"settings.{setting}")
+        reason = f"the vendor setting {name} replaces this setting"
+        scope.losses.add("dropped", reason, path=f"settings.{setting}")
     return body | vendor
 
 
 def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule: str) -> dict[str, Any]:
-    """Return the effort with which a model of that rule takes options; leave the options out if it has none."""
+    """Return the field `reasoning_effort` that turns reasoning off, so that the model accepts options, and report a
+    loss; {} if the model does not reason anyway. If the model cannot stop reasoning, remove the options instead.
+
+    `rule` is the value of the model's fact OPTIONS_ON_CHAT.
+    """
     if effort == "none" or (effort is None and rule == "unless_it_reasons"):
         return {}
     reason = f"{scope.target.model} accepts no tools on {scope.target.dialect} while it reasons"
     if "none" in (scope.model_info.efforts or ()):
-        remedy = "openai.responses accepts both"
+        remedy = "openai.responses accepts tools together with reasoning"
         scope.losses.add(
             "downgraded", f"{reason}; reasoning was turned off ('none'); {remedy}", path="settings.reasoning_effort"
         )
@@ -101,30 +113,37 @@ def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule
 
 
 def _turns_reasoning_off(vendor: Mapping[str, Any]) -> bool:
-    """Return whether the settings that only some endpoints have turn reasoning off."""
+    """Return whether the vendor settings `reasoning` and `thinking`, which only some endpoints have, turn reasoning
+    off.
+    """
     reasoning = object_or_empty(vendor.get("reasoning"))
     is_off = reasoning.get("effort") == "none" or reasoning.get("enabled") is False
     return is_off or object_or_empty(vendor.get("thinking")).get("type") == "disabled"
 
 
 def _mark_prefix(scope: RequestScope) -> None:
-    """Mark the assistant's last message as the beginning of the reply; a loss if the last message is another's."""
+    """Mark the last message as the beginning of the reply. Report a loss if it is not an assistant message."""
     path = f"settings.vendor.{scope.target.provider}.prefix"
     if scope.last_side == "assistant":
         scope.insertions.append(Insertion("end", b"}", b',"prefix":true', path))
     else:
-        scope.losses.add("dropped", "the last message is not an assistant message", path=path)
+        reason = "only an assistant message can begin the reply, and the last message is not one"
+        scope.losses.add("dropped", reason, path=path)
 
 
 def take(scope: RequestScope, setting: str) -> Any:
-    """Return a wire setting's value; None and a loss if the model refuses it, always or while it reasons."""
+    """Return the value of a setting to send; None if it is not set.
+
+    If the model does not accept the setting, always or while it reasons, report a loss and return None. An effort that
+    the model does not accept becomes the nearest one.
+    """
     if setting == "reasoning_effort":
         is_own = scope.target.provider in OPENAI and "max_tokens" not in scope.quirks
         return fit_effort(scope, refused=REFUSED_EFFORTS if is_own else ())
     reasons = scope.model_info.reasoning and scope.settings.take("reasoning_effort") not in (None, "none")
     is_sampling = setting in _SAMPLING and setting not in scope.model_info.rejects
     if is_sampling and reasons and scope.settings.take(setting) is not None:
-        reason = f"{scope.target.model} accepts it only without reasoning"
+        reason = f"{scope.target.model} accepts {setting} only without reasoning"
         scope.losses.add("dropped", reason, path=f"settings.{setting}")
         return None
     return scope.setting(setting)
@@ -133,17 +152,17 @@ def take(scope: RequestScope, setting: str) -> Any:
 def _renamed(name: str, scope: RequestScope) -> str:
     if name == "seed" and "random_seed" in scope.quirks:
         return "random_seed"
-    # A row says it of these models; of an unknown endpoint it is assumed, but not of OpenAI's models that reason.
+    # The older name: by the model's row, or assumed for an unknown endpoint, except for OpenAI's reasoning models.
     is_row = "max_tokens" in scope.model_info.quirks
     is_older = is_row or ("max_tokens" in scope.quirks and not scope.model_info.reasoning)
     return "max_tokens" if name == "max_completion_tokens" and is_older else name
 
 
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
-    """Return the options as function declarations.
+    """Return the options as function declarations. Report as losses what the API does not accept.
 
-    An option is strict if its hint says so and its schema can be; without a hint if its strict schema takes all that
-    the schema takes, and a gateway is known to take `strict`.
+    If its hint says so, an option is strict, unless its schema cannot be. Without a hint, an option is strict if the
+    strict schema accepts all values of the schema and the endpoint is known to accept `strict`.
     """
     if scope.options and not scope.supports("options", "options"):
         return []
@@ -154,7 +173,7 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
         is_plain = not strict.narrows and _strict_is_known(scope)
         is_strict = hints.get("strict", is_plain) and not strict.refusal
         if hints.get("strict") and strict.refusal:
-            scope.losses.add("downgraded", f"it was sent without `strict`: {strict.refusal}", path=path)
+            scope.losses.add("downgraded", f"the option was sent without `strict`: {strict.refusal}", path=path)
             hints = without_fields(hints, "strict")
         if is_strict and not scope.supports("strict", f"options[{index}].strict"):
             is_strict, hints = False, without_fields(hints, "strict")
@@ -167,15 +186,16 @@ def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
 
 
 def _strict_is_known(scope: RequestScope) -> bool:
-    """Return whether options may be strict unasked: at OpenAI, and where a row lists it as accepted."""
+    """Return whether options may be strict without a hint: the model's row or OpenAI's lists `strict` as accepted."""
     return "no_strict" not in scope.quirks and scope.model_info.status_of("strict") == "accepted"
 
 
 def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
-    """The choice of an option and whether several may be called at once; losses if no options were passed.
+    """Return the fields `tool_choice` and `parallel_tool_calls` as far as they are set. Report losses, and return {},
+    if the request has no tools.
 
-    `declared` gives a tool's name and, for a choice by name, the wire value. Raises SettingsInvalid for a
-    name that is not offered.
+    `declared` returns a tool's name and the value of `tool_choice` for that tool. Raises SettingsInvalid for a name
+    that is not offered.
     """
     choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
     said = choice
@@ -183,7 +203,7 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
         wire_name = scope.option_names.get(choice, choice)
         said = next((said for name, said in map(declared, tools) if name == wire_name), None)
         if said is None and has_tool(scope, choice):
-            reason = f"{scope.target.dialect} has no tool {choice!r}"
+            reason = f"{scope.target.dialect} does not accept the chosen tool {choice!r}"
             scope.losses.add("dropped", reason, path="settings.option_choice")
         elif said is None:
             raise scope.not_offered(choice)
@@ -192,7 +212,7 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: De
     if tools:
         return dict(found.values())
     for setting in found:
-        scope.losses.add("dropped", "no options were passed", path=f"settings.{setting}")
+        scope.losses.add("dropped", "the request has no options", path=f"settings.{setting}")
     return {}
 
 
@@ -221,10 +241,11 @@ def _format(scope: RequestScope) -> dict[str, Any]:
 
 
 def encode_format(wanted: ResponseFormat, scope: RequestScope) -> dict[str, Any]:
-    """Return the format of replies with its type: a schema, strict if possible, or any JSON object; {} if it is lost.
+    """Return the response format: a schema, strict if possible, or any JSON object. If the API does not accept the
+    schema, return {} and report a loss.
 
-    The vendor refuses the type `json_object` unless a message mentions JSON; the schema of any object, not strict, has
-    the same meaning. https://developers.openai.com/api/docs/guides/structured-outputs#json-mode
+    The vendor refuses the type `json_object` unless a message contains the word JSON. Without that word, the schema of
+    any object is sent, not strict. https://developers.openai.com/api/docs/guides/structured-outputs#json-mode
     """
     if wanted == JSON_OBJECT:
         texts = (part.text for message in scope.messages for part in message.parts if isinstance(part, TextPart))

@@ -1,10 +1,11 @@
-"""Chunks of a Chat Completions stream → events, and at the end the same body as the answer without streaming.
+"""Chunks of a Chat Completions stream → events. The chunks are also joined to the body of a response without streaming.
 
     chunk ─▶ deltas of text, reasoning, refusal, transcript, arguments ─▶ events for the caller
-         └─▶ body so far ──read_answer──▶ the blocks' ends and the reply's (law 8: fold = whole)
+         └─▶ joined body ──read_answer──▶ the end of each block and of the reply, as without streaming (law 8)
 
-The reply ends with `[DONE]`, or with a clean close after the finish reason of choice 0. The end of another choice does
-not end it. A reply that only `[DONE]` ended has no finish reason (`other`), so its last call may be cut off (law 12).
+The reply ends with `[DONE]`, or when the stream closes cleanly after the finish reason of choice 0. The end of another
+choice does not end the reply. A reply that ends with `[DONE]` but without a finish reason has the reason `other`, and
+its last call may be cut off (law 12).
 """
 
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ from sabir_openai.chat_growing import (
 
 
 class ChatDecoder:
-    """One stream's wire events → core events."""
+    """Decodes the events of one stream into sabir's events."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
@@ -52,7 +53,10 @@ class ChatDecoder:
         self._is_done = False
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
-        """Yield the core events for one wire event; raises the CallError for an `error` object."""
+        """Yield sabir's events for one event of the API, possibly none. Events after the end are ignored.
+
+        Raises ResponseInvalid for data that is not a JSON object, and the CallError that an `error` object reports.
+        """
         data = event.data.strip()
         if self._is_done or not data:
             return
@@ -87,7 +91,7 @@ class ChatDecoder:
         return self._choices.setdefault(number, _Choice(number))
 
     def _begun(self, place: int, kind: BlockKind, more: str, choice: "_Choice") -> Iterator[StreamEvent]:
-        """A block's start and its content so far; a call's start waits for the call's name."""
+        """Yield a block's start and its content so far. For a call without a name yet, yield nothing."""
         if kind != "option_call":
             yield BlockStart(index=place, kind=kind)
         else:
@@ -102,12 +106,14 @@ class ChatDecoder:
             yield BlockDelta.unchecked(place, kind, more)
 
     def close(self) -> Iterator[StreamEvent]:
-        """Yield the ends of all blocks and of the reply; nothing if choice 0 has no finish reason."""
+        """Yield the ends of all blocks and of the reply when the stream closes. Yield nothing if the reply has ended or
+        choice 0 has no finish reason.
+        """
         if not self._is_done and (first := self._choices.get(0)) and first.found.get("finish_reason"):
             yield from self._end()
 
     def _end(self) -> Iterator[StreamEvent]:
-        """Yield the ends of all blocks and of the reply; nothing if no choice came."""
+        """Yield the ends of all blocks and of the reply; nothing if the stream contained no choice."""
         if not self._choices:
             return
         self._is_done = True
@@ -125,42 +131,44 @@ Grown = tuple[int, BlockKind, str]
 
 
 ANY = None
-"""Stands for every id."""
+"""In a key of `_Choice._latest`, matches every id."""
 _REPEATED_FIELDS = ("index", "delta", "message", "text")
 """Fields of a chunk's choice that are its delta, or that repeat what was streamed so far."""
 
 
 class _Choice:
-    """One choice so far."""
+    """One choice of the reply while its chunks arrive."""
 
     def __init__(self, index: int) -> None:
         self.found: dict[str, Any] = {"index": index}
         self.message: dict[str, Any] = {}
         self.chunks: list[Any] = []
-        """Content: growing texts, growing reasoning, and other chunks as they came."""
+        """Items of the content: texts and reasoning that may still grow, and other items unchanged."""
         self.audio: dict[str, Any] = {}
         self.sounds: list[str] = []
         self.calls: list[Call] = []
         self._latest: dict[tuple[str | float | None, str | None], int] = {}
-        """The latest call's place by index and id, by index alone (ANY), and by id alone."""
+        """(index, id) → the place of the latest such call. Keys also have ANY as id, None as index, or "" for a call
+        that began without an id.
+        """
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
         self._details = Details()
 
     @staticmethod
     def is_text(found: Fields) -> bool:
-        """Return whether a chunk's part of a choice only adds text, which takes no more memory than its characters."""
+        """Return whether a chunk only adds text to the choice, so that its memory need not be counted separately."""
         delta = found.get("delta", found)
         return not found.get("logprobs") and all(
             name in TEXT_FIELDS and isinstance(value, str | None) for name, value in object_or_empty(delta).items()
         )
 
     def take(self, found: Fields) -> Iterator[Grown]:
-        """Add a chunk's part of this choice; yields the blocks that grew."""
+        """Add the part of a chunk that belongs to this choice. Yield each block that grew, with the added text."""
         for name, value in unknown_fields(found, _REPEATED_FIELDS).items():
-            is_list = name == "logprobs"
+            has_lists = name == "logprobs"
             self.found[name] = (
-                grown(dict(object_or_empty(self.found.get(name))), object_or_empty(value)) if is_list else value
+                grown(dict(object_or_empty(self.found.get(name))), object_or_empty(value)) if has_lists else value
             )
         delta = unknown_fields(self._delta_of(found), ("role",))
         for name, value in delta.items():
@@ -182,7 +190,7 @@ class _Choice:
                     grown(self.message, {name: value})
 
     def _delta_of(self, found: Fields) -> Fields:
-        """Return what a chunk adds: its delta, or without one the whole message, unless pieces of it came before."""
+        """Return what a chunk adds: its `delta`; without one its `message`, or {} if earlier chunks added content."""
         has_begun = self.message or self.chunks or self.calls
         return object_or_empty(found.get("delta") if "delta" in found or has_begun else found.get("message"))
 
@@ -197,7 +205,7 @@ class _Choice:
             yield chat_decode.REASONING, "reasoning", value
 
     def _reasoning(self, pieces: list[Any], delta: Fields) -> Iterator[Grown]:
-        """Add pieces of details; their text is the reasoning where no other field has it."""
+        """Add pieces of `reasoning_details`. Yield their text as reasoning if no other field contains the reasoning."""
         for piece in map(object_or_empty, pieces):
             self._details.take(piece)
             more = chat_decode.detail_text(piece)
@@ -205,7 +213,7 @@ class _Choice:
                 yield chat_decode.REASONING, "reasoning", more
 
     def _chunk(self, chunk: JSONValue) -> Iterator[Grown]:
-        """Add a chunk of content, which is a text or an object."""
+        """Add an item of the content, which is a text or an object."""
         found = {"type": "text", "text": chunk} if isinstance(chunk, str) else object_or_empty(chunk)
         more = found.get("text")
         if (thought := chat_decode.thinking_text(found)) is not None:
@@ -248,11 +256,11 @@ class _Choice:
             yield chat_decode.CALLS + place, "option_call", more
 
     def _place_of(self, delta: Fields) -> int:
-        """Return the place of the latest call that a delta continues, else the next place.
+        """Return the place of the latest call that a delta continues, or the next free place for a new call.
 
-        A delta continues the call with its index and no other id; without an index, the call with its id or without
-        one; without both, the last call, if the delta has no name. A name begins a call: a delta with a new id but
-        without a name continues the call at its index, then the call with its id, then, without an index, the last.
+        With an index, a delta continues the call of this index, unless the two have different ids. Without an index, it
+        continues the call with its id or a call that has no id. Without index and id, it continues the last call,
+        unless it has a name. A delta with a new id begins a call only if it has a name; else see _place_of_nameless.
         """
         index, wire_id = key_of(delta), text_or_empty(delta.get("id"))
         is_named = any(text_or_empty(object_or_empty(delta.get(kind)).get("name")) for kind in ("function", "custom"))
@@ -266,13 +274,18 @@ class _Choice:
         return place if place >= 0 else len(self.calls)
 
     def _place_of_nameless(self, index: str | float | None, wire_id: str) -> int:
-        """Return the place of the call that a delta with a new id, but without a name, continues; -1 for none."""
+        """Return the place of the call that a delta with a new id, but without a name, continues; -1 for none.
+
+        That is the latest call at its index, else the call with its id; without an index, the last call.
+        """
         if index is None:
             return len(self.calls) - 1
         return self._latest.get((index, ANY), self._latest.get((None, wire_id), -1))
 
     def _place_without_id(self, index: str | float | None) -> int:
-        """The latest call without an id that has that index, or any; -1 for none. An index has one at most."""
+        """Return the place of the latest call that has no id yet and has this index; with None, any index. -1 for
+        none.
+        """
         if index is not None:
             place = self._latest.get((index, ""), -1)
             return place if place >= 0 and not self.calls[place].id else -1
@@ -281,7 +294,7 @@ class _Choice:
         return self._without_id[-1] if self._without_id else -1
 
     def whole(self) -> dict[str, Any]:
-        """The choice as in a response that is not streamed."""
+        """Return the choice as in a response that is not streamed."""
         message = {name: settled(once(name, value)) for name, value in self.message.items()}
         if self._details.details:
             message["reasoning_details"] = self._details.joined()

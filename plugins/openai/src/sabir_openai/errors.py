@@ -1,6 +1,6 @@
-"""The error table of OpenAI and of endpoints that speak its dialects: codes decide, else the words, else the status.
+"""The error table of OpenAI, Azure and compatible endpoints. The first rule of ERRORS that matches decides.
 
-Codes: https://developers.openai.com/api/docs/guides/error-codes, and those of Azure, llama.cpp and others beside it.
+Codes: https://developers.openai.com/api/docs/guides/error-codes, and codes of Azure, llama.cpp and others.
 """
 
 from sabir import errors
@@ -23,7 +23,7 @@ _CODES = {
     errors.ServerFailed: "server_error vector_store_timeout",
 }
 _BLAME_WHAT_WAS_SENT = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
-"""Codes of a failed response, which has no HTTP status."""
+"""Codes that mean InvalidRequest if the error is in a response or an event and so has no HTTP status."""
 SETTINGS = {
     "max_completion_tokens": "max_output_tokens",
     "max_output_tokens": "max_output_tokens",
@@ -40,10 +40,10 @@ SETTINGS = {
     "response_format": "response_format",
     "text.format": "response_format",
 }
-"""Parameter of either dialect → the setting that is sent in it."""
+"""Request parameter of either dialect, as errors name it → the neutral setting that is sent in it."""
 ERRORS = ErrorTable(
     rules=(
-        # The type of these says no more than that the server failed.
+        # The type of such an error only says that the server failed.
         ErrorRule.by_words((r"overloaded", errors.Overloaded), at=(503,)),
         ErrorRule.by_codes({code: kind for kind, codes in _CODES.items() for code in codes.split()}),
         ErrorRule.by_status({401: errors.AuthenticationFailed, 413: errors.RequestTooLarge}),

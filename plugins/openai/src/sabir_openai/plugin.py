@@ -1,4 +1,4 @@
-"""The entry points: OpenAI itself, Azure, and each gateway of the folder gateways by its name."""
+"""The entry points: OpenAI itself, Azure, and each gateway of the folder gateways as an attribute by its name."""
 
 from sabir.authoring import Row
 

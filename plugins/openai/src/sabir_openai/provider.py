@@ -28,16 +28,14 @@ from sabir.authoring import (
 from sabir_openai.errors import ERRORS
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
-"""Quirks that are assumed for an endpoint which the user names by `base_url` only and which is not known to sell
-OpenAI's models.
-"""
+"""Quirks assumed for `openai:` with a `base_url` whose host is neither OpenAI's nor Azure's."""
 ROW_QUIRKS: Mapping[str, str] = {
     "max_output_tokens: max_tokens": "max_tokens",
     "seed: random_seed": "random_seed",
     "refuses strict": "no_strict",
     "refuses response_format.schema": "json_object",
 }
-"""Statement of a row's entry → the quirk that implements it. The quirks are described in chat_dialect.py."""
+"""A rename or refusal in a row's entry → the quirk that implements it. The quirks are explained in chat_dialect.py."""
 ACCOUNT = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
@@ -69,7 +67,7 @@ class CompatibleProvider(RowProvider):
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
-        """Return the dialect "chat" or "responses"."""
+        """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`."""
         return dialect_of(short_name)
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
@@ -82,7 +80,9 @@ class CompatibleProvider(RowProvider):
 
 
 def dialect_of(short_name: str) -> Dialect:
-    """Return the dialect "responses" or "chat". Its module is imported at the first request."""
+    """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`. The dialect's module is imported
+    by the first call, to keep `import sabir_openai` fast.
+    """
     if short_name == "responses":
         from sabir_openai.responses_dialect import RESPONSES
 
@@ -93,8 +93,8 @@ def dialect_of(short_name: str) -> Dialect:
 
 
 class SDKConnection(GeneratedSDKConnection):
-    """A connection over clients of the package `openai` that the plugin creates. Only OpenAI itself gets the headers
-    for organization and project.
+    """A connection over clients of the package `openai` that the plugin creates. The headers for organization and
+    project are sent only to OpenAI itself.
     """
 
     module, client_name = "openai", "OpenAI"
@@ -111,8 +111,8 @@ class UsersConnection(UserSDKConnection):
     def what(self, request: WireRequest) -> dict[str, Any]:
         """Return the path and the content of the request as arguments of `client.post`.
 
-        For an Azure client without a deployment, the deployment is added to the path, because the SDK does not read it
-        from ready bytes.
+        For an Azure client without a deployment, the deployment is added to the path of a chat request, because the SDK
+        cannot read the model from a body of bytes.
         """
         from openai import AsyncAzureOpenAI, AzureOpenAI
 
@@ -123,8 +123,8 @@ class UsersConnection(UserSDKConnection):
 
 
 def deployment_path(request: WireRequest) -> str:
-    """Return the path of a request in Azure's dated API. For chat it names the deployment, which is the model in the
-    body.
+    """Return the path of a request in Azure's dated API. The path of a chat request names the deployment, which is the
+    `model` in the body. Other paths are returned unchanged.
 
     https://learn.microsoft.com/en-us/azure/foundry-classic/openai/reference
     """

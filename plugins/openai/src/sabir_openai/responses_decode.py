@@ -1,13 +1,13 @@
-"""A response → reply: every output item becomes its blocks, in order, without loss.
+"""A response → reply. Every output item becomes one or more blocks, in order, without loss.
 
     message                 a text or a refusal for each content part, with its annotations as citations
     reasoning               the text of its summary and content; the whole item is its state
     function_call           an option call with its argument text unchanged
-    image_generation_call   the image that it holds
-    every other item        an opaque part, verbatim; a vendor's own call and its output are a pair, and a call that
-                            the client must answer ends the reply as `native_calls`
+    image_generation_call   the image in its result
+    every other item        an opaque part, unchanged; a call of the vendor's own tools and its output are a pair, and a
+                            call that the client must answer ends the reply with the reason `native_calls`
 
-Fields that a block cannot express are in its state, so that encoding restores the item (law 3).
+Fields that a block cannot express are stored in its state, so that encoding restores the item (law 3).
 """
 
 from collections.abc import Collection, Mapping
@@ -42,7 +42,9 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "failed": "error",
     "cancelled": "error",
 }
-"""Status, or an incomplete response's reason → neutral reason; all others are `other`."""
+"""Reason of `incomplete_details`, else the status of the response → neutral reason. All others are `other`. See
+`_reason_of` for "completed".
+"""
 
 _CALLS = ("apply_patch_call", "computer_call", "custom_tool_call", "local_shell_call", "shell_call", "tool_search_call")
 _OUTPUTS = (
@@ -56,12 +58,14 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
     "mcp_approval_request": ("id", "opens"),
     "mcp_approval_response": ("approval_request_id", "closes"),
 }
-"""Type of an opaque item → the field that holds its pair's id. A `program` has no pair: it contains option calls."""
+"""Type of an opaque item → the field with the id that call and output share, and which of the two the item is. An item
+of the type `program` has no pair, because it contains option calls.
+"""
 
 STATUSES: Mapping[str, bool] = {"completed": True, "incomplete": False}
-"""Status of an item → whether the model finished it; `in_progress` is not a mark, since finished calls have it too."""
+"""Status of an item → whether the model finished it. `in_progress` is missing, since finished calls have it too."""
 UNMADE = ("queued", "in_progress")
-"""Statuses of an answer that is not finished."""
+"""Statuses of a response that the server is still generating in the background."""
 
 REQUEST_ECHOES = frozenset({
     "frequency_penalty", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
@@ -71,13 +75,17 @@ REQUEST_ECHOES = frozenset({
 })  # fmt: skip
 """Fields of a response that repeat the request."""
 PLACED = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
-"""Fields of a response that are not in the reply's details: repeated, or fields of the reply itself."""
+"""Fields of a response that are not in the reply's details: they repeat the request, or the reply has own fields."""
 PARAGRAPH = "\n\n"
-"""The separator between two passages of one reasoning item."""
+"""The separator between the texts of one reasoning item."""
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """A whole response → reply; ResponseInvalid, or the CallError that the body reports."""
+    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without output,
+    and the CallError that the body reports.
+
+    Raises CallError for a response without items that is still being generated in the background.
+    """
     found = scope.read_object(body)
     raise_reported(found, scope)
     if not isinstance(found.get("output"), list):
@@ -85,7 +93,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not found["output"] and (status := text_or_empty(found.get("status"))) in UNMADE:
         response_id = text_or_empty(found.get("id"))
         said = f"{scope.target} answered {status!r}: response {response_id} is being generated in the background"
-        remedy = "stream the response, request it later by that id, or remove `background`"
+        remedy = "stream the response, request the response later by this id, or remove the setting `background`"
         provider, request_id = scope.target.provider, scope.request_id
         raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
     blocks, builder = [], ReplyBuilder(scope)
@@ -103,12 +111,15 @@ def raise_reported(found: Fields, scope: DecodeScope) -> None:
 
 
 def origin_of(found: Fields, scope: DecodeScope) -> Origin:
-    """The origin that a response names."""
+    """Return the origin with the model and the id of a response."""
     return scope.origin(text_or_empty(found.get("model")), text_or_empty(found.get("id")) or None)
 
 
 def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> dict[str, Any]:
-    """The fields of a reply, or of a stream's ReplyEnd, from everything in a response but its items."""
+    """Return the fields of a Reply or ReplyEnd that do not come from the items of a response.
+
+    `blocks` are the blocks of all items. The losses are inputs that the server removed.
+    """
     status = text_or_empty(response.get("status"))
     raw = text_or_empty(object_or_empty(response.get("incomplete_details")).get("reason")) or status
     reason = FINISH_REASONS.get(raw, "other")
@@ -122,7 +133,8 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
             Loss(
                 kind="dropped",
                 path=f"input_transformations[{index}]",
-                reason=f"the server removed {text_or_empty(change.get('id'))} ({text_or_empty(change.get('reason'))})",
+                reason=f"the server removed {text_or_empty(change.get('id'))} from the input"
+                f" ({text_or_empty(change.get('reason'))})",
             )
             for index, change in enumerate(map(object_or_empty, changes))
         ),
@@ -131,7 +143,11 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
 
 
 def _reason_of(blocks: Collection[Block]) -> FinishReason:
-    """The finish reason of a complete response: a vendor's own call may wait for the client."""
+    """Return the finish reason of a response that ended by itself, from the kinds of its blocks.
+
+    "content_filter" with a refusal; "native_calls" if a call of the vendor's own tools waits for the client;
+    "option_calls" with an option call; otherwise "stop".
+    """
     kinds = {block.kind for block in blocks}
     if "refusal" in kinds:
         return "content_filter"
@@ -139,19 +155,23 @@ def _reason_of(blocks: Collection[Block]) -> FinishReason:
     answered = {part.pair_id for part in parts if part.pair == "closes"}
     for call in (object_or_empty(part.block) for part in parts if part.pair_id not in answered):
         is_hosted = object_or_empty(call.get("environment")).get("type") == "container_reference"
-        if not is_hosted and call.get("execution") != "server":  # the vendor's server answers those
+        if not is_hosted and call.get("execution") != "server":  # the vendor's server answers its other calls
             return "native_calls"
     return "option_calls" if "option_call" in kinds else "stop"
 
 
 def is_finished(item: JSONValue) -> bool | None:
-    """Return the wire's mark on an item of an option call: whether the model finished it, or None without a mark."""
+    """Return whether the status of an option call's item says that the model finished the call. None for an unknown
+    status and for other items.
+    """
     found = object_or_empty(item)
     return STATUSES.get(text_or_empty(found.get("status"))) if found.get("type") == "function_call" else None
 
 
 def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
-    """Return the blocks of one output item: one for each content part of a message, one for any other item."""
+    """Return the blocks of one output item: one for each content part of a message, one for any other item. A message
+    without content is one opaque block.
+    """
     reader = READERS.get(text_or_empty(object_or_empty(item).get("type")))
     return [opaque_item(item)] if reader is None else reader(item, scope)
 
@@ -159,7 +179,7 @@ def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
 def _message(item: Fields, scope: DecodeScope) -> list[Block]:
     head = without_fields(item, "content")
     contents = list_or_empty(item.get("content"))
-    if len(contents) > 1:  # each of them keeps the head
+    if len(contents) > 1:  # the state of each block contains a copy of the head
         scope.count_copied_bytes(len(contents) * len(encode_json(head)))
     blocks = [_content(content, head, scope) for content in scope.count_each(contents)]
     return blocks or [opaque_item(item)]
@@ -193,7 +213,7 @@ def _call(item: Fields, scope: DecodeScope) -> list[Block]:
 
 
 def _image(item: Fields, scope: DecodeScope) -> list[Block]:
-    """The image that a call made, or the call itself if it made no image that a media part may carry."""
+    """Return the image that a call generated, or the call as an opaque part if it has no valid image."""
     mime = f"image/{text_or_empty(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
     hint, state = text_or_empty(item.get("revised_prompt")) or None, {"item": without_fields(item, "result")}
     url = f"data:{mime};base64,{result}" if (result := text_or_empty(item.get("result"))) else ""
@@ -201,7 +221,9 @@ def _image(item: Fields, scope: DecodeScope) -> list[Block]:
 
 
 def opaque_item(item: JSONValue) -> OpaquePart:
-    """An item, verbatim; it opens or closes a pair if items of its type do."""
+    """Return an opaque part with the unchanged item. If the type of the item is in PAIRS and it has an id, the part
+    opens or closes a pair.
+    """
     found = object_or_empty(item)
     field, pair = PAIRS.get(text_or_empty(found.get("type")), (None, None))
     pair_id = text_or_empty(found.get("call_id")) or text_or_empty(found.get(field)) if field else ""
@@ -209,4 +231,4 @@ def opaque_item(item: JSONValue) -> OpaquePart:
 
 
 READERS = {"message": _message, "reasoning": _reasoning, "function_call": _call, "image_generation_call": _image}
-"""Item type → the function that reads it; every other item is opaque."""
+"""Item type → the function that reads such items. Every other item becomes an opaque part."""

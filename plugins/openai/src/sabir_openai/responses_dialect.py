@@ -1,7 +1,7 @@
-"""The Responses wire: tables of what it accepts, and its pure functions under one name.
+"""The Responses API: tables of the content that it accepts, and the dialect `openai.responses`.
 
     system, user   a message item each               assistant   an item for each block
-    results        one function_call_output each     images out  go back as the call that made them
+    results        one function_call_output each     images      an assistant's image is sent as the call that made it
 
 https://developers.openai.com/api/reference/resources/responses
 """
@@ -21,7 +21,7 @@ from sabir_openai.responses_stream import ResponsesDecoder
 from sabir_openai.settings import FileHints, ImageHints, ResponsesOptionHints
 
 DOCUMENTS = r"text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|msword|vnd\.(ms-|oasis|openxmlformats).+)"
-"""MIME types of the documents that are read. https://developers.openai.com/api/docs/guides/file-inputs"""
+"""MIME types of the documents that the API accepts. https://developers.openai.com/api/docs/guides/file-inputs"""
 _IMAGE = MediaRule(url="", data=IMAGES, file="", parameters=True, hints=ImageHints)
 _DOCUMENT = MediaRule(url=DOCUMENTS, data=DOCUMENTS, file="", parameters=True, hints=FileHints)
 
@@ -36,13 +36,17 @@ TABLES = Tables(
     Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints,
           stored_by=frozenset({"conversation", "previous_response_id"})),
 )  # fmt: skip
-"""Assistant images are taken because the call that made them goes back; images from elsewhere become placeholders."""
+"""Which content the API accepts. An assistant's image is sent back as the call that made the image; images of another
+API become placeholders.
+"""
 
 _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
 def family(model: str) -> str:
-    """The model without its snapshot's date: only the model that wrote encrypted reasoning can read it."""
+    """Return the model's name without the date of its snapshot. Encrypted reasoning is sent back only to models of the
+    same family, because no other model can read it.
+    """
     return _SNAPSHOT.sub("", model)
 
 

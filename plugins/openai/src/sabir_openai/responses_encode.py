@@ -1,12 +1,12 @@
-"""Turns → input items; a leaf function for each kind of piece.
+"""Turns → input items, with one function for each kind of part.
 
-    system, user   one message item a message; an opaque item stays an item of its own between them
-    assistant      the items that decoding split: messages, reasoning, option calls, images, the vendor's own items
+    system, user   one message item for each message; an opaque item is sent as an item between them
+    assistant      the items from which the blocks were decoded: messages, reasoning, option calls, images, opaque items
     results        one function_call_output each: text, or texts and media
 
-System messages stay inline: `instructions` would join them into one text, is not inherited from a previous response,
-and would put the start of the prefix into a different field. The role is `system` for every model: the
-vendor reads it as `developer` for models that want that, and compatible endpoints know only `system`.
+System messages are items of the input. The field `instructions` would join them into one text, is not inherited from a
+previous response, and would move the start of the cached prefix into another field. Their role is `system` for every
+model: OpenAI reads `system` as `developer` where needed, and compatible endpoints know only `system`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,18 +30,18 @@ from sabir.authoring import (
 from sabir_openai.chat_encode import base64_url, call_arguments, file_name
 
 Item = dict[str, Any]
-"""An input item or a content part of one: a JSON object of the wire."""
+"""An input item, or a content part of an item, as a JSON object of the request."""
 
 CONTENTS = frozenset(
     {"input_audio", "input_file", "input_image", "input_text", "output_audio", "output_text", "refusal"}
 )
-"""Types of blocks in a message's content; every other block is an item of the input."""
+"""Types of opaque blocks that belong into a message's content. Every other opaque block is an item of the input."""
 
 
 _OWN_TYPES = ("function_call", "message", "reasoning")
-"""Types of items that the wire takes without any null field."""
+"""Types of items from which every null field is removed."""
 REPEATED = ("caller", "namespace")
-"""Fields of a call that its output repeats; a call with one of them is not found by its id alone."""
+"""Fields that a call's output must repeat, because the API does not find a call with such a field by its id alone."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
@@ -50,9 +50,10 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def _without_nulls(item: JSONValue) -> JSONValue:
-    """Return an item without null fields, also of its content: endpoints send them, and refuse them in requests.
+    """Return an item without the null fields that endpoints send but refuse in requests.
 
-    Of any other item only a null status is left out: the vendor's own calls go back with their null fields.
+    Messages, reasoning and function calls lose all null fields, also in their content. Other items lose only a null
+    `status`, because the vendor's own calls need their null fields.
     """
     if not isinstance(item, dict) or (None not in item.values() and not isinstance(item.get("content"), list)):
         return item
@@ -120,14 +121,16 @@ def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
 
 
 def _repeated(entry: Entry) -> Item:
-    """Return the fields that an output repeats of its call, with the call's name, if the call has any of them."""
+    """Return the REPEATED fields of the output's call and the call's name; {} if the call has no REPEATED field."""
     state = entry.call_state
     repeated = {name: state[name] for name in REPEATED if state.get(name)}
     return {**repeated, "name": entry.wire_name} if repeated else {}
 
 
 def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]:
-    """A result as text, or as content parts if it has media; an error as JSON text."""
+    """Return a result as content parts if the message has parts, otherwise as text. An error becomes JSON text, which
+    comes before the parts.
+    """
     result = entry.result
     parts = [_part(piece, scope) for piece in entry.pieces]
     if result.is_error:
@@ -157,17 +160,19 @@ class _Answer:
         self.items: list[Any] = []
         self.lacks_reasoning = False
         self.identified: list[tuple[KnownPart | None, Entry]] = []
-        """Items sent with the vendor's own id, which may be bound to reasoning."""
+        """Parts (None for a call) and their entries whose items have the vendor's id, which may depend on reasoning."""
 
     def call(self, entry: Entry) -> None:
-        """Add a call: the item that it came from, or a new one."""
+        """Add the item of a call. A call from this API keeps the fields of the item from which it was decoded."""
         item = _call(entry, self.scope, self.losses)
         self.items.append(item)
         if "id" in item:
             self.identified.append((None, entry))
 
     def take(self, piece: KnownPart, entry: Entry) -> None:
-        """Add one piece: the item, or the part of an item, that it came from; else a new one."""
+        """Add the item of one part. A part from this API becomes the item, or part of the item, from which it was
+        decoded.
+        """
         if isinstance(piece, TextPart):
             self._text(piece, entry.state_of(piece), entry)
         elif isinstance(piece, ReasoningPart):
@@ -181,7 +186,7 @@ class _Answer:
             self._refusal(piece, entry.state_of(piece), entry)
 
     def _append(self, item: JSONValue) -> None:
-        """Append an item; a further part of the last message is joined to that message."""
+        """Append an item. If it continues the last message (same id and fields), add its content to that message."""
         last, found = object_or_empty(self.items[-1]) if self.items else {}, object_or_empty(item)
         if last.get("id") and last["id"] == found.get("id"):
             before, more = last.get("content"), found.get("content")
@@ -195,7 +200,7 @@ class _Answer:
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
             self.losses.lose(
-                "dropped", "citations are only sent back in the vendor's own form", piece, entry, ".citations"
+                "dropped", "only citations that came from this API can be sent back", piece, entry, ".citations"
             )
         if head:
             self._give_back(
@@ -212,7 +217,7 @@ class _Answer:
         if head := object_or_empty(state.get("item")):
             self._give_back(piece, head, {**object_or_empty(state.get("part")), "refusal": piece.text}, entry)
         else:
-            reason = "only this model's own refusals are sent as refusals; it was sent as text"
+            reason = "only this model's own refusals are sent as refusals; this refusal was sent as text"
             self.losses.lose("downgraded", reason, piece, entry)
             self._say(piece.text)
 
@@ -224,7 +229,8 @@ class _Answer:
             self._say(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _say(self, said: str) -> None:
-        # An assistant message without an id is one string: the array form is for the vendor's own messages.
+        # The content of an assistant message without an id is a string: the array form is for the vendor's own
+        # messages.
         if said:
             self.items.append({**_SPOKEN, "content": said})
 
@@ -238,11 +244,13 @@ class _Answer:
         self.losses.lose("dropped", reason, piece, entry)
 
     def whole(self) -> list[Any]:
-        """The items, without ids that are bound to lost reasoning."""
+        """Return the items. If reasoning was lost, messages and calls are returned without their ids, with losses,
+        because the vendor refuses ids that depend on missing reasoning.
+        """
         if not self.lacks_reasoning:
             return self.items
         for piece, entry in self.identified:
-            _withhold_id("the item's id belongs to reasoning that was not sent", piece, entry, self.losses)
+            _withhold_id("the item's id may belong to reasoning that was not sent", piece, entry, self.losses)
         bound = ("message", "function_call")
         return [
             without_fields(item, "id") if object_or_empty(item).get("type") in bound else item for item in self.items
@@ -266,4 +274,4 @@ def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: Los
 
 
 _SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
-"""Side → the function that makes its items."""
+"""Side of a turn → the function that returns its items."""

@@ -1,13 +1,13 @@
 """A stored Responses request → messages, options and settings.
 
-    instructions              a leading system message; rendered back it is the first item of `input` (loss: relocated)
-    system, developer, user   a message each                   a string `input` is the user's
-    the model's items         as from decoding a response, with the scope's policy and this scope's origin
+    instructions              a leading system message, which renders as the first item of `input` (loss: relocated)
+    system, developer, user   one message each                 a string `input` is a user message
+    the model's items         as from decoding a response, with the scope's policy and the target's origin
     function_call_output      a result of the option that its call names
-    every other item          an opaque part; outputs of the user's own program belong to the user
+    every other item          an opaque part; outputs that the user's own program created are in user messages
 
 A reference to an item that only the vendor stores is a loss, and so is the pairing of a result with such a call.
-Messages need no role hints: their policies render to the same roles.
+Messages get no role hints, because their policies render to the same roles.
 """
 
 from typing import Any, ClassVar
@@ -53,7 +53,9 @@ _TEXT = PartReader.for_text()
 
 
 class _History(RequestHistory):
-    """A history of this dialect; consecutive items of the model become messages together, as in a reply."""
+    """Decodes a stored request of `openai.responses`. Consecutive items of the model are grouped into messages as in a
+    reply.
+    """
 
     vendor_model = ResponsesSettings
     messages_field = "input"
@@ -70,13 +72,15 @@ class _History(RequestHistory):
         self.done: list[Block] = []
 
     def instructions(self, given: JSONValue) -> None:
-        """The leading system message."""
+        """Read the field `instructions`, which becomes the leading system message."""
         if given:
             self.add_message("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
-            self.add_loss("relocated", "instructions", "they were moved to the first message of the input")
+            self.add_loss("relocated", "instructions", "the instructions became the first message of the input")
 
     def input(self, given: JSONValue) -> None:
-        """All items, or the user's text."""
+        """Read the field `input`: a list of items, or the user's text. It may be missing if the request refers to
+        stored state.
+        """
         if isinstance(given, str):
             self.add_message("user", [TextPart(text=given)], "input")
         elif given is not None or not any(self.found.get(name) for name in _STORED):
@@ -84,24 +88,26 @@ class _History(RequestHistory):
             self._flush()
 
     def read_message(self, message: Fields, path: str) -> None:
-        """One item; an item without a type is a message, or a reference."""
+        """Read one item. Without a type, it is a message if it has a role, or a reference if it has an id. Raises
+        HistoryInvalid if it has none of them.
+        """
         kind = text_or_empty(message.get("type"))
         kind = kind or ("message" if "role" in message else "item_reference" if "id" in message else "")
         if not kind:
-            raise HistoryInvalid(f"{path} has neither type nor role; expected an input item")
+            raise HistoryInvalid(f"{path} has neither a type, a role nor an id; expected an input item")
         if kind == "message":
             super().read_message(message, path)
         else:
             _ITEMS.get(kind, _History.other)(self, message, path)
 
     def _flush(self) -> None:
-        """Turn the model's consecutive items into messages."""
+        """Add the messages of the model's items that were read since the last call."""
         if self.done:
             self.extend(self.done, "input")
         self.done = []
 
     def said(self, item: Fields, path: str) -> None:
-        """Instructions, under either name, or what the user says; content of an unknown kind is an item of its own."""
+        """Add a message with the role system, developer or user. Content of an unknown type becomes an opaque part."""
         self._flush()
         self.add_losses_of_unknown_fields(item, {"role", "content"}, path, _NO_PLACE)
         policy, head = "user" if item["role"] == "user" else "system", without_fields(item, "content")
@@ -109,7 +115,10 @@ class _History(RequestHistory):
         self.add_message(policy, parts, path)
 
     def assistant(self, item: Fields, path: str) -> None:
-        """A message of the model; if it has more fields than its text, it is the vendor's own and keeps its form."""
+        """Read an assistant message. If the message has further fields, such as an id, its parts keep them as state.
+
+        An empty message is dropped with a loss.
+        """
         content = item.get("content")
         parts = [content] if isinstance(content, str) else History.expect(content, list, f"{path}.content")
         parts = [{"type": "output_text", "text": part} if isinstance(part, str) else part for part in parts]
@@ -121,14 +130,14 @@ class _History(RequestHistory):
         self.done += blocks if says_more else map(_bare, blocks)
 
     def call(self, item: Fields, path: str) -> None:
-        """A call of an option."""
+        """Read a call of an option. Raises HistoryInvalid without a name."""
         History.expect_name(item.get("name"), f"{path}.name")
         if not text_or_empty(item.get("call_id")):
             self.add_loss("synthesized", f"{path}.call_id", "it is missing, so one was generated")
         self.other(item, path)
 
     def output(self, item: Fields, path: str) -> None:
-        """The result of a call: a text, or texts and media."""
+        """Add the result of a call: a text, or texts and media. Raises HistoryInvalid without a call id."""
         self._flush()
         call_id, said = History.expect_name(item.get("call_id"), f"{path}.call_id"), item.get("output")
         calls = (each.call for each in reversed(self.messages) if each.call and each.call.invocation_id == call_id)
@@ -139,12 +148,16 @@ class _History(RequestHistory):
         self.add_result(call_id, parts, path, text_or_empty(item.get("name")))
 
     def reference(self, item: Fields, path: str) -> None:
-        """An item that only the vendor stores."""
+        """Report an item that only the vendor stores as a loss."""
         shown = one_line(ascii(item.get("id")), 80)
-        self.add_loss("dropped", path, f"only the vendor's server stores the item {shown}; pass the item itself")
+        self.add_loss(
+            "dropped", path, f"only the vendor's server stores the item {shown}; replace the reference with the item"
+        )
 
     def other(self, item: Fields, path: str) -> None:
-        """Any other item: from the model or the vendor's server, or an answer of the user's own program."""
+        """Read any other item. An output of the user's own program and an item with another role than "assistant"
+        become user messages; every other item belongs to the model.
+        """
         _, half = PAIRS.get(text_or_empty(item.get("type")), (None, None))
         is_output = half == "closes" and item.get("execution") != "server"
         if not is_output and item.get("role", "assistant") == "assistant":
@@ -154,13 +167,13 @@ class _History(RequestHistory):
         self.add_message("user", [opaque_item(item)], path)
 
     def tools(self, given: JSONValue) -> None:
-        """Options, and tools of the vendor's own."""
+        """Read the field `tools`: options, and the vendor's own tools."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
             declared = tool if object_or_empty(tool).get("type") == "function" else None
             self.offer(tool, declared, ResponsesOptionHints, f"tools[{index}]")
 
     def choice(self, choice: JSONValue) -> None:
-        """The option that the model must choose."""
+        """Read the field `tool_choice`. A choice that no neutral setting can express becomes a vendor setting."""
         found = object_or_empty(choice)
         if not self.set_option_choice(
             choice, text_or_empty(found.get("name")) if found.keys() == {"type", "name"} else ""
@@ -168,7 +181,7 @@ class _History(RequestHistory):
             self.set_vendor_setting("tool_choice", choice)
 
     def reasoning(self, reasoning: JSONValue) -> None:
-        """How much the model reasons; what stands beside the effort stays the vendor's."""
+        """Read the field `reasoning`. The effort becomes a neutral setting, and all other fields a vendor setting."""
         found: dict[str, Any] = History.expect(reasoning, dict, "reasoning")
         if self.accepts_setting("reasoning_effort", found.get("effort")):
             self.set_setting("reasoning_effort", found["effort"], "reasoning")
@@ -177,7 +190,9 @@ class _History(RequestHistory):
             self.set_vendor_setting("reasoning", further)
 
     def text_settings(self, wanted: JSONValue) -> None:
-        """Read how the text shall be; a field without a neutral name stays verbatim, within `text`."""
+        """Read the field `text`: the response format and `verbosity`. Other fields go to `extra_body`, within
+        `text`.
+        """
         for name, value in History.expect(wanted, dict, "text").items():
             if name == "format" and self._hold_to(object_or_empty(value)):
                 continue
@@ -187,7 +202,7 @@ class _History(RequestHistory):
                 self.set_extra_body(name, value, within="text")
 
     def _hold_to(self, form: Fields) -> bool:
-        """Set the format of replies; return whether a neutral setting can express it, as it can the default."""
+        """Set the response format. Return False if no neutral setting can express it. {} is the default."""
         is_schema = form.get("type") == "json_schema"
         is_set = self.hold_to_format(form, "text.format") if is_schema else self.hold_to_type(form, "text.format")
         return is_set or not form
@@ -202,12 +217,14 @@ class _History(RequestHistory):
 _ITEMS = {
     "function_call": _History.call, "function_call_output": _History.output, "item_reference": _History.reference,
 }  # fmt: skip
-"""Type of an item other than a message → the function that reads it."""
+"""Type of an item other than a message → the function that reads such items; for all others, `_History.other`."""
 decode_history = _History.decode
 
 
 def _bare(block: Block) -> Block:
-    """A text of the assistant without other fields, as plain text; any other block unchanged."""
+    """Return a text part without its state if neither the state nor the citations contain anything; other blocks
+    unchanged.
+    """
     if not isinstance(block, TextPart):
         return block
     says_more = block.citations or any(

@@ -1,10 +1,11 @@
-"""Settings and options → the fields of a Responses request beside its input.
+"""Settings and options → the fields of a Responses request, except its input.
 
-    neutral settings by name ──▶ wire fields        settings that a model refuses or the wire lacks are losses
-    options ──▶ tools        vendor settings ──▶ as they are, last
+    neutral settings ──▶ fields of the request     a setting that the model or the API does not accept is a loss
+    options ──▶ tools        vendor settings ──▶ unchanged, and they replace other fields of the same name
 
-Nothing is stored unless the vendor settings ask for it: a conversation carries its own state, as encrypted reasoning.
-The vendor returns that by default; for models known to reason it is also requested, as older endpoints require.
+The vendor stores nothing unless the vendor settings ask for it. Instead, replies contain encrypted reasoning, which is
+sent back. The vendor returns it by default; it is also requested for models known to reason, as older endpoints
+require.
 """
 
 from collections.abc import Mapping
@@ -17,18 +18,22 @@ from sabir_openai.chat_request import encode_choice, encode_format, encode_optio
 from sabir_openai.settings import ChatSettings, ResponsesSettings, in_form, leave_out_the_others, settings_of
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
-"""Neutral setting → field that takes its value as it is."""
+"""Neutral setting → request field in which its value is sent unchanged."""
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 PATH = "/responses"
 COUNTED = frozenset({
     "conversation", "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning",
     "text", "tool_choice", "tools", "truncation",
 })  # fmt: skip
-"""Fields of a request that the counting endpoint takes."""
+"""Fields of a request that the endpoint for counting tokens accepts."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Every field but the input."""
+    """Return every field of the request except the input. Report settings that cannot be sent as losses.
+
+    Raises SettingsInvalid for an invalid vendor setting, an option choice that is not offered, and a
+    `previous_response_id` of a reply in the history.
+    """
     leave_out_the_others(scope, ResponsesSettings, ChatSettings)
     if scope.vendor.get("store") is False:  # it is the default of every request here
         scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
@@ -52,17 +57,20 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         found["text"]["verbosity"] = verbosity
     body |= {name: value for name, value in found.items() if value} | encode_choice(scope, tools, _declared)
     if "tool_choice" in body and "tool_choice" in vendor:
-        scope.losses.add("dropped", "the vendor setting tool_choice replaces it", path="settings.option_choice")
+        reason = "the vendor setting tool_choice replaces this setting"
+        scope.losses.add("dropped", reason, path="settings.option_choice")
     return body | vendor
 
 
 def _is_heeded(scope: RequestScope, name: str) -> bool:
-    """Return whether the endpoint heeds a field that nobody asked for; one that stores nothing refuses only `true`."""
+    """Return whether a field that the user did not set should be sent: False if the endpoint is known to ignore it."""
     return scope.model_info.status_of(f"vendor.{name}") != "ignored"
 
 
 def _expect_news(previous: str, scope: RequestScope) -> None:
-    """Raise SettingsInvalid if the server stores a part of the sent history and would read it twice."""
+    """Raise SettingsInvalid if the reply with the id `previous` is in the history, because the server would then read
+    the stored messages twice.
+    """
     if any(message.origin is not None and message.origin.response_id == previous for message in scope.messages):
         said = (
             f"previous_response_id {previous!r} is a reply in the history, and the server stores all messages up to it"
@@ -71,7 +79,9 @@ def _expect_news(previous: str, scope: RequestScope) -> None:
 
 
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A chat declaration in this wire's form: without its inner object, and always with `strict`."""
+    """Return a tool declaration of `openai.chat` in the form of this API: without the inner object, and with `strict`
+    False if it is missing.
+    """
     return {"type": tool["type"], "strict": False, **tool[tool["type"]]}
 
 
@@ -80,5 +90,7 @@ def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """The path and body that ask for the vendor's own count, with the fields that the counting endpoint takes."""
+    """Return the path and the body of a request that counts the tokens of `body`. Fields that the endpoint does not
+    accept are left out.
+    """
     return f"{PATH}/input_tokens", {name: value for name, value in body.items() if name in COUNTED}

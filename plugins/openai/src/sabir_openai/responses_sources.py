@@ -1,12 +1,15 @@
-"""The sources of one output item in a stream → the item with the most complete text of each of its passages.
+"""Joins what the events of a stream contain about one output item: the item with the most complete text of each
+passage.
+
+A passage is the place of a text in an item.
 
     …delta ─▶ pieces ┐
     …done  ─▶ text   ┴▶ Streamed.texts ─┐
     output_item.added ─▶ announced      ├─ completed(item) ─▶ the item, and the passages on which sources disagree
     output_item.done, final response ───┘
 
-Endpoints send a text, or the arguments of a call, in one of these events alone, and leave it empty in the others. Of
-two texts, the one that continues the other is more complete. If neither continues the other, the later source counts.
+Some endpoints send a text, or a call's arguments, in only one of these events, and leave it empty in the others. Of two
+texts, the text that continues the other is more complete. If neither continues the other, the later source counts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,23 +31,30 @@ from sabir.errors import NotJSON
 
 
 class Passage(NamedTuple):
-    """The place of a text in an item: the item's field and, if that is a list, the part's type and position."""
+    """The place of a text in an item: the item's field and, if the field is a list, the part's type and position from
+    0.
+
+    `part` is "" if the field itself is the text.
+    """
 
     field: str
     part: str = ""
     position: int = 0
 
     def __str__(self) -> str:
-        """The place as a path within the item."""
+        """Return the place as a path within the item, such as "content[0]"."""
         return f"{self.field}[{self.position}]" if self.part else self.field
 
 
 class Source(NamedTuple):
-    """The passage that an event's text belongs to, and the kind of the block that grows by it, if any does."""
+    """Where the text of an event belongs: its passage, with position 0, and the kind of the block that shows the text.
+
+    `kind` is None if no block shows the text before the item has ended.
+    """
 
     passage: Passage
     position: str = ""
-    """The event's field that holds the part's position."""
+    """The event's field with the part's position; "" if the passage is not in a list."""
     kind: BlockKind | None = None
 
 
@@ -59,14 +69,14 @@ _SOURCES: Mapping[str, Source] = {
     "code_interpreter_call_code": Source(Passage("code")),
 }
 DELTAS = {f"response.{name}.delta": source for name, source in _SOURCES.items()}
-"""Event → the passage that its `delta` continues."""
+"""Type of an event → where the text in its `delta` belongs."""
 DONE = {f"response.{name}.done": source for name, source in _SOURCES.items()}
-"""Event → the passage of which it has the whole text."""
+"""Type of an event with the complete text of a passage → where the text belongs."""
 PARTS_DONE: Mapping[str, str] = {
     "response.content_part.done": "content_index",
     "response.reasoning_summary_part.done": "summary_index",
 }
-"""Event with a whole part → its field with the part's position."""
+"""Type of an event with a complete part → the event's field with the part's position."""
 _PART_TEXTS: Mapping[str, str] = {
     "output_text": "text",
     "refusal": "refusal",
@@ -78,7 +88,7 @@ _LISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "message": {"content": ("output_text", "refusal")},
     "reasoning": {"summary": ("summary_text",), "content": ("reasoning_text",)},
 }
-"""Type of an item → its fields that list parts → the types of parts with a text."""
+"""Type of an item → its fields that are lists of parts → the types of the parts that contain text."""
 _TEXT_FIELDS: Mapping[str, str] = {
     "function_call": "arguments",
     "custom_tool_call": "input",
@@ -86,32 +96,36 @@ _TEXT_FIELDS: Mapping[str, str] = {
     "code_interpreter_call": "code",
     "image_generation_call": "result",
 }
-"""Type of an item → its field with a text that no other field repeats."""
+"""Type of an item → its field that is a text, such as a call's arguments."""
 _ANNOUNCED = ("type", "id", "call_id", "name", "namespace", "caller", "role")
-"""Fields of an added item that its later forms may lack; its other fields may be unfinished."""
+"""Fields that are read from `output_item.added`, because later events may lack them. Its other fields may be
+incomplete.
+"""
 
 
 @dataclass(slots=True)
 class Streamed:
-    """The texts that the events of one item brought before the item ended."""
+    """What the events of one item contained before the item ended. `announced` are the item's identifying fields,
+    `pieces` the texts of deltas, and `whole` the texts of events with a complete text.
+    """
 
     announced: Fields = field(default_factory=dict)
     pieces: dict[Passage, list[str]] = field(default_factory=dict)
     whole: dict[Passage, str] = field(default_factory=dict)
 
     def announce(self, item: Fields) -> None:
-        """Keep the fields that identify an item."""
+        """Store the fields that identify an item."""
         self.announced = {**self.announced, **{name: item[name] for name in _ANNOUNCED if item.get(name)}}
 
     def finish(self, event: Fields, source: Source) -> None:
-        """Keep the whole text of a passage, and the name of a call that is not announced."""
+        """Store the complete text of a passage, and the name of a call if no earlier event contained the name."""
         passage = passage_of(event, source)
         self.whole[passage] = text_or_empty(event.get(_PART_TEXTS.get(passage.part, passage.field)))
         if not passage.part and not self.announced.get("name"):
             self.announce({"name": text_or_empty(event.get("name"))})
 
     def finish_part(self, event: Fields, position: JSONValue) -> None:
-        """Keep the text of a whole part."""
+        """Store the text of a complete part. Parts of an unknown type are ignored."""
         part = object_or_empty(event.get("part"))
         kind = text_or_empty(part.get("type"))
         for lists in _LISTS.values():
@@ -121,18 +135,20 @@ class Streamed:
                     self.whole[passage] = text_or_empty(part.get(_PART_TEXTS[kind])) or self.whole.get(passage, "")
 
     def texts(self) -> Iterator[tuple[Passage, str]]:
-        """Yield the whole texts and those of the deltas, in the order of their positions."""
+        """Yield the complete texts and the joined texts of deltas with their passages, ordered by position. A passage
+        can occur twice.
+        """
         texts = [*self.whole.items(), *((passage, "".join(pieces)) for passage, pieces in self.pieces.items())]
         yield from sorted(texts, key=lambda each: each[0].position)
 
     def item(self) -> dict[str, Any]:
-        """Return the item as far as its events show it, for a stream that never ends it; empty without any text."""
+        """Return the item as far as the events contain it, if no event ended it. {} if its type is not known."""
         kind = text_or_empty(self.announced.get("type")) or next((_type_of(passage) for passage, _ in self.texts()), "")
         return completed({"type": kind}, {}, self)[0] if kind else {}
 
 
 def passage_of(event: Fields, source: Source) -> Passage:
-    """Return the passage that an event continues or repeats."""
+    """Return the passage of an event's text, with the position that the event names, else 0."""
     position = event.get(source.position) if source.position else 0
     return source.passage._replace(position=position if isinstance(position, int) else 0)
 
@@ -151,9 +167,10 @@ def texts_of(item: Fields) -> dict[Passage, str]:
 
 
 def is_open(item: Fields) -> bool:
-    """Return whether the item waits for the final response: if it lacks the text that items of its type have.
+    """Return whether an item that ended must wait for the final response, because it has no text but its type has one.
 
-    A call waits in any case: it must not run with arguments that the final response contradicts.
+    An option call, and an item without a type, always waits: a call must not run with arguments that the final response
+    contradicts.
     """
     kind = text_or_empty(item.get("type"))
     if kind in ("", "function_call"):
@@ -162,9 +179,9 @@ def is_open(item: Fields) -> bool:
 
 
 def completed(item: Fields, earlier: Fields, streamed: Streamed) -> tuple[dict[str, Any], list[Passage]]:
-    """Return an item with all that it lacks and earlier sources have, and the passages on which sources disagree.
+    """Return a copy of the item, completed from earlier events, and the passages for which two sources disagree.
 
-    `earlier` is an earlier form of the same item, or empty.
+    `earlier` is an earlier form of the same item, or empty. `streamed` are the texts of the item's other events.
     """
     body = dict(item)
     for source in (earlier, streamed.announced):
@@ -184,9 +201,9 @@ def completed(item: Fields, earlier: Fields, streamed: Streamed) -> tuple[dict[s
 
 
 def more_complete(later: str, earlier: str, *, is_json: bool = False) -> tuple[str, bool]:
-    """Return the more complete of two texts, and whether they disagree; then the later one counts.
+    """Return the more complete of two texts, and whether they disagree. If they disagree, return the later one.
 
-    Arguments are compared as JSON objects: an object counts more than a text that is not one.
+    With `is_json`, texts are compared as JSON objects. If only one text is a JSON object, that text is returned.
     """
     if is_json:
         objects = _read_object(later), _read_object(earlier)
@@ -212,22 +229,22 @@ def _read_object(arguments: str) -> dict[str, str] | None:
 
 
 def _fits(kind: str, passage: Passage) -> bool:
-    """Return whether items of a type have such passages."""
+    """Return whether items of the type `kind` have a text at such a passage."""
     if passage.part:
         return passage.part in _LISTS.get(kind, {}).get(passage.field, ())
     return _TEXT_FIELDS.get(kind) == passage.field
 
 
 def _type_of(passage: Passage) -> str:
-    """Return the type of the items that have such a passage; "" if several have."""
+    """Return the type of the items that have a part like the passage's; "" for a passage outside of a list."""
     kinds = [kind for kind, lists in _LISTS.items() if passage.part in lists.get(passage.field, ())]
     return kinds[0] if kinds else ""
 
 
 def _set_text(body: dict[str, Any], passage: Passage, value: str) -> bool:
-    """Set the text of a passage; return False if the item has a part of another type there, or too few parts.
+    """Set the text of a passage in place. Return False if the item has a part of another type there, or too few parts.
 
-    A first position of 1 leaves one empty part before it.
+    One missing part before the passage is filled with an empty part, for endpoints that count from 1.
     """
     name, kind, position = passage
     if not kind:

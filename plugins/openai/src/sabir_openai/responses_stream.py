@@ -1,13 +1,14 @@
-"""Stream events of a response → core events. A block's index is its item's place, then its place in the item.
+"""Stream events of a response → sabir's events. A block's index is its item's place * WIDTH + its place in the item.
 
     response.created           ─▶ reply-start
     response.…delta            ─▶ …-delta, after a …-start if the block is new
     response.output_item.done  ─▶ …-end of every block of the item, with the most complete text of all its events
-    response.completed         ─▶ the ends of the other blocks, then reply-end; incomplete and failed alike
+    response.completed         ─▶ the ends of the other blocks, then reply-end; also incomplete and failed
 
-An item that ended without a text may have it in the final response, and so may a call's arguments: they end with the
-final response. If two events disagree on a text, the reply has a loss. Reasoning is read from its item's end, as the
-vendor's documentation requires: the encrypted content of an earlier event may be incomplete.
+The final response may contain the text of an item that ended without text, and the arguments of a call. So the blocks
+of such items and of all calls end with the final response. If two events disagree on a text, the reply has a loss. The
+state of reasoning is read from the item's end, as the vendor's documentation requires: the encrypted content of an
+earlier event may be incomplete.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -58,13 +59,15 @@ _TEXT_PARTS: Mapping[str, type[TextPart | ReasoningPart | RefusalPart]] = {
     "refusal": RefusalPart,
 }
 _RESTORED = ("message", "reasoning", "custom_tool_call")
-"""Types of items that are read from deltas and texts alone if no event has the item itself; option calls are too."""
+"""Types of items that become blocks even if no event contains the complete item, provided that their texts were
+streamed. Option calls do so even without text.
+"""
 WIDTH = 1000
 """The number of block places reserved for one output item."""
 
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
-"""Items with one block, which begins when the item is added."""
+"""Type of an item whose only block begins when the item is added → the kind of the block."""
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ class _Growing:
 
 
 class ResponsesDecoder:
-    """One stream's wire events → core events."""
+    """Decodes the events of one stream into sabir's events."""
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
@@ -85,13 +88,13 @@ class ResponsesDecoder:
         self._last_place = -1
         self._growing: dict[int, _Growing] = {}
         self._streamed: dict[int, Streamed] = {}
-        """The texts of items that have not ended, by place."""
+        """Place of an item whose blocks have not ended → the texts of its events."""
         self._open: dict[int, Fields] = {}
-        """Items that ended, but wait for the final response, by place."""
+        """Place → an item that ended, but whose blocks wait for the final response."""
         self._done: dict[int, Mapping[Passage, str]] = {}
-        """The texts of items whose blocks ended, by place."""
+        """Place of an item whose blocks ended → its texts, to compare with the final response."""
         self._losses: dict[str, Loss] = {}
-        """Losses by the path of the passage on which sources disagree."""
+        """Path of a passage → the loss that two events disagree on its text."""
         self._blocks: list[Block] = []
         self._lacks_places = False
         self._is_started = False
@@ -105,7 +108,10 @@ class ResponsesDecoder:
         }
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
-        """Core events of one wire event; raises the CallError that it reports."""
+        """Yield sabir's events for one event of the API, possibly none. Events after the terminal event are ignored.
+
+        Raises ResponseInvalid for data that is not a JSON object, and the CallError that an event reports.
+        """
         data = event.data.strip()
         if self._is_ended or data in ("", "[DONE]"):
             return
@@ -123,7 +129,7 @@ class ResponsesDecoder:
             yield from reader(found)
 
     def close(self) -> tuple[StreamEvent, ...]:
-        """No events: the terminal event has ended the reply."""
+        """Return no events, because only a terminal event ends the reply."""
         return ()
 
     def _added(self, found: Fields) -> Iterator[StreamEvent]:
@@ -133,7 +139,9 @@ class ResponsesDecoder:
         yield from self._announced(place, item)
 
     def _announced(self, place: int, item: Fields) -> tuple[StreamEvent, ...]:
-        """Begin the block of an item that has one block."""
+        """Return the start of the block of a reasoning item or an option call; nothing for other items or if the block
+        has begun already.
+        """
         kind, name = ANNOUNCED.get(text_or_empty(item.get("type"))), text_or_empty(item.get("name"))
         if kind is None:
             return ()
@@ -144,7 +152,9 @@ class ResponsesDecoder:
         return self._begun(BlockStart(index=place * WIDTH, kind=kind, **ids))
 
     def _place(self, found: Fields) -> int:
-        """The place of an event's item: the event's own field, else the order in which the items' ids appeared."""
+        """Return the place of an event's item: the event's `output_index`. Without that field, the place in the order
+        in which the ids of items appeared.
+        """
         item = object_or_empty(found.get("item"))
         key = text_or_empty(found.get("item_id")) or text_or_empty(item.get("id")) or text_or_empty(item.get("call_id"))
         place = found.get("output_index")
@@ -162,7 +172,7 @@ class ResponsesDecoder:
         return (start,)
 
     def _sources(self, place: int) -> Streamed:
-        """Return the texts of the item at a place."""
+        """Return the texts of the item at a place; create them if needed."""
         if (streamed := self._streamed.get(place)) is None:
             self._scope.count_blocks()
             streamed = self._streamed[place] = Streamed()
@@ -191,7 +201,7 @@ class ResponsesDecoder:
         return (*begun, BlockDelta.unchecked(index, kind, more))
 
     def _repeated(self, found: Fields) -> tuple[StreamEvent, ...]:
-        """Keep the whole text of a passage, which other events may lack; ignore it if its item is not known."""
+        """Store the complete text of a passage, which other events may lack. Ignore the text of an unknown item."""
         name, place = found["type"], found.get("output_index")
         if not isinstance(place, int):
             place = self._places.get(text_or_empty(found.get("item_id")))
@@ -231,10 +241,12 @@ class ResponsesDecoder:
             self._losses[path] = Loss(kind="dropped", path=path, reason=reason)
 
     def _done_block(self, index: int, block: Block, mark: bool | None = None) -> Iterator[StreamEvent]:
-        """Yield the end of a block, with the wire's mark on its item; its start too if it had none."""
+        """Yield the end of a block, and before it the start if the block has not begun. `mark` says whether the model
+        finished an option call; None if that is not known.
+        """
         growing = self._growing.get(index)
         if growing is not None and growing.start.kind != block.kind:
-            index += WIDTH // 2  # the grown block is another one, and ends with the reply
+            index += WIDTH // 2  # the block that began at this index is another block, which ends with the reply
         yield from self._begun(BlockStart.unchecked(index, block))
         self._blocks.append(block)
         self._growing.pop(index, None)
@@ -261,16 +273,18 @@ class ResponsesDecoder:
         yield ReplyEnd(**end)
 
     def _complete(self, place: int, final: Fields) -> Iterator[StreamEvent]:
-        """End an item with all that the final response and earlier events have of it."""
+        """End an item of the final response, completed with the texts of earlier events."""
         earlier = self._open.pop(place, {})
         item, conflicts = completed(final, earlier, self._sources(place))
         self._report(place, conflicts)
         if encrypted := earlier.get("encrypted_content"):
-            item["encrypted_content"] = encrypted  # the final response encrypts it anew
+            item["encrypted_content"] = encrypted  # the final response encrypts the same reasoning differently
         yield from self._end_item(place, item)
 
     def _end_unfinished(self, place: int, streamed: Streamed) -> Iterator[StreamEvent]:
-        """End an item that only deltas and texts showed; its blocks have no state, so that they go back as new ones."""
+        """End an item that no event contains completely. Its blocks get no state, so that they are sent back as new
+        items. An item of another type than those of _RESTORED and option calls is ignored.
+        """
         item = streamed.item()
         if item.get("type") == "function_call" or (item.get("type") in _RESTORED and texts_of(item)):
             for index, block in enumerate(item_blocks(item, self._scope), place * WIDTH):
@@ -284,12 +298,12 @@ def _without_state(block: Block) -> Block:
 
 
 def _comparable(item: Fields) -> Mapping[Passage, str]:
-    """Return the texts of an item to compare with the final response's; an image is not kept for that."""
+    """Return the texts of an item, to compare with the final response. {} for an image, which needs too much memory."""
     return {} if item.get("type") == "image_generation_call" else texts_of(item)
 
 
 def _unsent(final: Mapping[Passage, str], sent: Mapping[Passage, str]) -> Iterator[Passage]:
-    """Yield the passages of which the final response has more, or something else, than blocks that have ended."""
+    """Yield the passages whose text in the final response is longer or different from the text in `sent`."""
     for passage, value in final.items():
         text_sent = sent.get(passage, "")
         best, disagrees = more_complete(value, text_sent, is_json=passage.field == "arguments")

@@ -1,7 +1,7 @@
-"""The JSON schemas that OpenAI takes, as rules: strict where that is possible without a change of meaning, else loose.
+"""Rules for the JSON schemas that OpenAI's APIs accept, for options and for replies.
 
-STRICT   a subset of keywords; every object closed, every property required
-LOOSE    every keyword; the root is an object without unions, and every array has `items`
+STRICT   with `strict`: a subset of keywords; every object closed (no further properties), every property required
+LOOSE    without `strict`: every keyword; the root is an object without unions, and every array has `items`
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,15 @@ KEYWORDS = frozenset({
     "definitions", "title", "description", "pattern", "format", "multipleOf", "minimum", "maximum",
     "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "default",
 })  # fmt: skip
-"""https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas"""
+"""Keywords that a strict schema may contain.
+https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas
+"""
 FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
-"""https://developers.openai.com/api/docs/guides/structured-outputs#supported-properties"""
+"""Values of the keyword `format` that a strict schema may contain.
+https://developers.openai.com/api/docs/guides/structured-outputs#supported-properties
+"""
 NOT_AT_ROOT = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
-"""Refused at the root, strict or not. https://github.com/langchain-ai/langchainjs/issues/9804"""
+"""Keywords that the API refuses at the root of a schema, strict or not. https://github.com/langchain-ai/langchainjs/issues/9804"""
 
 STRICT = SchemaRule(
     keywords=KEYWORDS,
@@ -45,6 +49,6 @@ LOOSE = SchemaRule(
 
 
 def is_strict_already(schema: Mapping[str, Any]) -> bool:
-    """Return whether the strict form of a schema takes all values that the schema takes."""
+    """Return whether a schema has a strict form, and that form accepts all values that the schema accepts."""
     fitted = fit_schema(schema, STRICT)
     return not fitted.refusal and not fitted.narrows

@@ -1,6 +1,7 @@
 """Settings and hints that only OpenAI's APIs have. Pass the settings as `Settings(vendor={"openai": {…}})`.
 
     ChatSettings, ResponsesSettings       settings of a call
+    MediaHints                            hints that every medium may have
     ImageHints, FileHints, ChatFileHints  hints of a medium           `vendor=` of sabir.image and sabir.document
     ChatOptionHints, ResponsesOptionHints hints of an option          `vendor=` of sabir.option
 
@@ -8,10 +9,10 @@ Neutral settings, such as `temperature`, are not repeated here. Pass settings th
 `extra_body`. Fields have the vendor's names and meanings: https://developers.openai.com/api/reference/resources/chat
 and …/responses
 
-The section `openai` may contain settings of both APIs. A setting that only the other API has is left out, with a loss,
-and so are tools and a tool choice in the other API's form. A tool of the chat API is {"type": T, T: {…}}, a tool of the
-responses API is {"type": T, …}. OpenAI's chat API has functions and custom tools only. Other endpoints may have tools
-of their own, which are sent unchanged.
+The section `openai` may contain settings of both APIs. A setting that only the other API has is left out, with a loss.
+For OpenAI and Azure, so are tools and a tool choice in the other API's form. A tool of the chat API is
+{"type": T, T: {…}}, a tool of the responses API is {"type": T, …}. OpenAI's chat API has functions and custom tools
+only. Other endpoints may have tools of their own, which are sent unchanged.
 """
 
 from collections.abc import Mapping
@@ -35,9 +36,9 @@ class _Shared(Frozen):
     metadata: dict[str, str] | None = None
     """Names and values that OpenAI stores with the response."""
     moderation: Fields | None = None
-    """Configuration of the moderation of input and output."""
+    """How OpenAI checks input and output for harmful content."""
     prompt_cache_key: str | None = None
-    """A key for similar requests, which increases the number of cache hits.
+    """A text that is the same in all requests with a similar prompt. It increases the number of cache hits.
     https://developers.openai.com/api/docs/guides/prompt-caching
     """
     prompt_cache_options: Fields | None = None
@@ -49,11 +50,13 @@ class _Shared(Frozen):
     service_tier: str | None = None
     """The processing tier, such as "flex" or "priority"."""
     store: bool | None = None
-    """Whether OpenAI stores the response for later retrieval."""
+    """Whether OpenAI stores the response for later retrieval. If None, requests of `openai.responses` send False,
+    unless `background` is set.
+    """
     tools: tuple[Fields, ...] = ()
     """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""
     tool_choice: str | Fields | None = None
-    """The choice of one of the vendor's own tools. For options, use the setting `option_choice`."""
+    """The choice of one of the vendor's own tools. It replaces the setting `option_choice`, which chooses an option."""
     top_logprobs: int | None = None
     """The number of most likely tokens to return for each position, 0 to 20."""
     user: str | None = None
@@ -63,8 +66,8 @@ class _Shared(Frozen):
 
 
 class ChatSettings(_Shared):
-    """Vendor settings of the dialect `openai.chat`, by OpenAI's names. Every field is optional; None means the vendor's
-    default.
+    """Vendor settings of the dialect `openai.chat`, by OpenAI's names. Every field is optional. A field that is not set
+    is not sent.
 
     https://developers.openai.com/api/reference/resources/chat/subresources/completions/methods/create
     """
@@ -72,9 +75,9 @@ class ChatSettings(_Shared):
     audio: Fields | None = None
     """Voice and format of audio output. Required if `modalities` contains "audio"."""
     frequency_penalty: float | None = None
-    """Penalty for tokens by how often they occurred so far, -2 to 2."""
+    """Penalty for tokens that grows with the number of their occurrences so far, -2 to 2."""
     logit_bias: dict[str, int] | None = None
-    """Token id → bias from -100 to 100."""
+    """Token id → bias from -100 (never) to 100 (always), which changes how likely the token is."""
     logprobs: bool | None = None
     """Whether to return log probabilities of the output tokens."""
     modalities: tuple[Literal["text", "audio"], ...] | None = None
@@ -82,28 +85,30 @@ class ChatSettings(_Shared):
     n: int | None = None
     """The number of answers to generate. The further ones are in `Reply.alternatives`."""
     prediction: Fields | None = None
-    """Text that the answer is expected to repeat mostly, for faster output.
+    """Text that most of the answer is expected to repeat, for faster output.
     https://developers.openai.com/api/docs/guides/predicted-outputs
     """
     presence_penalty: float | None = None
-    """Penalty for tokens that occurred at all so far, -2 to 2."""
+    """Penalty for tokens that occurred so far, no matter how often, -2 to 2."""
     web_search_options: Fields | None = None
     """Options of the web search of search models. https://developers.openai.com/api/docs/guides/tools-web-search"""
 
 
 class ResponsesSettings(_Shared):
-    """Vendor settings of the dialect `openai.responses`, by OpenAI's names. Every field is optional; None means the
-    vendor's default.
+    """Vendor settings of the dialect `openai.responses`, by OpenAI's names. Every field is optional. A field that is
+    not set is not sent, except `store`.
 
     https://developers.openai.com/api/reference/resources/responses/methods/create
     """
 
     access_programs: Fields | None = None
-    """Domain-specific access programs to use for the request."""
+    """OpenAI's access programs for certain domains that apply to the request."""
     background: bool | None = None
-    """Whether to run the response in the background. https://developers.openai.com/api/docs/guides/background"""
+    """Whether OpenAI generates the response in the background. Stream it: a call that is not streamed raises CallError,
+    because the response has no output yet. https://developers.openai.com/api/docs/guides/background
+    """
     context_management: tuple[Fields, ...] | None = None
-    """Configuration of how the vendor shortens a long context."""
+    """How OpenAI shortens a long context, such as by compaction."""
     conversation: str | Fields | None = None
     """The conversation, stored by OpenAI, to which the response belongs."""
     image: Fields | None = None
@@ -113,29 +118,31 @@ class ResponsesSettings(_Shared):
     max_tool_calls: int | None = None
     """The maximum number of calls of the vendor's own tools in one response."""
     previous_response_id: str | None = None
-    """The id of a stored response that this request continues."""
+    """The id of a stored response that this request continues. Pass only the messages after that response."""
     prompt: Fields | None = None
-    """A prompt template stored by OpenAI, and its variables."""
+    """The id of a prompt template that OpenAI stores, and values for its variables."""
     reasoning: Fields | None = None
     """Further fields of the request's "reasoning", such as "summary". The effort comes from `reasoning_effort`."""
     truncation: Literal["auto", "disabled"] | None = None
-    """"auto" lets OpenAI drop items of a conversation that is too long; "disabled" lets the request fail."""
+    """What OpenAI does if a conversation is too long: "auto" drops items, and "disabled" lets the request fail."""
 
 
 _JSON_TYPES: Mapping[str, Any] = {
     "boolean": StrictBool, "integer": int, "number": float, "string": str, "array": tuple[Any, ...], "object": Fields,
 }  # fmt: skip
-"""JSON type → the type of a field; the endpoint checks the contents."""
+"""JSON type → the Python type of a field. The endpoint checks the contents of arrays and objects."""
 
 
 def settings_of(base: type[BaseModel], scope: RequestScope) -> type[BaseModel]:
-    """Return the settings model of an endpoint: the settings of its dialect, and the fields that only its row has."""
+    """Return the settings model of an endpoint: `base`, extended by the `own_settings` of the endpoint's row."""
     own = scope.model_info.facts.get("own_settings")
     return settings_with(base, {name: str(kind) for name, kind in own.items()}) if isinstance(own, Mapping) else base
 
 
 def settings_with(base: type[BaseModel], own: Mapping[str, str]) -> type[BaseModel]:
-    """Return a settings model with further fields. `own` maps their names to JSON types."""
+    """Return a subclass of `base` with further optional fields. `own` maps their names to JSON types. Return `base` if
+    `own` is empty.
+    """
     return _with_own(base, tuple(own.items())) if own else base
 
 
@@ -158,14 +165,14 @@ class ImageHints(MediaHints):
     """Hints of an image, as `vendor={"openai": {…}}` of `sabir.image`."""
 
     detail: Literal["auto", "low", "high", "original"] = "auto"
-    """The resolution in which the model sees the image."""
+    """The resolution in which the model sees the image. "auto" lets the vendor choose."""
 
 
 class FileHints(MediaHints):
     """Hints of a document for the dialect `openai.responses`, as `vendor={"openai": {…}}` of `sabir.document`."""
 
     detail: Literal["auto", "low", "high"] = "auto"
-    """The resolution in which the model sees the pages."""
+    """The resolution in which the model sees the pages. "auto" lets the vendor choose."""
 
 
 class ChatFileHints(FileHints):
@@ -183,11 +190,15 @@ _FURTHER: Mapping[str, Any] = {
     "defer_loading": StrictBool,
     "output_schema": Fields,
 }
-"""Hints that only functions of `openai.responses` have; made by a call because a class cannot name a field `async`."""
+"""Hints that only functions of `openai.responses` have. The models are created by a function because the name of a
+class's field cannot be `async`.
+"""
 
 
 def _option_hints(name: str, *, further: bool) -> type[Frozen]:
-    """Return the model of an option's hints: `strict`, and hints that only one of the APIs accepts."""
+    """Return a model of an option's hints: `strict`, and the hints of `openai.responses`. Without `further`, these
+    hints are accepted but not sent.
+    """
     fields: dict[str, Any] = {
         field: (kind, Field(default=None, exclude=not further)) for field, kind in _FURTHER.items()
     }
@@ -195,40 +206,47 @@ def _option_hints(name: str, *, further: bool) -> type[Frozen]:
 
 
 ChatOptionHints = _option_hints("ChatOptionHints", further=False)
-"""Hints of an option for the dialect `openai.chat`. `strict` asks for arguments that match the schema exactly. The
-other hints are accepted but not sent.
+"""Hints of an option for the dialect `openai.chat`. `strict` True asks for arguments that match the schema exactly. The
+hints that only `openai.responses` has are accepted but not sent.
 """
 ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)
-"""Hints of an option for the dialect `openai.responses`: `strict`, `allowed_callers`, `async`, `defer_loading` and
-`output_schema`.
+"""Hints of an option for the dialect `openai.responses`.
+
+`strict` asks for arguments that match the schema exactly. `allowed_callers` says who may call the option: "direct" for
+the model, "programmatic" for a program that the model writes. `defer_loading` hides the option until OpenAI's tool
+search finds it. `async` and `output_schema` are the fields of OpenAI's function declaration.
 """
 
 
 def is_openai(scope: RequestScope | TurnScope) -> bool:
-    """Return whether the endpoint is OpenAI's own or Azure's. Others have another name or the quirk `system_role`."""
+    """Return whether the endpoint is OpenAI's or Azure's: the provider is `openai` or `azure`, without
+    `system_role`.
+    """
     return scope.target.provider in OPENAI and "system_role" not in scope.quirks
 
 
 def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
-    """Remove the vendor settings that only the other dialect has, and report them as losses.
+    """Remove the vendor settings that only the other dialect has from `scope`, and report them as losses.
 
-    At a gateway with a single dialect they stay, and are refused, because no dialect of this gateway accepts them.
+    `own` and `other` are the settings models of the two dialects. For a gateway with a single dialect, nothing is
+    removed, so that such settings raise SettingsInvalid later: no dialect of the gateway accepts them.
     """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
-    if not absent:  # as nearly always: then no row is looked up
+    if not absent:  # the usual case, in which the row need not be loaded
         return
     row = Row.load_packaged("sabir_openai", scope.target.provider)
     if scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1):
         scope.vendor = FrozenDict(without_fields(scope.vendor, *absent))
         for name in absent:
-            _lose(scope, name, f"{scope.target.dialect} has no field for it")
+            _lose(scope, name, f"{scope.target.dialect} has no field {name}")
 
 
 def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
     """Return the vendor settings without tools and a tool choice in the other dialect's form, and report them as
-    losses.
+    losses. Settings for other endpoints than OpenAI's are returned unchanged.
 
-    `nested` says that this dialect has a tool's fields in an object under its type.
+    `nested` says that this dialect has a tool's fields in an object under its type. A tool choice is also removed if
+    no tool and no option is left.
     """
     if not is_openai(scope):
         return vendor
@@ -246,7 +264,7 @@ def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dic
     choice = vendor.get("tool_choice")
     is_alone = bool(scope.vendor.get("tools")) and not tools and not scope.options
     if is_alone and choice is not None:
-        _lose(scope, "tool_choice", "no options were passed")
+        _lose(scope, "tool_choice", "no tool is left to choose")
     elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
         _lose(
             scope,

@@ -1,4 +1,4 @@
-"""ActionRequest, a model's call of a function, and ActionResponse, the result. Each has the id of the other.
+"""ActionRequest, a model's call of a function, and ActionResponse, the result of the call. Each has the other's id.
 
 ActionRequest ──action_response_id──▶ ActionResponse        one response for each request
               ◀──action_request_id──
@@ -20,7 +20,7 @@ from sabir_roles.vocabulary import Called
 
 
 class ActionRequest(RoledMessage):
-    """A model's call of a function: the name, the arguments, and the id of the response once there is one.
+    """A model's call of a function: the name, the arguments, and the id of the response, if there is a response.
 
     Its core message is an option call.
 
@@ -40,7 +40,10 @@ class ActionRequest(RoledMessage):
 
     @property
     def request(self) -> dict[str, Any]:
-        """A copy of the call: {"function": …, "arguments": …}."""
+        """A copy of the call: {"function": …, "arguments": …}; {} if the content has none.
+
+        Raises RoleError if `action_request` in the content is not an object.
+        """
         return _object(plain(self.content.get("action_request")))
 
     @property
@@ -50,17 +53,19 @@ class ActionRequest(RoledMessage):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """A copy of the arguments."""
+        """A copy of the arguments; {} if the content has none. Raises RoleError if they are not a JSON object."""
         return _object(self.request.get("arguments"))
 
     @property
     def invocation_id(self) -> str:
-        """The id that the result of the call repeats. By default, the id of this message."""
+        """The id of the call, which the result has too. The id of this message, unless the content has another."""
         return self.content.get("invocation_id") or self.id
 
     @property
     def action_response_id(self) -> str | None:
-        """The id of the response, or None without a response."""
+        """The id of the ActionResponse, or None without a response. ActionResponse sets it; to change it yourself,
+        assign an id or None.
+        """
         return self.content.get("action_response_id")
 
     @action_response_id.setter
@@ -94,10 +99,11 @@ class ActionRequest(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> "ActionRequest":
-        """Return a call of a function.
+        """Return an ActionRequest.
 
-        `function` is a name, or a function whose name is used. `arguments` is a mapping, or the JSON text of an object.
-        Raises RoleError for other arguments, and for a function without a name.
+        `function` is a name, or a function whose name is used; it is required. `arguments` is a mapping or the JSON
+        text of an object; None means {}. The sender is "assistant" and the recipient "action" by default. `content` is
+        further content, for the template. Raises RoleError for an invalid function or invalid arguments.
         """
         request = {"function": _named(function), "arguments": _object(arguments)}
         return cls._new({**content, "action_request": request}, sender, recipient, template)
@@ -112,9 +118,10 @@ class ActionRequest(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed. `action_response` becomes the response to this request.
+        """Change the fields that are passed. None means not passed. `action_response` becomes the response to this
+        request.
 
-        Raises RoleError if the request already has a response.
+        Raises RoleError if the request already has a response, even this one, and for invalid arguments.
         """
         if self.is_responded():
             raise RoleError(
@@ -150,11 +157,16 @@ class ActionResponse(RoledMessage):
     own_people: ClassVar = (MessageRole.ACTION, MessageRole.ACTION, MessageRole.ASSISTANT)
 
     _request: ActionRequest | None = None
-    """The request object, if it is in this process. Its `action_response_id` is updated."""
+    """The request, if it is known as an object. If the response moves to another request, its `action_response_id` is
+    removed.
+    """
 
     @property
     def response(self) -> dict[str, Any]:
-        """A copy of the result: {"function": …, "arguments": …, "output": …}."""
+        """A copy of the result: {"function": …, "arguments": …, "output": …}; {} if the content has none.
+
+        Raises RoleError if `action_response` in the content is not an object.
+        """
         found: dict[str, Any] | None = plain(self.content.get("action_response"))
         if found is None or isinstance(found, dict):
             return found or {}
@@ -167,22 +179,24 @@ class ActionResponse(RoledMessage):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """A copy of the arguments."""
+        """A copy of the arguments; {} if the content has none."""
         return self.response.get("arguments") or {}
 
     @property
     def output(self) -> Any:  # any JSON value
-        """The return value of the function, or an object with the error."""
+        """The return value of the function as JSON, or {"error": {…}} if the core message reports an error."""
         return self.response.get("output")
 
     @property
     def action_request_id(self) -> str | None:
-        """The id of the request; None if unknown."""
+        """The id of the ActionRequest; None if it is not known."""
         return self.content.get("action_request_id")
 
     @property
     def invocation_id(self) -> str:
-        """The id of the call that the result answers: the `invocation_id` of the request."""
+        """The id of the call: the `invocation_id` of the request. If the content has none, the id of the request, else
+        the id of this message.
+        """
         return self.content.get("invocation_id") or self.action_request_id or self.id
 
     @classmethod
@@ -207,9 +221,11 @@ class ActionResponse(RoledMessage):
     ) -> "ActionResponse":
         """Return the response to a request, and set the request's `action_response_id`.
 
-        `output` is the return value of the function. `response_model` is an object whose attribute `output` is used
-        instead. Sender and recipient are by default the recipient and sender of the request. Raises RoleError if the
-        request is invalid or already has a response.
+        `output` is the return value of the function, which is converted to JSON. `response_model` is an object whose
+        attribute `output` is used instead. Sender and recipient are by default the recipient and sender of the request.
+
+        Raises RoleError if the request is not an ActionRequest or already has a response, if `response_model` has no
+        `output`, or if JSON cannot represent the output.
         """
         _check(action_request)
         made = cls._new(
@@ -231,10 +247,10 @@ class ActionResponse(RoledMessage):
         template: Template | str | None = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed.
+        """Change the fields that are passed. `output` may be None; its default UNSET means not passed.
 
         With another `action_request`, the response moves to that request, and the earlier request has no response
-        again. Raises RoleError if the request already has another response.
+        again. Raises RoleError if that request already has another response, and for the reasons named at `create`.
         """
         if action_request is not None:
             _check(action_request, self.id)
@@ -258,7 +274,9 @@ class ActionResponse(RoledMessage):
             request.action_response_id = self.id
 
     def answers(self, request: ActionRequest) -> None:
-        """Link this response with a request of the same `invocation_id`. The core messages do not change."""
+        """Link this response with a request that has the same `invocation_id`: each gets the other's id, and the
+        response the arguments. Unlike other changes of content, this does not build the core messages again.
+        """
         self._request = request
         response = {**self.response, "arguments": request.arguments}
         dict.update(self.content, hold({"action_response": response, "action_request_id": request.id}, self._touch))
@@ -276,7 +294,7 @@ def _named(function: str | Callable[..., Any] | None) -> str:
     if isinstance(name, str) and name:
         return name
     given = "an empty text" if function == "" else describe_kind(function)
-    raise RoleError(f"{given} is not the name of a function; pass a name, or a function with a name")
+    raise RoleError(f"function is {given}; pass the name of a function, or a function with a name")
 
 
 def _object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
@@ -307,11 +325,14 @@ def _output(output: object, response_model: object) -> object:
         return None if isinstance(output, Unset) else output
     if hasattr(response_model, "output"):
         return response_model.output
-    raise RoleError(f"response_model, of type {type(response_model).__name__}, has no `output`; pass output= instead")
+    kind = type(response_model).__name__
+    raise RoleError(f"response_model, of type {kind}, has no attribute `output`; pass output= instead")
 
 
 def _shown(result: OptionResultPayload) -> Any:  # any JSON value
-    """Return the output of a result: its value, its text, its parts as JSON, or its error as an object."""
+    """Return the output of a result: {"error": {…}} for an error, the text of a single text part, other parts as JSON,
+    or else the result's value.
+    """
     if result.is_error:
         said = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
         return {"error": {name: value for name, value in said.items() if value is not None}}

@@ -17,7 +17,7 @@ from sabir_roles.message import RoledMessage
 
 
 class AssistantResponse(RoledMessage):
-    """A model's answer: its text in `response`, and the raw data of the vendor's response in `model_response`.
+    """A model's answer: its text is `response`, and the data from which it was created is `model_response`.
 
     >>> import sabir_roles
     >>> sabir_roles.AssistantResponse.create("Good morning!").to_message().text
@@ -33,7 +33,7 @@ class AssistantResponse(RoledMessage):
 
     @property
     def response(self) -> str:
-        """The text of the answer; "" if there is none."""
+        """The text of the answer; "" if there is none. Setting it converts the value to a string."""
         return self.content.get("assistant_response") or ""
 
     @response.setter
@@ -42,7 +42,9 @@ class AssistantResponse(RoledMessage):
 
     @property
     def model_response(self) -> Any:  # an object, or an array of them
-        """The raw data of the answer, or a list of the data of several answers; {} if there is none."""
+        """The data from which the answer was created: the JSON of a vendor's response, a reply, a model, a mapping or a
+        list. {} for an answer that was created from a text or another object.
+        """
         return self.metadata.get("model_response", {})
 
     @classmethod
@@ -63,12 +65,13 @@ class AssistantResponse(RoledMessage):
     ) -> "AssistantResponse":
         """Return an answer from a text, a `sabir.Reply`, a pydantic model, a mapping, a list, or another object.
 
-        Of a mapping, model or list, the JSON is the text. Of another object, `str` is the text. To decode a complete
-        response of a vendor (a mapping, an object of the vendor's SDK or the text of its body), pass `adapter`, an
-        adapter or a model string such as "openai:gpt-5", or `dialect`, a full name such as "openai.chat".
+        The text of the answer is the JSON of a mapping, model or list, and `str()` of another object. An empty value is
+        the text "". To decode a complete response of a vendor (a mapping, an object of the vendor's SDK, or the body as
+        text or bytes), pass `adapter`, an adapter or a model string such as "openai:gpt-5", or `dialect`, a full name
+        such as "openai.chat". Without `sender`, the sender of a reply or decoded response is its policy.
 
-        Raises RoleError if both are passed, ResponseInvalid for a response that the dialect cannot decode, and the
-        errors of `sabir.adapter` for a model string.
+        Raises RoleError if `adapter` and `dialect` are passed, or if the object has no text. Raises ResponseInvalid for
+        a response that the dialect cannot decode, and the errors of `sabir.adapter` for a model string.
         """
         answer = _answer(assistant_response, _dialect_of(adapter, dialect))
         said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
@@ -88,9 +91,10 @@ class AssistantResponse(RoledMessage):
         dialect: str | None = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed. A new answer replaces the text and the raw data.
+        """Change the fields that are passed. None means not passed. A new answer replaces the text and
+        `model_response`.
 
-        The arguments are the same as in `create`.
+        The arguments and exceptions are the same as in `create`.
         """
         if assistant_response is None:
             self._change(content, sender, recipient, template)
@@ -104,7 +108,7 @@ class AssistantResponse(RoledMessage):
 
 
 class _Answer(NamedTuple):
-    """The text of an answer, its raw data as metadata, and the text messages of a reply."""
+    """The text of an answer, its metadata (with `model_response`), and the messages of a reply that have parts."""
 
     text: str
     metadata: dict[str, Any]
@@ -112,12 +116,12 @@ class _Answer(NamedTuple):
 
     @property
     def speaker(self) -> str | None:
-        """The policy of the answer, if it is known."""
+        """The policy of the reply's first message; None if the answer is not from a reply."""
         return self.said[0].policy if self.said else None
 
     @property
     def source(self) -> Message | None:
-        """The core message of the answer, if there is exactly one."""
+        """The core message of the answer, if the reply has exactly one message with parts; otherwise None."""
         return self.said[0] if len(self.said) == 1 else None
 
 
@@ -131,7 +135,9 @@ def _dialect_of(adapter: str | Adapter | None, dialect: str | None) -> str | Non
 
 
 def _answer(given: object, dialect: str | None) -> _Answer:
-    """Return the text, the raw data and the messages of an answer in any form."""
+    """Return the text, the metadata and the messages for an answer of any type. `dialect` decodes a vendor's
+    response.
+    """
     if isinstance(given, Reply):
         return _replied(given, given.model_dump(mode="json"))
     if dialect is not None:

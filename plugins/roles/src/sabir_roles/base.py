@@ -20,7 +20,9 @@ class MessageRole(StrEnum):
 
 
 class MessageFlag(StrEnum):
-    """How a message came to be, unless it was created: MESSAGE_CLONE by `clone`, MESSAGE_LOAD by `from_dict`."""
+    """How a message was created, if not by `create` or `from_message`: MESSAGE_CLONE by `clone`, MESSAGE_LOAD by
+    `from_dict`.
+    """
 
     MESSAGE_CLONE = "MESSAGE_CLONE"
     MESSAGE_LOAD = "MESSAGE_LOAD"
@@ -46,10 +48,11 @@ SenderRecipient: TypeAlias = MessageRole | str
 
 
 def validate_sender_recipient(value: object) -> SenderRecipient:
-    """Return a value as a sender or recipient.
+    """Return the sender or recipient for a value.
 
-    For a role or its name, return the MessageRole; for another string, the string; for an object with an `id`, the id;
-    for None, MessageRole.UNSET. Raises RoleError for an empty string and for anything else.
+    For a role or its name, return the MessageRole; for another string, the string; for None, MessageRole.UNSET. For an
+    object whose attribute `id` is a string, do the same with the id. Raises RoleError for an empty string and for any
+    other value.
     """
     if value is None:
         return MessageRole.UNSET
@@ -71,12 +74,12 @@ class Unset:
         return "UNSET"
 
     def __bool__(self) -> Literal[False]:
-        """Return False: the argument was not passed."""
+        """Return False, always."""
         return False
 
 
 UNSET = Unset()
-"""The default of arguments that may be set to None, 0 or "". It means that the argument was not passed."""
+"""The default of arguments for which None is a valid value. It means that the argument was not passed."""
 
 
 _ROLES = frozenset(role.value for role in MessageRole)

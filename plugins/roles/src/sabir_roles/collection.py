@@ -1,11 +1,12 @@
-"""The messages of one conversation in order, as editable messages.
+"""The editable messages of one conversation, in order.
 
     add_message(instruction=…) ─▶ Instruction ─┐
     add_reply(reply) ─▶ AssistantResponse, ActionRequests ─┼─ progression ─▶ to_messages() ─▶ any adapter
     from_messages(history) ─▶ one editable message for each ──┘
 
-After a change, only the changed message is converted again. The others give the same objects, so an adapter can reuse
-its cached prefix. A thread lock protects each change, and is never locked while anything is awaited.
+After a change, `to_messages` converts only the changed message again. The other core messages are the same objects as
+before, so an adapter can reuse its cached prefix. A thread lock protects each change of the collection, and is never
+locked while anything is awaited.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,9 @@ Kind = TypeVar("Kind", bound=RoledMessage)
 
 
 class Collection(Makers):
-    """The messages of one conversation in order, with the system message first. Thread-safe."""
+    """The messages of one conversation in order, with the system message first. Base class of MessageManager.
+    Thread-safe.
+    """
 
     def __init__(
         self,
@@ -36,16 +39,20 @@ class Collection(Makers):
         progression: Sequence[str] | None = None,
         system: System | None = None,
     ) -> None:
-        """Create a collection of messages, in the order of the ids in `progression`; None means the given order.
+        """Create a collection of messages. `progression` lists the ids of all messages in the wanted order; None means
+        the order of `messages`.
 
-        `system` becomes the system message. Raises RoleError for a value that is not a message, for ids that do not
-        match the messages, and for a `system` that is not a System.
+        `system` becomes the system message; without it, the first System among the messages does. It always comes
+        first. Raises RoleError for a value that is not a message, for ids that do not match the messages, for two
+        messages with one id, and for a `system` that is not a System.
         """
         self._lock = RLock()
         self._messages: dict[str, RoledMessage] = {}
         """The messages by id, in order."""
         self._made: list[Message | None] = []
-        """The core message of each message, in order. Those of stale messages are out of date."""
+        """The core message of each message, in order; None for an empty message. Those of messages in `_stale` are out
+        of date.
+        """
         self._places: dict[str, int] = {}
         self._stale: set[str] = set()
         self._is_whole = False
@@ -70,15 +77,15 @@ class Collection(Makers):
         return iter(self.messages)
 
     def __contains__(self, message: object) -> bool:
-        """Return whether the collection has this message, or a message with this id."""
+        """Return whether the collection has a message with this id, or with the id of this message."""
         return (message.id if isinstance(message, RoledMessage) else message) in self._messages
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the result of `to_dict`."""
+        """Pickle the collection as the result of `to_dict`, which `from_dict` reads."""
         return type(self).from_dict, (self.to_dict(),)
 
     def __deepcopy__(self, memo: object = None) -> Self:
-        """Return a collection with deep copies of all messages."""
+        """Return a collection with copies of all messages, with the same ids. `copy.copy` does the same."""
         return self._of(map(deepcopy, self.messages))
 
     __copy__ = __deepcopy__
@@ -102,7 +109,7 @@ class Collection(Makers):
 
     @property
     def system(self) -> System | None:
-        """The system message, or None."""
+        """The system message, which is the first message, or None."""
         with self._lock:
             first = next(iter(self._messages.values()), None)
         return first if isinstance(first, System) else None
@@ -161,7 +168,9 @@ class Collection(Makers):
     # Adding and taking away
 
     def _append(self, message: RoledMessage) -> None:
-        """Append a message. A message that is already in the collection keeps its position."""
+        """Append a message. A message that is already in the collection keeps its position. Raises RoleError if another
+        message has the same id.
+        """
         self._check_free(message, self._messages)
         if message.id in self._messages:
             return
@@ -183,11 +192,16 @@ class Collection(Makers):
         self._is_whole = False
 
     def changed(self, message_id: str) -> None:
-        """Note that a message changed. Messages call this themselves. It never waits for a lock."""
+        """Note that a message changed, so that its core message is built again. Messages call this themselves; it never
+        waits for a lock.
+        """
         self._stale.add(message_id)
 
     def set_system(self, system: System) -> None:
-        """Make `system` the first message, and remove the earlier system message."""
+        """Make `system` the first message, and remove the earlier system message.
+
+        Raises RoleError if the value is not a System, or if another message has the same id.
+        """
         check_kind(system, System)
         with self._lock:
             present = self.system
@@ -205,8 +219,9 @@ class Collection(Makers):
         """Create a message from the arguments, or use the message that is passed, append it and return it.
 
         The arguments determine the kind of message, so pass the arguments of one kind only. A message that is already
-        in the collection is updated, and its position does not change. Raises RoleError, and changes nothing, if the
-        arguments describe no message or two kinds, or if an argument is invalid.
+        in the collection is updated, and its position does not change. A System replaces the earlier system message and
+        comes first. Raises RoleError, and changes nothing, if the arguments describe no message or two kinds, or if an
+        argument is invalid.
         """
         kind = kind_of(given)
         extra = plain_object("metadata", given.pop("metadata", None))
@@ -228,7 +243,7 @@ class Collection(Makers):
 
     @show_arguments
     async def a_add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
-        """Async version of `add_message`, with the same effect."""
+        """Do the same as `add_message`, as a coroutine. It never waits."""
         return self.add_message(**given)
 
     def clear_messages(self) -> None:
@@ -240,7 +255,7 @@ class Collection(Makers):
                     self._remove(message.id)
 
     async def aclear_messages(self) -> None:
-        """Async version of `clear_messages`, with the same effect."""
+        """Do the same as `clear_messages`, as a coroutine. It never waits."""
         self.clear_messages()
 
     # Further ways of the document
@@ -252,9 +267,10 @@ class Collection(Makers):
             last.content.pop("tool_schemas", None)
 
     def concat_recent_action_responses_to_instruction(self, instruction: Instruction) -> None:
-        """Add the action responses at the end of the collection to an instruction's context, oldest first.
+        """Add the latest action responses of the collection to an instruction's context, oldest first.
 
-        Action requests among them, and the instruction itself, are skipped. The responses end at any other message.
+        The search goes back from the last message. It skips action requests and the instruction itself, and ends at any
+        other message. Raises RoleError if `instruction` is not an Instruction.
         """
         check_kind(instruction, Instruction)
         recent: list[ActionResponse] = []
@@ -266,7 +282,7 @@ class Collection(Makers):
         instruction.extend_context(*(each.response for each in reversed(recent)))
 
     def to_chat_msgs(self, progression: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Return the messages as `{"role": …, "content": …}`, without empty messages and messages without a role.
+        """Return the messages as `{"role": …, "content": …}`. Empty messages and messages without a role are left out.
 
         `progression` selects messages by their ids, in that order; None means all. Raises RoleError for an unknown id.
         """
@@ -276,9 +292,11 @@ class Collection(Makers):
     # The vocabulary
 
     def to_messages(self) -> list[Message]:
-        """Return the core messages, which any adapter can send. Empty messages are omitted; see `losses`.
+        """Return the core messages, which any adapter can send. Empty messages and messages whose role is unset are
+        left out, and `losses` lists them.
 
-        An unchanged message is returned as the same object each time.
+        An unchanged message is returned as the same object each time. Raises TemplateFailed if a template cannot be
+        rendered, and RoleError for invalid content.
         """
         with self._lock:
             if not self._is_whole:
@@ -296,25 +314,28 @@ class Collection(Makers):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of all messages: what edited messages lack of their originals, and which messages are not sent."""
+        """The losses of all messages, computed each time: the data of the original that an edited message does not
+        have, and the messages that are not sent.
+        """
         with self._lock:
             return tuple(loss for message in self._messages.values() for loss in message.losses)
 
     @classmethod
     def from_messages(cls, messages: Iterable[Message], *, speaks_as: str = "llm") -> Self:
-        """Return a collection of core messages, converted to editable messages. `to_messages` returns the originals.
+        """Return a collection with an editable message for each core message. Until a message is edited, `to_messages`
+        returns its original.
 
-        `speaks_as` is the policy of the model; its messages become AssistantResponses and ActionRequests. Requests and
-        responses are linked.
+        `speaks_as` is the policy of the model, whose messages become AssistantResponses and ActionRequests. Requests
+        and responses with the same invocation id are linked. A second message with the same id gets a new id.
         """
         manager = cls()
         manager._extend(messages, speaks_as)
         return manager
 
     def add_reply(self, reply: Reply) -> list[RoledMessage]:
-        """Add all messages of a reply, in order. Return the added messages.
+        """Add all messages of a reply at the end, and return the editable messages.
 
-        The first AssistantResponse among them gets the reply's other fields as its `model_response`.
+        The first AssistantResponse among them gets the reply's fields, except its messages, as its `model_response`.
         """
         added = self._extend(reply.messages, reply.messages[0].policy if reply.messages else "llm")
         said = next((each for each in added if isinstance(each, AssistantResponse)), None)
@@ -337,20 +358,20 @@ class Collection(Makers):
     # At rest
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all messages as JSON values, in order. `from_dict` reads them."""
+        """Return all messages as an object of JSON values, which `from_dict` reads."""
         return {"messages": [message.to_dict() for message in self.messages]}
 
     @classmethod
     def from_dict(cls, stored: object) -> Self:
-        """Return the collection of a result of `to_dict`. Raises RoleError for anything else."""
+        """Return a new collection from the result of `to_dict`. Raises RoleError for anything else."""
         held = stored.get("messages") if isinstance(stored, dict) else None
         if not isinstance(held, list):
-            raise RoleError("a stored manager is {'messages': [...]}; pass the result of to_dict()")
+            raise RoleError("the value is not a stored manager {'messages': [...]}; pass the result of to_dict()")
         return cls._of(map(RoledMessage.from_dict, held))
 
     @classmethod
     def _of(cls, messages: Iterable[RoledMessage]) -> Self:
-        """Return a collection of messages, in which responses have references to their requests."""
+        """Return a collection of messages. Each response gets a reference to its request object."""
         manager = cls()
         for each in messages:
             manager._append(each)
@@ -363,7 +384,7 @@ class Collection(Makers):
 
 
 class _Waiting:
-    """Requests without a response, by invocation id. A response is linked with the latest request of its id."""
+    """The requests without a response, by invocation id. A response is linked with the latest request of its id."""
 
     def __init__(self, requests: Iterable[ActionRequest]) -> None:
         self._requests: dict[str, list[ActionRequest]] = {}
@@ -371,7 +392,7 @@ class _Waiting:
             self.meet(request)
 
     def meet(self, copy: RoledMessage) -> None:
-        """Note a request, or link a response with its request."""
+        """Note a request without a response, or link a response with its request. Other messages are ignored."""
         if isinstance(copy, ActionRequest) and not copy.is_responded():
             self._requests.setdefault(copy.invocation_id, []).append(copy)
         elif isinstance(copy, ActionResponse) and self._requests.get(copy.invocation_id):
@@ -379,7 +400,9 @@ class _Waiting:
 
 
 def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledMessage:
-    """Return the message, with another id if its id is in use, because a history may contain a message twice."""
+    """Return the message. If its id is in use, return a copy with a new id, because a history may contain a message
+    twice.
+    """
     if copy.id not in present:
         return copy
     source, twin = copy.source, copy.clone()
@@ -389,7 +412,7 @@ def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledM
 
 
 def _listed(argument: str, given: object) -> list[Any]:
-    """Return the argument as a list. Raises RoleError if it is not a collection."""
+    """Return an iterable as a list. Raises RoleError for a string, a mapping, or a value that is not iterable."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise RoleError(f"{argument} is {describe_kind(given)}; pass a list")
     return list(given)

@@ -1,7 +1,7 @@
-"""Content that reports its changes: JSON values in a dict, which calls a function after each change at any depth.
+"""Content of a message: a dict of JSON values that calls a function after each change, at any depth.
 
-    value ──hold──▶ Held (a dict) · HeldList (a list)           copies: nothing is shared with the value
-    held["context"].append(…) ──▶ owner.touch()                 so that the core message is built again
+    value ──hold──▶ Held (a dict) · HeldList (a list)           copies, which share nothing with the value
+    held["context"].append(…) ──▶ touch()                       so that the core message is built again
 
 Values are JSON. Models, dates, tuples and sets are converted when they are stored. Other values raise RoleError.
 """
@@ -17,22 +17,24 @@ from sabir.errors import NotJSON
 from sabir_roles.errors import RoleError
 
 Touch: TypeAlias = Callable[[], None]
-"""The function that is called after each change."""
+"""The function that content calls after each change."""
 
 
 MOST_LEVELS = 100
-"""The depth up to which values are copied. Deeper JSON is refused."""
+"""The maximum depth of content. Deeper values raise RoleError."""
 
 
 class Watcher(Protocol):
     """An object that caches the core messages of editable messages."""
 
     def changed(self, message_id: str) -> None:
-        """Note that the core message must be built again."""
+        """Note that the core message of the message with this id must be built again."""
 
 
 def plain(value: object) -> Any:  # any JSON value
-    """Return a copy of a value as plain JSON. Raises RoleError if JSON cannot represent the value."""
+    """Return a copy of a value as JSON values (dicts, lists and so on). Sets become lists. Raises RoleError if JSON
+    cannot represent the value.
+    """
     if value is None or isinstance(value, bool | int):
         return value
     try:
@@ -42,7 +44,7 @@ def plain(value: object) -> Any:  # any JSON value
 
 
 def copied(value: Any, levels: int = MOST_LEVELS) -> Any:
-    """Return a value with copied mappings and lists, and with sets as lists in the order of their JSON."""
+    """Return a value with its mappings and lists copied, up to `levels` deep, and with sets as sorted lists."""
     if levels:
         if isinstance(value, Mapping):
             return {name: copied(each, levels - 1) for name, each in value.items()}
@@ -54,7 +56,7 @@ def copied(value: Any, levels: int = MOST_LEVELS) -> Any:
 
 
 def hold(value: object, touch: Touch) -> Any:  # any JSON value
-    """Return a copy of a value that reports its changes."""
+    """Return a copy of a value as JSON values, whose dicts and lists call `touch` after each change."""
     return _wrapped(plain(value), touch)
 
 
@@ -65,7 +67,7 @@ def _wrapped(value: Any, touch: Touch) -> Any:
 
 
 def _telling(change: Any) -> Any:  # a method of dict or list; the copy of it takes and gives the same
-    """Return a method of dict or list that also calls the owner after the change."""
+    """Return a version of a dict's or list's method that also calls `_touch` after the change."""
 
     @wraps(change)
     def changed(self: Any, *given: Any, **named: Any) -> Any:
@@ -77,7 +79,7 @@ def _telling(change: Any) -> Any:  # a method of dict or list; the copy of it ta
 
 
 class Held(dict[str, Any]):
-    """A JSON object that reports each change to its owner; it compares equal to the same plain dict."""
+    """A JSON object that calls a function after each change. It is equal to a dict with the same items."""
 
     __slots__ = ("_touch",)
 
@@ -91,10 +93,10 @@ class Held(dict[str, Any]):
         self._touch()
 
     __delitem__ = _telling(dict.__delitem__)
-    """Remove a value."""
+    """Remove the value of a name."""
 
     def update(self, *given: Any, **named: Any) -> None:
-        """Set several values. If one is invalid, none is set."""
+        """Set several values, with the arguments of `dict.update`. If a value is invalid, none is set."""
         changed = hold(dict(*given, **named), self._touch)
         super().update(changed)
         self._touch()
@@ -111,9 +113,9 @@ class Held(dict[str, Any]):
         return self[name]
 
     pop = _telling(dict.pop)
-    """Remove a value and return it."""
+    """Remove the value of a name and return it, as `dict.pop` does."""
     popitem = _telling(dict.popitem)
-    """Remove the last value and return it with its name."""
+    """Remove the last item and return it as (name, value)."""
     clear = _telling(dict.clear)
     """Remove all values."""
 
@@ -131,7 +133,7 @@ class Held(dict[str, Any]):
 
 
 class HeldList(list[Any]):
-    """A JSON array that reports each change to its owner; it compares equal to the same plain list."""
+    """A JSON array that calls a function after each change. It is equal to a list with the same items."""
 
     __slots__ = ("_touch",)
 
@@ -145,7 +147,7 @@ class HeldList(list[Any]):
         self._touch()
 
     __delitem__ = _telling(list.__delitem__)
-    """Remove values."""
+    """Remove the value at a position, or the values of a slice."""
 
     def append(self, value: Any) -> None:
         """Add a value at the end."""
@@ -163,7 +165,7 @@ class HeldList(list[Any]):
         return self
 
     def __imul__(self, times: SupportsIndex) -> "HeldList":
-        """Repeat the values."""
+        """Repeat the values `times` times, in place."""
         self[:] = plain(self) * times.__index__()
         return self
 
@@ -173,9 +175,9 @@ class HeldList(list[Any]):
         self._touch()
 
     pop = _telling(list.pop)
-    """Remove a value and return it."""
+    """Remove the value at a position, by default the last, and return it."""
     remove = _telling(list.remove)
-    """Remove the first equal value."""
+    """Remove the first value that is equal to the argument. Raises ValueError if there is none."""
     clear = _telling(list.clear)
     """Remove all values."""
     reverse = _telling(list.reverse)
@@ -197,7 +199,7 @@ class HeldList(list[Any]):
 
 
 def plain_name(name: object) -> str:
-    """Return the name of a value. Raises RoleError if it is not a string."""
+    """Return a name of a value in content. Raises RoleError if it is not a string."""
     if isinstance(name, str):
         return name
     raise RoleError(f"the name {name!a} of a value in content is not a string; use strings as names")

@@ -8,13 +8,17 @@ from sabir.errors import SabirError
 
 
 class RoleError(SabirError, ValueError):
-    """Raised for an invalid argument of a message or a manager. Nothing was changed."""
+    """Raised for an invalid argument or invalid content of a message or a manager. The message says what to pass
+    instead. A call that raises changes nothing.
+    """
 
 
 class TemplateFailed(RoleError):
-    """Raised for a template that cannot be compiled or rendered. Names the template and the missing variable."""
+    """Raised for a template that cannot be compiled or rendered, or that exceeds a limit. The message names the
+    template and the reason, such as a missing variable.
+    """
 
 
 def refuse_invalid(kind: str, error: ValidationError) -> NoReturn:
-    """Raise a RoleError of one line for a ValidationError of pydantic."""
+    """Raise a RoleError with one line for a ValidationError of pydantic. `kind` is the name of the invalid object."""
     raise RoleError(one_line(f"{kind}: {describe_validation_error(error)}".replace("Value error, ", ""))) from None

@@ -21,7 +21,10 @@ _STANDARD = str.maketrans("-_", "+/")
 
 
 def check_images(images: object) -> list[str]:
-    """Return one or several images as a list. Raises RoleError, which names the first invalid image."""
+    """Return one or several images as a list. Raises RoleError, which names the first invalid image.
+
+    A base64 text is only checked for its characters here; `image_url` decodes it.
+    """
     listed = [images] if isinstance(images, str) else images
     if not isinstance(listed, Sequence) or isinstance(listed, bytes):
         raise RoleError(f"images are {describe_kind(images)}; pass a list of URLs or base64 texts")
@@ -40,7 +43,9 @@ def check_images(images: object) -> list[str]:
 
 
 def image_url(image: str) -> str:
-    """Return the URL of an image. Raises RoleError for a text that is neither a URL nor base64."""
+    """Return a URL unchanged, and base64 as a data URL, whose type is detected (by default image/png). Raises RoleError
+    for a text that is neither a URL nor base64.
+    """
     if MediaURL(image).has_known_scheme:
         return image
     try:

@@ -1,6 +1,6 @@
-"""Instruction: a user's request, with guidance, context, images, functions and the response format.
+"""Instruction: a user's request, with guidance, context, images, function schemas and the response format.
 
-guidance, instruction, context, tools, schema, format ──template──▶ text      plain_content replaces the text
+guidance, instruction, context, tool_schemas, response format ──template──▶ text      plain_content replaces the text
 images ──▶ media parts, each with the requested detail
 """
 
@@ -23,7 +23,7 @@ from sabir_roles.vocabulary import Words
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 DETAILS = ("low", "high", "auto")
 DEFAULT_DETAIL: ImageDetail = "auto"
-"""The default detail of images. Nothing is sent, so the vendor chooses."""
+"""The value of `image_detail` if none was set. Core messages then contain no detail, so the vendor chooses."""
 
 
 class InstructionArguments(TypedDict, total=False):
@@ -34,12 +34,14 @@ class InstructionArguments(TypedDict, total=False):
     images: one or more URLs (http, https, data), or base64 texts.
     sender: who sends the message; by default "user".
     recipient: who receives the message; by default "assistant".
-    request_fields: the fields of the answer, a list of names or a mapping of names to descriptions.
-    plain_content: a text that replaces all other sections.
+    request_fields: the fields of the answer, a list of names or a mapping of names to descriptions. The text asks the
+    model for JSON with these fields.
+    plain_content: a text that replaces the rendered text.
     image_detail: the detail of all images: "low", "high" or "auto".
-    request_model: a pydantic model for the answer.
-    response_format: another name of `request_model`; pass only one of the two and `request_fields`.
-    tool_schemas: the schemas of functions that the text describes, any JSON value.
+    request_model: a pydantic model, as class or instance, whose fields and schema the answer must have.
+    response_format: another name of `request_model`. Pass at most one of request_fields, request_model and
+    response_format.
+    tool_schemas: the schemas of functions that the text describes, any JSON value. They are not declared as tools.
     template: a jinja2 source, a file name of the package, or a Template that replaces the default.
     """
 
@@ -58,7 +60,7 @@ class InstructionArguments(TypedDict, total=False):
 
 
 class _Form(NamedTuple):
-    """The requested response format."""
+    """The requested response format: its fields of the content, and its model, if it is a model."""
 
     content: dict[str, Any]
     model: type[BaseModel] | None = None
@@ -90,7 +92,7 @@ class Instruction(RoledMessage):
 
     _model: type[BaseModel] | None = PrivateAttr(default=None)
     _schema: dict[str, Any] | None = PrivateAttr(default=None)
-    """The JSON schema of the model."""
+    """The JSON schema of `_model` when it was passed. If the content has another schema now, the model is not used."""
 
     @property
     def guidance(self) -> Any:  # any JSON value
@@ -99,7 +101,7 @@ class Instruction(RoledMessage):
 
     @property
     def instruction(self) -> Any:  # any JSON value
-        """The request itself, or None."""
+        """The user's request, any JSON value, or None."""
         return self.content.get("instruction")
 
     @property
@@ -114,12 +116,14 @@ class Instruction(RoledMessage):
 
     @property
     def plain_content(self) -> str | None:
-        """The text that replaces all sections, or None."""
+        """The text that replaces the rendered text, or None."""
         return self.content.get("plain_content")
 
     @property
     def images(self) -> list[str]:
-        """The images as URLs (http, https, data) or base64 texts. Raises RoleError for invalid content."""
+        """The images as URLs (http, https, data) or base64 texts; [] without images. Raises RoleError if `images` in
+        the content is not a list of strings.
+        """
         found = self.content.get("images") or []
         if isinstance(found, list) and all(isinstance(image, str) for image in found):
             return found
@@ -129,7 +133,9 @@ class Instruction(RoledMessage):
 
     @property
     def image_detail(self) -> ImageDetail | None:
-        """The detail of the images: "low", "high" or "auto"; None without images."""
+        """The detail of the images: "low", "high" or "auto" (also if none was set). None without images. Raises
+        RoleError for another value in the content.
+        """
         return (_detail(self.content.get("image_detail")) or DEFAULT_DETAIL) if self.images else None
 
     @property
@@ -139,7 +145,9 @@ class Instruction(RoledMessage):
 
     @property
     def response_format(self) -> type[BaseModel] | None:
-        """The pydantic model of the answer; None without a model, after loading, or after the schema was changed."""
+        """The pydantic model of the answer. None if no model was passed, if the message was loaded by `from_dict`, or
+        if `respond_schema_info` was changed since then.
+        """
         model, schema = self._model, self._schema
         return model if model is not None and self.respond_schema_info == schema else None
 
@@ -155,7 +163,11 @@ class Instruction(RoledMessage):
 
     @property
     def settings(self) -> Settings:
-        """The settings that request the response format from the provider; empty without a format."""
+        """Settings with the response format, for the call that sends this message. MessageManager passes them by
+        itself.
+
+        Empty without a model or schema. For `request_fields` alone they are empty too.
+        """
         if self.response_format is not None:
             return Settings(response_format=self.response_format)
         schema = self.respond_schema_info
@@ -182,9 +194,10 @@ class Instruction(RoledMessage):
         instruction: Any = None,  # any JSON value
         **given: Unpack[InstructionArguments],
     ) -> "Instruction":
-        """Return an instruction. `instruction` is the request, any JSON value.
+        """Return an instruction. `instruction` is the user's request, any JSON value.
 
-        Raises RoleError for more than one response format, for an invalid image or detail, and for an unknown argument.
+        Raises RoleError for more than one response format, an invalid argument or an unknown argument, and
+        TemplateFailed for a template that cannot be compiled.
         """
         content, form = _content({**given, "instruction": instruction}, ())
         said = {**content, **(form.content if form else {})}
@@ -198,9 +211,9 @@ class Instruction(RoledMessage):
         instruction: Any = None,
         **given: Unpack[InstructionArguments],
     ) -> None:
-        """Change the fields that are passed. New context is appended; other fields are replaced.
+        """Change the fields that are passed. None means not passed. New context is appended, other fields are replaced.
 
-        Raises RoleError for an invalid argument; nothing is changed then.
+        Raises RoleError for an invalid argument, and changes nothing then.
         """
         with self._editing:
             content, form = _content({**given, "instruction": instruction}, self._known())
@@ -212,7 +225,7 @@ class Instruction(RoledMessage):
                 self._ask_for(form)
 
     def _ask_for(self, form: _Form | None) -> None:
-        """Store the model of the response format."""
+        """Store the model of a response format, or remove the stored model."""
         self._model = form.model if form else None
         self._schema = form.content.get("respond_schema_info") if form else None
 
@@ -220,7 +233,10 @@ class Instruction(RoledMessage):
         return [] if self.context is None else _listed(self.context)
 
     def extend_images(self, images: list[str] | str, image_detail: ImageDetail | None = None) -> None:
-        """Add images. `image_detail` changes the detail of all images; None changes nothing."""
+        """Add images. `image_detail` sets the detail of all images, also of earlier ones; None leaves it unchanged.
+
+        Raises RoleError for an invalid image or detail.
+        """
         detail, added = _detail(image_detail), check_images(images)
         with self._editing:
             self._change({"images": [*self.images, *added], **({"image_detail": detail} if detail else {})})
@@ -233,7 +249,9 @@ class Instruction(RoledMessage):
 
     @property
     def rendered(self) -> str | list[Entry]:
-        """The text; with images, a list of chat entries: the text, then each image with its detail."""
+        """The text of the message. With images, a list of entries as in OpenAI's chat API: the text, then each image
+        with its detail. Raises RoleError for an image that is neither a URL nor base64.
+        """
         if not self.images:
             return self.text
         entries: list[Entry] = [{"type": "text", "text": self.text}]
@@ -257,7 +275,9 @@ _PEOPLE = frozenset({"sender", "recipient", "template"})
 
 
 def _content(given: Mapping[str, Any], context: Sequence[Any]) -> tuple[dict[str, Any], _Form | None]:
-    """Return the content for the arguments, with new context after `context`, and the response format."""
+    """Return the content for the arguments, without those that are None, and the response format. New items of context
+    come after `context`. Raises RoleError for an unknown or invalid argument.
+    """
     known = _PEOPLE | set(InstructionArguments.__annotations__) | {"instruction"}
     for name in given:
         if name not in known:
@@ -297,7 +317,7 @@ def _form(
     request_model: type[BaseModel] | BaseModel | None,
     response_format: type[BaseModel] | BaseModel | None,
 ) -> _Form | None:
-    """Return the response format as content; None if no format was passed."""
+    """Return the response format; None if no format was passed. Raises RoleError for several or invalid formats."""
     given = {"request_fields": fields, "request_model": request_model, "response_format": response_format}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

@@ -1,7 +1,13 @@
-"""Create messages from keyword arguments, which determine the kind, or update a message that is passed.
+"""Create messages from the arguments of `add_message`, or update a message that is passed as an argument.
 
-instruction and its parts · assistant_response · system · action_function, action_arguments, action_request
-· action_output, action_response               one kind at a time; None means not passed, except for an output
+    argument                                               kind of message
+    instruction, or another argument of an instruction     Instruction
+    assistant_response                                     AssistantResponse
+    system, system_datetime                                System
+    action_function, action_arguments, action_request      ActionRequest
+    action_output, action_response                         ActionResponse
+
+Pass arguments of one kind only. None means not passed, except for `action_output` together with `action_request`.
 """
 
 from collections.abc import Mapping
@@ -38,17 +44,18 @@ class Common(TypedDict, total=False):
 class MessageArguments(InstructionArguments, total=False):
     """The arguments of `add_message`: the arguments of one kind of message, and the common arguments.
 
-    instruction: the request of a user, any JSON value, or an Instruction. The arguments of `Instruction.create` go
-    with it.
+    instruction: the request of a user, any JSON value, or an Instruction. All arguments of `Instruction.create` may be
+    passed too.
     assistant_response: an answer of the model, as for `AssistantResponse.create`, or an AssistantResponse.
     system: the system message, any JSON value, or a System.
-    system_datetime: the time in the system message: True for now, or a text.
+    system_datetime: the time in the system message: True for now (UTC), False for no time, or a text.
     action_function: the function that an action request calls, or its name.
-    action_arguments: the arguments of the call.
-    action_request: an ActionRequest to add; with `action_output`, the request to answer.
-    action_output: the output of the function, which creates an action response.
+    action_arguments: the arguments of the call, a mapping or the JSON text of an object.
+    action_request: an ActionRequest to add. Together with `action_output` or `action_response`, the request to which
+    the response belongs.
+    action_output: the output of the function, which creates an ActionResponse to `action_request`.
     action_response: an ActionResponse to add.
-    template_context: further variables for the template.
+    template_context: further variables for the template. They override all other variables.
     metadata: data of your program, merged into `message.metadata["extra"]`.
     """
 
@@ -80,29 +87,35 @@ _PARAMETERS = {"action_function": "function", "action_arguments": "arguments"}
 
 
 def kind_of(given: Mapping[str, Any]) -> str:
-    """Return the kind of message that arguments describe. Raises RoleError for none, two, or unknown arguments."""
+    """Return the kind of message that the arguments of `add_message` describe, such as "instruction".
+
+    Raises RoleError for an unknown argument, and for arguments of no kind or of two kinds.
+    """
     known = frozenset.union(SHARED, *_WORDS.values())
     for name in given:
         if name not in known:
             raise RoleError(f"add_message() has no argument {name!r}; its arguments are {', '.join(sorted(known))}")
     said = {name for name, value in given.items() if value is not None}
     if given.get("system_datetime") is False and "system" not in said:
-        said.discard("system_datetime")  # no time is no message
+        said.discard("system_datetime")  # False alone does not create a system message
     if "action_output" in given and "action_request" in said:
-        said.add("action_output")  # a function may give None back
+        said.add("action_output")  # a function may return None
     kinds = [kind for kind, words in _WORDS.items() if words & said]
     if kinds == ["action_request", "action_response"] and not said & {"action_function", "action_arguments"}:
         return "action_response"
     if len(kinds) == 1:
         return kinds[0]
     if not kinds:
-        raise RoleError(f"add_message() got no message; pass one of {', '.join(_WORDS)} …")
-    raise RoleError(f"add_message() got {' and '.join(kinds)}; add one message at a time")
+        raise RoleError(f"add_message() got no message; pass one of {', '.join(_WORDS)}, or their arguments")
+    raise RoleError(f"add_message() got arguments of {' and '.join(kinds)}; add one message at a time")
 
 
 @show_arguments
 class Makers:
-    """Methods that create or update a message of each kind, without adding it to a collection."""
+    """The `create_…` methods of MessageManager: each returns a message, without adding it to the manager.
+
+    If a message is passed instead of its text, it is updated and returned. All raise RoleError for invalid arguments.
+    """
 
     @staticmethod
     def create_instruction(
@@ -111,9 +124,9 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[InstructionArguments],
     ) -> Instruction:
-        """Return an instruction. If `instruction` is an Instruction, update and return it.
+        """Return an instruction. If `instruction` is an Instruction, update and return this object.
 
-        `template_context` is further variables for the template.
+        `template_context` is further variables for the template, which override all others.
         """
         context = plain_object("template_context", template_context)
         if isinstance(instruction, Instruction):
@@ -131,9 +144,11 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> AssistantResponse:
-        """Return an answer of the model. If `assistant_response` is an AssistantResponse, update and return it.
+        """Return an answer of the model. If `assistant_response` is an AssistantResponse, update and return this
+        object.
 
-        `template_context` is further variables for the template.
+        Other values are the same as in `AssistantResponse.create`. `template_context` is further variables for the
+        template, which override all others.
         """
         context = plain_object("template_context", template_context)
         if isinstance(assistant_response, AssistantResponse):
@@ -151,10 +166,10 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> System:
-        """Return a system message. If `system` is a System, update and return it.
+        """Return a system message. If `system` is a System, update and return this object.
 
-        `system_datetime` adds a time: True for now, or a text. `template_context` is further variables for the
-        template.
+        `system_datetime` adds a time: True for now (UTC), or a text; False removes it. `template_context` is further
+        variables for the template, which override all others.
         """
         context = plain_object("template_context", template_context)
         if isinstance(system, System):
@@ -174,9 +189,11 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> ActionRequest:
-        """Return a call of a function. If `action_request` is passed, update and return it.
+        """Return a call of a function. If `action_request` is passed, update and return this object.
 
-        `template_context` is further variables for the template.
+        `function` is a name or a function, and `arguments` a mapping or the JSON text of an object. `template_context`
+        is further variables for the template, which override all others. Raises RoleError if a passed request would
+        change but already has a response.
         """
         context = plain_object("template_context", template_context)
         if action_request is None:
@@ -195,9 +212,11 @@ class Makers:
         template_context: Mapping[str, Any] | None = None,
         **given: Unpack[Common],
     ) -> ActionResponse:
-        """Return the response to `action_request`. If `action_response` is passed, update and return it.
+        """Return a new response to `action_request`. If `action_response` is passed, update and return this object.
 
-        `template_context` is further variables for the template. Raises RoleError if both are missing.
+        `action_output` is the return value of the function. `template_context` is further variables for the template,
+        which override all others. Raises RoleError if both messages are missing, and if the request already has another
+        response.
         """
         context = plain_object("template_context", template_context)
         if action_response is not None:
@@ -205,11 +224,11 @@ class Makers:
             action_response.update(action_request, action_output, **given)
             return _in_context(action_response, context)
         if action_request is None:
-            raise RoleError("a response needs a request; pass action_request=")
+            raise RoleError("an action response needs its request; pass action_request=")
         return _in_context(ActionResponse.create(action_request, action_output, **given), context)
 
     def make(self, kind: str, given: Mapping[str, Any]) -> RoledMessage:
-        """Return the message of a kind for the arguments of `add_message`."""
+        """Return the message of the kind that `kind_of` returned for these arguments of `add_message`."""
         words = SHARED | _WORDS[kind] | ({"action_request"} if kind == "action_response" else set())
         said = {_PARAMETERS.get(name, name): value for name, value in given.items() if name in words}
         made: RoledMessage = getattr(self, f"create_{kind}")(**said)
@@ -217,7 +236,9 @@ class Makers:
 
 
 def plain_object(name: str, given: object) -> dict[str, Any] | None:
-    """Return a mapping as plain JSON, and None for None. Raises RoleError for anything else."""
+    """Return a copy of a mapping as JSON values, and None for None. Raises RoleError for any other value; `name` is the
+    argument's name.
+    """
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -227,7 +248,7 @@ def plain_object(name: str, given: object) -> dict[str, Any] | None:
 
 
 def _in_context(made: Kind, context: dict[str, Any] | None) -> Kind:
-    """Add further variables for the template to a message, and return the message."""
+    """Set the further variables for the template of a message, unless they are None. Return the message."""
     if context is not None:
         made._change({"template_context": context})
     return made

@@ -13,10 +13,10 @@ from sabir_roles.errors import RoleError
 
 
 class Log(Frozen):
-    """An immutable copy of a message at one moment. `RoledMessage.to_log` creates it.
+    """An immutable copy of an editable message at one moment. `RoledMessage.to_log` creates it.
 
-    `id` and `created_at` are the message's id and time of creation. `content` has all fields, as `to_dict` returns
-    them.
+    `id` and `created_at` are the message's id and its time of creation (not of the copy). `content` contains all fields
+    of the message, as `to_dict` returned them.
     """
 
     id: str
@@ -31,12 +31,12 @@ class Log(Frozen):
 
 
 def dump_message(message: Message) -> Any:  # a JSON object
-    """Return a core message as JSON, with unknown fields of newer versions."""
+    """Return a core message as a JSON object, which `load_message` reads."""
     return message.model_dump(mode="json")
 
 
 def load_message(stored: object) -> Message:
-    """Return the core message of its JSON. Raises RoleError for anything else."""
+    """Return the core message from the result of `dump_message`. Raises RoleError for anything else."""
     try:
         return sabir.loads(json.dumps([stored]))[0]
     except (ValueError, TypeError) as error:

@@ -3,8 +3,8 @@
     manager.complete(llm, options=…) ─▶ Reply, whose messages are added
     manager.act(options) ─▶ runs the requested functions and adds the responses
 
-The response format of the last instruction is sent as settings, which the call's own settings override. A manager does
-not loop, record or resume; for these, evaluate `manager.to_messages()` with sabir-session.
+The response format of the last instruction is sent as a setting, unless the call's own settings contain one. A manager
+makes one call at a time: to loop, record or resume, pass `manager.to_messages()` to sabir-session.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -23,8 +23,9 @@ from sabir_roles.collection import Collection
 class MessageManager(Collection):
     """The messages of one conversation, which you can edit, send to a model, store and load. Thread-safe.
 
-    `messages` are the first messages, and `progression` is their ids in the wanted order. `system` is the system
-    message, which always comes first. Raises RoleError for invalid arguments.
+    `messages` are the first messages; None means none. `progression` lists their ids in the wanted order; None means
+    the order of `messages`. `system` is the system message, which always comes first. Raises RoleError for invalid
+    arguments.
 
     >>> import sabir, sabir_roles
     >>> manager = sabir_roles.MessageManager(system=sabir_roles.System.create("Be brief."))
@@ -49,8 +50,9 @@ class MessageManager(Collection):
     async def complete(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
         """Send all messages to a model, add the messages of the reply, and return the reply.
 
-        `llm` is an adapter. The losses of the reply begin with the losses of edited messages, to which `strict` does
-        not apply. Raises the adapter's errors; nothing is added then.
+        `llm` is an adapter, and `how` are the arguments of its `complete`. The losses of the reply begin with those of
+        the manager (see `losses`), for which `strict` raises nothing. Raises the adapter's errors, and TemplateFailed
+        if a template cannot be rendered; nothing is added then.
         """
         messages, lost = self.to_messages(), self.losses
         return self._added(await llm.complete(messages, **self._how(how)), lost)
@@ -64,8 +66,9 @@ class MessageManager(Collection):
     async def stream(self, llm: Adapter, **how: Unpack[CallArguments]) -> AsyncIterator[ReplyStream]:
         """Send all messages to a model, and yield the reply as a stream: `async with manager.stream(llm) as stream`.
 
-        At the end of the block, the stream is read to its end, and the messages of the reply are added. If the block
-        raises, nothing is added.
+        At the end of the block, the stream is read to its end, and the messages of the reply are added. If the block or
+        the stream raises, nothing is added. Unlike `complete`, the reply's losses do not contain the manager's
+        `losses`.
         """
         async with llm.stream(self.to_messages(), **self._how(how)) as stream:
             yield stream
@@ -79,10 +82,11 @@ class MessageManager(Collection):
             self.add_reply(stream.reply())
 
     async def act(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
-        """Run the options of all unanswered action requests, add the responses in order, and return them.
+        """Run the options of all action requests without a response, add the responses, and return them in the order of
+        the requests.
 
-        A request for an option that is not in `options` gets an error as its output. Raises OptionInvalid, before
-        anything runs, for an option that cannot run.
+        If an option fails, or a request names an option that is not in `options`, the response's output is the error.
+        Raises OptionInvalid, before anything runs, for an option that cannot run.
         """
         return self._answered(await sabir.answer(self.to_messages(), options))
 

@@ -1,9 +1,9 @@
 """RoledMessage: an editable message, from which an immutable core message is built.
 
     create(…) ─▶ RoledMessage ──to_message──▶ Message        built once, and again after a change
-    Message ──from_message──▶ RoledMessage ──to_message──▶ that same Message, until it is edited
+    Message ──from_message──▶ RoledMessage ──to_message──▶ the same Message object, until the RoledMessage is edited
 
-An edited message loses the origin and the signed state of its original, as `losses` reports. Compiled templates and
+The core message of an edited message has no origin and no signed state; `losses` reports this. Compiled templates and
 model classes are not serialised.
 """
 
@@ -29,22 +29,24 @@ Entry: TypeAlias = dict[str, Any]
 
 
 class Made(NamedTuple):
-    """The latest core message, its losses, and the revision of the content from which it was built."""
+    """The latest core message (None if the message is empty), its losses, and the revision from which it was built."""
 
     message: Message | None = None
     losses: tuple[Loss, ...] = ()
     revision: object = None
     is_stored: bool = False
-    """Whether the core message was stored because the template cannot be stored."""
+    """Whether the core message was loaded by `from_dict`, because the message had a compiled template, which cannot be
+    stored.
+    """
 
 
 class RoledMessage(Rendered):
     """Base class of editable messages with a role, a sender, a recipient, and content that a template renders.
 
     `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of one of the
-    package's templates, or a compiled Template; None means that the content itself is the text. `sender` and
-    `recipient` are roles, names or ids. `metadata` is data of your program, which is not sent. Setting an attribute
-    validates the value, and raises RoleError for an invalid value.
+    package's templates, or a compiled Template. None means no template: the text is the content's value if this is a
+    single string, otherwise the content as JSON. `sender` and `recipient` are roles, names or ids. `metadata` is data
+    of your program, which is not sent. Setting an attribute raises RoleError for an invalid value.
 
     Create a System, an Instruction, an AssistantResponse, an ActionRequest or an ActionResponse, or convert a core
     message with `from_message`.
@@ -57,9 +59,11 @@ class RoledMessage(Rendered):
     """
 
     kinds: ClassVar[dict[str, type["RoledMessage"]]] = {}
-    """Every kind of message by its stored names: `stored_as`, or else the name of the class, and `stored_before`."""
+    """Name in serialised messages → class. A class has the name `stored_as` (by default the class's name) and the
+    earlier names `stored_before`. Subclasses are added by themselves.
+    """
     stored_as: ClassVar[str] = "RoledMessage"
-    """The name of this kind in serialised messages."""
+    """The name of this kind in serialised messages. A subclass that does not set it has the name of the class."""
     stored_before: ClassVar[tuple[str, ...]] = ()
     """Earlier names of this kind in serialised messages, which can still be read."""
     payload_kind: ClassVar[str] = ""
@@ -69,8 +73,8 @@ class RoledMessage(Rendered):
     own_people: ClassVar[tuple[MessageRole, MessageRole, MessageRole]] = (MessageRole.UNSET,) * 3
     """The default role, sender and recipient of this kind."""
     side: ClassVar[str] = ""
-    """The side of the core messages that `from_message` converts to this kind: "system", "user", "assistant" or
-    "results"; "" for none.
+    """The side of the conversation whose core messages `from_message` converts to this kind: "system", "user",
+    "assistant" or "results". "" means that it converts no messages to this kind.
     """
     of_side: ClassVar[dict[tuple[str, str], type["RoledMessage"]]] = {}
     """(Payload kind, side) → the class to which `from_message` converts such a message."""
@@ -81,7 +85,9 @@ class RoledMessage(Rendered):
     _made: Made = PrivateAttr(default=Made())
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Register the class under its stored names. Raises RoleError if a class of another module has such a name."""
+        """Register the subclass in `kinds` and `of_side`. Raises RoleError if a class of another module has one of its
+        stored names.
+        """
         super().__init_subclass__(**how)
         for name in kind_names(cls).all:
             known = cls.kinds.setdefault(name, cls)
@@ -92,7 +98,7 @@ class RoledMessage(Rendered):
             cls.of_side.setdefault((cls.payload_kind, cls.side), cls)
 
     def __str__(self) -> str:
-        """Return the kind, the sender, the recipient and the start of the text, in one line."""
+        """Return the kind, the sender, the recipient and the start of the text, in one line of up to 100 characters."""
         whom = f"{word_of(self.sender)} → {word_of(self.recipient)}"
         try:
             said = self.text
@@ -107,7 +113,7 @@ class RoledMessage(Rendered):
         return other is self or (type(other) is type(self) and self.to_dict() == other.to_dict())
 
     def __hash__(self) -> int:
-        """Return a hash of the id, which an edit does not change."""
+        """Return a hash of the id, so that an edited message keeps its place in sets and dicts."""
         return hash(self.id)
 
     # What is made of it
@@ -116,8 +122,8 @@ class RoledMessage(Rendered):
     def text(self) -> str:
         """The text of the message: the rendered template, or the content as text if there is no template.
 
-        For an unedited copy of a core message, the core message's own text. Cached until the message changes. Raises
-        TemplateFailed if the template cannot be rendered.
+        If the message was converted from a core message and not edited, the text of the core message. Cached until the
+        message changes. Raises TemplateFailed if the template cannot be rendered.
         """
         made = self._made
         if made.is_stored and made.revision is self._revision and made.message is not None:
@@ -128,7 +134,9 @@ class RoledMessage(Rendered):
 
     @property
     def rendered(self) -> str | list[Entry]:
-        """The text; for a message with images, a list of chat entries: the text, then each image."""
+        """The text of the message. An Instruction with images has a list of entries as in OpenAI's chat API instead:
+        the text, then each image.
+        """
         return self.text
 
     @property
@@ -145,9 +153,10 @@ class RoledMessage(Rendered):
         return {"role": self.role.value, "content": said}
 
     def to_message(self) -> Message | None:
-        """Return the core message, which any adapter can send. None if the message is empty or the role is unset.
+        """Return the core message, which any adapter can send. None if the message is empty or its role is unset.
 
-        Until the message changes, the same object is returned. For an unedited copy, that is the original.
+        Until the message changes, the same object is returned. For a message that was converted by `from_message` and
+        not edited, it is the original. Raises TemplateFailed if the template cannot be rendered.
         """
         return self._current().message
 
@@ -167,28 +176,31 @@ class RoledMessage(Rendered):
         return make(self.id, self._statement(), origin, self._made.message)
 
     def _statement(self) -> Statement:
-        """Return the fields of this message that the core message has."""
+        """Return the fields of this message from which the core message is built."""
         return Statement(type(self).__name__, self.role, validate_sender_recipient(self.sender), self._stated())
 
     def _stated(self) -> Words | Called:
-        """Return the text, or the call, of this message."""
+        """Return the content for the core message: a text, or a call or its result."""
         return Words(self.written)
 
     @classmethod
     def _taken(cls, message: Message) -> Self:
-        """Return the working copy of a core message, not linked to the core message yet."""
+        """Return an editable message of this kind for a core message. It is not linked to the core message yet."""
         if not cls.side:
             return cls(role=MessageRole.UNSET, id=message.id)
         return cls._new(cls._read(message), message.policy, id=message.id)
 
     @classmethod
     def _read(cls, message: Message) -> dict[str, Any]:
-        """Return the content for the working copy of a core message."""
-        raise NotImplementedError(f"{cls.__name__} has a side; give it a _read")
+        """Return the content of an editable message for a core message. Kinds with a `side` must define it."""
+        raise NotImplementedError(f"{cls.__name__} has a side but no method _read; define _read")
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What the core message of an edited message lacks of its original, and why an empty message is not sent."""
+        """What the core message of an edited message does not have of its original, and why a message is not sent.
+
+        Raises TemplateFailed if the template cannot be rendered.
+        """
         return self._current().losses
 
     @property
@@ -200,8 +212,11 @@ class RoledMessage(Rendered):
 
     @classmethod
     def create(cls, *_: Any, **__: Any) -> Self:
-        """Create a message. Each kind has its own version; this base class raises NotImplementedError."""
-        raise NotImplementedError("RoledMessage is the base of all kinds; create a System, an Instruction or another")
+        """Create a message of this kind. Each kind has its own arguments. On RoledMessage itself, it raises
+        NotImplementedError.
+        """
+        kinds = "System, Instruction, AssistantResponse, ActionRequest or ActionResponse"
+        raise NotImplementedError(f"RoledMessage is the base class of all kinds; call create of {kinds}")
 
     @classmethod
     def _new(
@@ -225,10 +240,11 @@ class RoledMessage(Rendered):
 
     @classmethod
     def from_message(cls, message: Message, *, speaks_as: str = "llm") -> "RoledMessage":
-        """Convert a core message to an editable message of the matching kind.
+        """Return an editable message for a core message. The kind depends on the core message.
 
-        `speaks_as` is the policy of the model; its messages become AssistantResponses and ActionRequests. Raises
-        RoleError for a value that is not a `sabir.Message`, and if the matching kind is not a subclass of this class.
+        `speaks_as` is the policy of the model, whose messages become AssistantResponses and ActionRequests. Raises
+        RoleError for a value that is not a `sabir.Message`. Call it on RoledMessage: on a subclass, it raises RoleError
+        if the kind is not this subclass.
         """
         if not isinstance(message, Message):
             raise RoleError(f"{describe_kind(message)} is not a core message; pass a sabir.Message")
@@ -247,7 +263,9 @@ class RoledMessage(Rendered):
         template: str | Template | None = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed, and merge `content` into the content. If one is invalid, none changes."""
+        """Change the fields that are passed, and merge `content` into the content. None means not passed for the first
+        three. Raises RoleError for an invalid value, and changes nothing then.
+        """
         self._change(content, sender, recipient, template)
 
     def _change(
@@ -269,7 +287,7 @@ class RoledMessage(Rendered):
             self.content.update(merged)
 
     def clone(self, keep_role: bool = True) -> Self:
-        """Return a copy with a new id. Its `metadata["clone_from"]` is this message.
+        """Return a copy with a new id. Its `metadata["clone_from"]` is this message object; `to_dict` stores its id.
 
         With `keep_role=False`, the role of the copy is unset.
         """
@@ -285,7 +303,7 @@ class RoledMessage(Rendered):
         return twin
 
     def _take_live(self, other: Self) -> None:
-        """Copy the objects that are never serialised, such as model classes."""
+        """Copy from another message the objects that are not serialised, such as model classes. Here there are none."""
 
     def is_clone(self) -> bool:
         """Return whether the message was created by `clone`, even if it was stored and loaded since then."""
@@ -293,15 +311,15 @@ class RoledMessage(Rendered):
 
     @property
     def flag(self) -> MessageFlag | None:
-        """MESSAGE_CLONE for a clone, MESSAGE_LOAD for a loaded message, None for any other message."""
+        """How the message was created: MESSAGE_CLONE by `clone`, MESSAGE_LOAD by `from_dict`, None in any other way."""
         return self._flag
 
     def __copy__(self) -> Self:
-        """Return a deep copy, because two messages never share content."""
+        """Return the same as `copy.deepcopy`, because two messages never share content."""
         return self.__deepcopy__()
 
     def __deepcopy__(self, memo: object = None) -> Self:
-        """Return a copy with the same id."""
+        """Return a copy with the same id, which shares only the template and the model class."""
         twin = type(self).from_dict(self.to_dict())
         assert isinstance(twin, type(self))
         twin.template, twin._flag = self.template, self._flag
@@ -309,11 +327,13 @@ class RoledMessage(Rendered):
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the result of `to_dict`."""
+        """Pickle the message as the result of `to_dict`, which `from_dict` reads."""
         return RoledMessage.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the message as JSON values, without compiled templates and model classes. `from_dict` reads them."""
+        """Return the message as an object of JSON values, which `from_dict` reads. Model classes are not included. For
+        a compiled template, the core message is included instead.
+        """
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
             metadata["clone_from"] = origin.id
@@ -321,10 +341,10 @@ class RoledMessage(Rendered):
         keeps = isinstance(self.template, Template) or (self._made.is_stored and is_current)
         try:
             made = self.to_message() if keeps else self._made.message
-        except RoleError:  # a failing template makes no message; the content is stored nevertheless
+        except RoleError:  # with a failing template there is no core message; the content is stored nevertheless
             made, keeps = None, False
         if made is self._source or (made and made.id == self.id and is_current and not keeps):
-            made = None  # it is made again as it was
+            made = None  # after loading, the same core message is built again
         return {
             **self.model_dump(mode="json", exclude=set(RoledMessage.model_fields)),
             "kind": kind_names(type(self)).name,
@@ -343,12 +363,12 @@ class RoledMessage(Rendered):
 
     @classmethod
     def from_dict(cls, dict_: Mapping[str, Any]) -> "RoledMessage":
-        """Return the message of a result of `to_dict`, of its own kind. Its flag is MESSAGE_LOAD.
+        """Return a message of the stored kind from the result of `to_dict`. Its flag is MESSAGE_LOAD.
 
-        Raises RoleError for anything else, and for a message of a kind that is not a subclass of this class.
+        Raises RoleError for anything else, and if the stored kind is neither this class nor a subclass.
         """
         if not isinstance(dict_, Mapping):
-            raise RoleError(f"a {type(dict_).__name__} is not a stored message; pass the result of to_dict()")
+            raise RoleError(f"{describe_kind(dict_)} is not a stored message; pass the result of to_dict()")
         stored = dict(dict_)
         if not stored.keys() & {"kind", "content"}:
             raise RoleError("a mapping without kind and content is not a message; pass the result of to_dict()")
@@ -369,18 +389,18 @@ class RoledMessage(Rendered):
         return loaded
 
     def to_log(self) -> Log:
-        """Return an immutable copy of the message as it is now."""
+        """Return an immutable copy of the message in its present state."""
         return Log(id=self.id, created_at=self.created_at, content=self.to_dict())
 
 
 def kind_names(kind: type[RoledMessage]) -> StoredNames:
-    """Return the stored names of a kind. Without `stored_as`, the name is the name of the class."""
+    """Return the names of a class in serialised messages. Without `stored_as`, the name is the name of the class."""
     return StoredNames.of(kind, kind.__name__)
 
 
 def check_kind(message: object, kind: type[RoledMessage]) -> None:
     """Raise RoleError for a value that is not a message of this kind."""
     if not isinstance(message, kind):
-        raise RoleError(
-            f"a value of type {type(message).__name__} is not of kind {kind.__name__}; pass a message of create()"
-        )
+        kind_of_value = type(message).__name__
+        expected = f"expected a message of type {kind.__name__}, got a value of type {kind_of_value}"
+        raise RoleError(f"{expected}; pass a message that create() returned")

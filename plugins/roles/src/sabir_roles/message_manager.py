@@ -1,4 +1,4 @@
-"""MessageManager, importable from the module name of earlier programs."""
+"""MessageManager under the module name `sabir_roles.message_manager`, for programs that import it from there."""
 
 from sabir_roles.manager import MessageManager
 

@@ -1,6 +1,6 @@
-"""Editable content and its rendered text, which is cached until a change. Changes are reported to watchers.
+"""Editable content and its rendered text, which is cached until a change. Changes are reported to collections.
 
-content[…] = … ─▶ _touch ─▶ another revision: earlier results are no longer valid
+content[…] = … ─▶ _touch ─▶ a new revision: the cached text and core message are no longer valid
 written ─▶ template, with the variables of _variables ─▶ text
 """
 
@@ -22,27 +22,34 @@ from sabir_roles.templates import as_json, check_template, render
 
 
 class Rendered(BaseModel):
-    """The fields of an editable message: role, sender, recipient, content and template."""
+    """The pydantic base class of RoledMessage: the fields of an editable message, and its cached text.
+
+    Do not create it yourself; see RoledMessage.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
     keys: ClassVar[tuple[str, ...]] = ()
-    """The variables that templates of this kind may always use. A variable is None if content has no such value."""
+    """The names of the variables that a template of this kind may always use. A variable is None if `content` does not
+    have it.
+    """
 
     content: dict[str, Any] = Field(default_factory=dict)
     """The JSON values of the message. They may be changed in place, at any depth."""
     role: MessageRole | None = None
-    """The role of the message."""
+    """The role of the message. With None or MessageRole.UNSET, the message is not sent."""
     template: str | Template | None = None
-    """A jinja2 source, the file name of one of the package's templates, or a compiled Template. None: no template."""
+    """A jinja2 source, the file name of one of the package's templates, or a compiled Template. None means no template:
+    the text is the content's value if this is a single string, otherwise the content as JSON.
+    """
     sender: SenderRecipient | None = MessageRole.UNSET
     """Who sends the message: a role, or a name or id."""
     recipient: SenderRecipient | None = MessageRole.UNSET
     """Who receives the message: a role, or a name or id."""
     id: str = Field(default_factory=lambda: uuid4().hex, min_length=1, frozen=True)
-    """The unique id of the message."""
+    """The unique id of the message, by default a random one. It cannot be changed."""
     created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
-    """The time when the message was created."""
+    """The time when the message was created, by default the present time in UTC."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     """Data of your program. It is not part of the core message, and is not sent."""
 
@@ -50,7 +57,7 @@ class Rendered(BaseModel):
     """A new object after each change. Compared by identity, so concurrent changes are noticed."""
     _text: str | None = PrivateAttr(default=None)
     _editing: RLock = PrivateAttr(default_factory=RLock)
-    """Held while the content is read and then changed; no thread waits for it while it holds another message's."""
+    """The lock for reading the content and then changing it. No thread locks two messages at once."""
     _watchers: WeakSet[Watcher] = PrivateAttr(default_factory=WeakSet)
 
     def __init__(self, /, **fields: Any) -> None:
@@ -67,7 +74,7 @@ class Rendered(BaseModel):
         return validate_sender_recipient(value)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Wrap the content so that its changes are noticed."""
+        """Replace the content with a copy that reports its changes to `_touch`."""
         self.__dict__["content"] = hold(self.content, self._touch)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -86,7 +93,7 @@ class Rendered(BaseModel):
             self._touch()
 
     def _touch(self) -> None:
-        """Note a change: earlier results are no longer valid."""
+        """Note a change: discard the cached text, and tell the collections of this message."""
         self._revision = object()
         self._text = None
         for watcher in list(self._watchers):
@@ -94,7 +101,11 @@ class Rendered(BaseModel):
 
     @property
     def written(self) -> str:
-        """The text that the template renders from the content, cached until a change. Raises TemplateFailed."""
+        """The text that the template renders from the content; without a template, the content as text.
+
+        Cached until a change. Raises TemplateFailed if the template cannot be rendered. Unlike `text`, it never is the
+        text of an original core message.
+        """
         text, revision = self._text, self._revision
         if text is None:
             text = self._render()
@@ -106,9 +117,10 @@ class Rendered(BaseModel):
         return self._plain() if self.template is None else render(self.template, self._variables())
 
     def _variables(self) -> dict[str, Any]:
-        """Return the variables of a template: content, role, sender, recipient and time.
+        """Return the variables of a template: the values of the content, `role`, `sender`, `recipient` and
+        `created_at`.
 
-        `template_context` in the content overrides them.
+        The values in `template_context` of the content override them. Raises RoleError if it is not a mapping.
         """
         said = self._said()
         over = said.pop("template_context", None) or {}
@@ -119,11 +131,11 @@ class Rendered(BaseModel):
         return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
 
     def _said(self) -> dict[str, Any]:
-        """Return the variables of a template from the content."""
+        """Return the variables of a template that come from the content: its values, and None for the other `keys`."""
         return {**dict.fromkeys(self.keys), **plain(self.content)}
 
     def _plain(self) -> str:
-        """Return the text of content without a template."""
+        """Return the text of a message without a template: a single string, otherwise the content as JSON."""
         return self._readable(self.content)
 
     @staticmethod

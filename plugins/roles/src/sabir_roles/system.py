@@ -12,10 +12,11 @@ from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
 
 DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
+"""The instructions of a System that is created without `system_message`."""
 
 
 class System(RoledMessage):
-    """A system message: instructions for the model, optionally with the time of its creation.
+    """A system message: instructions for the model, optionally with a time.
 
     >>> import sabir_roles
     >>> sabir_roles.System.create("Be brief.").to_message().text
@@ -31,12 +32,12 @@ class System(RoledMessage):
 
     @property
     def system_message(self) -> Any:  # any JSON value
-        """The instructions for the model."""
+        """The instructions for the model, any JSON value."""
         return self.content.get("system_message")
 
     @property
     def system_datetime(self) -> str | None:
-        """The time in the instructions as text, or None."""
+        """The time that the rendered text contains, or None."""
         return self.content.get("system_datetime")
 
     @classmethod
@@ -59,13 +60,12 @@ class System(RoledMessage):
         `system_message` is the instructions, any JSON value; by default "You are a helpful AI assistant. Let's think
         step by step." `system_datetime` adds a time: True for the current time in UTC, or a text. `sender`, `recipient`
         and `template` replace the defaults of this kind. `content` is further values for the template. `system` is the
-        deprecated name of `system_message`. Raises RoleError if both are passed.
+        deprecated name of `system_message` and warns. Raises RoleError if both are passed.
         """
         system_message = _renamed(system_message, system)
         said = {"system_message": DEFAULT_TEXT if system_message is None else system_message}
         return cls._new({**said, **_time(system_datetime), **content}, sender, recipient, template)
 
-    # Each kind takes what its document says, by name.
     def update(  # type: ignore[override]
         self,
         system_message: Any = None,
@@ -76,7 +76,7 @@ class System(RoledMessage):
         system: Any = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed. The arguments are the same as in `create`.
+        """Change the fields that are passed. The arguments are the same as in `create`, but None means not passed.
 
         `system_datetime=False` removes the time.
         """
@@ -88,7 +88,10 @@ class System(RoledMessage):
 
 
 def _renamed(system_message: Any, system: Any) -> Any:
-    """Return the instructions from the argument or from its deprecated name, which warns. Both raise RoleError."""
+    """Return the instructions from `system_message` or from its deprecated name `system`, which warns.
+
+    Raises RoleError if both are passed.
+    """
     if system is None:
         return system_message
     if system_message is not None:

@@ -2,9 +2,10 @@
 
     source ──parse──▶ tree, with a charge in each loop, macro, block and template ──render──▶ text, or TemplateTooCostly
 
-Operations that could create a large value are charged before they run: operators, methods of texts, filters, printed
-values. Other operations are charged for the size of their result. Each charge also checks the clock. So a render ends
-soon after SECONDS, and creates at most LARGEST characters and items in total.
+A charge adds to the costs of the render, and raises TemplateTooCostly if they exceed a limit. Operations that could
+create a large value are charged before they run: operators, methods of texts, filters, printed values. Other operations
+are charged for the size of their result. Each charge also checks the clock. So a render ends soon after SECONDS, and
+creates at most LARGEST characters and items in total.
 """
 
 import re
@@ -21,9 +22,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 SECONDS = 5.0
-"""The longest time of one render."""
+"""The longest time of one render, in seconds."""
 LARGEST = 32_000_000
-"""The largest number of characters and items that one render may create, with intermediate values."""
+"""The largest number of characters and items that one render may create, including intermediate values."""
 MOST_PASSES = 1_000_000
 """The largest number of loop passes and macro calls in one render."""
 MOST_BITS = 100_000
@@ -32,15 +33,15 @@ LARGEST_ARGUMENT = 1_000_000
 """The largest integer argument of a method or filter, such as a width."""
 
 _LONG_WIDTH = re.compile(r"\d{7,}|\*")
-"""A width in a format that is too large, or that an argument gives."""
+"""Pattern of a width in a format that is too large, or that is `*` and so comes from an argument."""
 
 
 class TemplateTooCostly(Exception):
-    """Raised in a template that needs too much time or memory. Users get a TemplateFailed instead."""
+    """Raised while a template is rendered that needs too much time or memory. Users get a TemplateFailed instead."""
 
 
 class _Costs:
-    """The costs of one render so far."""
+    """The costs of one render so far. `add` raises TemplateTooCostly above a limit."""
 
     def __init__(self) -> None:
         self.deadline = monotonic() + SECONDS
@@ -50,11 +51,11 @@ class _Costs:
         self.size += size
         self.passes += passes
         if self.size > LARGEST:
-            raise TemplateTooCostly(f"it creates more than {LARGEST:,} characters and items")
+            raise TemplateTooCostly(f"the template creates more than {LARGEST:,} characters and items")
         if self.passes > MOST_PASSES:
-            raise TemplateTooCostly(f"it makes more than {MOST_PASSES:,} loop passes and macro calls")
+            raise TemplateTooCostly(f"the template makes more than {MOST_PASSES:,} loop passes and macro calls")
         if monotonic() > self.deadline:
-            raise TemplateTooCostly(f"it takes longer than {SECONDS:g} s")
+            raise TemplateTooCostly(f"rendering the template takes longer than {SECONDS:g} s")
 
 
 _COSTS: ContextVar[_Costs | None] = ContextVar("sabir_roles.template_costs", default=None)
@@ -62,7 +63,7 @@ _COSTS: ContextVar[_Costs | None] = ContextVar("sabir_roles.template_costs", def
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Limit the renders in the `with` block, all together."""
+    """Apply the limits in the `with` block, to all its renders together."""
     token = _COSTS.set(_Costs())
     try:
         yield
@@ -71,15 +72,15 @@ def limited() -> Iterator[None]:
 
 
 def charge(size: int, passes: int = 0) -> None:
-    """Count characters, items and passes. Raises TemplateTooCostly above a limit.
+    """Add characters and items (`size`) and loop passes to the costs. Raises TemplateTooCostly above a limit.
 
-    Outside of `limited`, as when constants are computed at compile time, each charge stands alone.
+    Outside of `limited`, for example for constants that are computed at compile time, each charge is counted alone.
     """
     (_COSTS.get() or _Costs()).add(size, passes)
 
 
 def charge_value(value: object) -> Any:  # the same value
-    """Count a value that was made, and return it."""
+    """Charge the size of a new value, and return the value."""
     charge(len(value) if isinstance(value, Sized) else 0)
     return value
 
@@ -90,7 +91,9 @@ def _charge_pass(context: Context, size: int) -> None:
 
 
 def text_size(value: object) -> int:
-    """Return about how many characters the text of a value has, without creating the text. Stops above LARGEST."""
+    """Return about how many characters the text of a value has, without creating the text. Counting stops above
+    LARGEST.
+    """
     size, pending = 0, [value]
     while pending and size <= LARGEST:
         each = pending.pop()
@@ -111,14 +114,16 @@ def _concatenated(context: Context, values: list[object]) -> str:
 
 
 class _Charging(NodeTransformer):
-    """Adds a charge to whatever may run repeatedly, and replaces `~` by a filter that charges before it joins."""
+    """Adds charges to the tree of a template: to each template, loop, macro and block. Replaces the operator `~` with a
+    filter that charges before it joins.
+    """
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         self.generic_visit(node)
         values = nodes.List(node.nodes, lineno=node.lineno)
         return nodes.Filter(values, "concatenated", [], [], None, None, lineno=node.lineno)
 
-    def charged(self, node: Any) -> nodes.Node:  # each has a body
+    def charged(self, node: Any) -> nodes.Node:  # each of these nodes has a body
         """Insert the charge at the start of the node's body."""
         self.generic_visit(node)
         size = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
@@ -130,15 +135,17 @@ class _Charging(NodeTransformer):
 
 
 def _charge_format(text: str, mark: str, values: object) -> None:
-    """Charge a format whose fields begin with `mark`; each may be any of the values."""
+    """Charge the result of formatting `text`, whose fields begin with `mark` ("%" or "{"). Each field may contain all
+    values. Raises TemplateTooCostly for a width that is too large or comes from an argument.
+    """
     if _LONG_WIDTH.search(text.replace("%", "%:")) or re.search(r":[^{}]*\{", text):
-        raise TemplateTooCostly("a width in its format is too large, or is an argument")
+        raise TemplateTooCostly("a width in a format has 7 digits or more, or comes from an argument")
     charge(len(text) + text.count(mark) * text_size(values))
 
 
 def _check_arguments(arguments: tuple[object, ...]) -> None:
     if any(isinstance(each, int) and abs(each) > LARGEST_ARGUMENT for each in arguments):
-        raise TemplateTooCostly(f"an argument is larger than {LARGEST_ARGUMENT:,}")
+        raise TemplateTooCostly(f"an argument of a method or filter is larger than {LARGEST_ARGUMENT:,}")
 
 
 def _replaced(text: Any, old: Any = "", new: Any = "", *_: object) -> int:
@@ -185,12 +192,12 @@ METHODS: Mapping[str, Callable[..., int]] = {
     "replace": _replaced, "center": _padded, "ljust": _padded, "rjust": _padded, "zfill": _padded,
     "expandtabs": _tabbed, "translate": _translated, "join": lambda separator, values, *_: _joined(values, separator),
 }  # fmt: skip
-"""Method of a text → the size of its result, by the text and the arguments."""
+"""Method of a text → a function that estimates the size of its result from the text and the arguments."""
 FILTERS: Mapping[str, Callable[..., int]] = {
     "replace": _replaced, "center": _padded, "join": _joined, "indent": _indented, "batch": _batched,
     "slice": _batched, "wordwrap": _wrapped_lines, "round": _rounded,
 }  # fmt: skip
-"""Filter → the size of its result, by the value and the arguments."""
+"""Filter → a function that estimates the size of its result from the value and the arguments."""
 TEXT_FILTERS = frozenset({
     "capitalize", "center", "e", "escape", "forceescape", "indent", "json", "lower", "pprint", "replace",
     "string", "striptags", "text", "title", "tojson", "trim", "truncate", "upper", "urlencode", "urlize",
@@ -200,7 +207,7 @@ TEXT_FILTERS = frozenset({
 
 
 def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that is charged before it makes its result, as far as its size is known, and afterwards."""
+    """Return a version of a filter that is charged for the estimated size before it runs, and for its result."""
     first = 1 if hasattr(function, "jinja_pass_arg") else 0
     estimate = FILTERS.get(name)
 
@@ -229,7 +236,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         self.filters |= {"charge_pass": _charge_pass, "concatenated": _concatenated}
 
     def limit_filters(self) -> None:
-        """Charge every filter that the environment has now."""
+        """Replace all filters of the environment with versions that are charged. Filters added later are not."""
         own = {"charge_pass", "concatenated"}
         self.filters |= {
             name: _charged_filter(name, function) for name, function in self.filters.items() if name not in own
@@ -238,18 +245,18 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
     def compile(
         self, source: Any, name: str | None = None, filename: str | None = None, *how: Any, **named: Any
     ) -> Any:
-        """Compile a template with its charges. The types are those of jinja2's overloads."""
+        """Compile a template after adding charges. The arguments are the same as in jinja2's `Environment.compile`."""
         tree = self.parse(source, name, filename) if isinstance(source, str) else source
         return super().compile(_Charging().visit(tree), name, filename, *how, **named)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Charge an operation, and perform it."""
+        """Charge a binary operation, and perform it. Raises TemplateTooCostly above a limit."""
         if operator == "%" and isinstance(left, str | bytes):
             _charge_format(str(left), "%", right)
         elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
             bits = left.bit_length() * right if operator == "**" else left.bit_length() + right.bit_length()
             if bits > MOST_BITS:
-                raise TemplateTooCostly(f"it computes a number of more than {MOST_BITS:,} bits")
+                raise TemplateTooCostly(f"the template computes a number of more than {MOST_BITS:,} bits")
         elif operator == "*":
             charge(_repeated(left, right) or _repeated(right, left))
         elif operator == "+" and isinstance(left, Sized) and isinstance(right, Sized):
@@ -257,7 +264,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Any, function: Any, *args: Any, **named: Any) -> Any:  # jinja2 has no types here
-        """Charge a call, and perform it."""
+        """Charge a call of a function or method, and perform it. Raises TemplateTooCostly above a limit."""
         text = getattr(function, "__self__", None)
         if isinstance(text, str | bytes | int):
             values = tuple(list(each) if hasattr(each, "__next__") else each for each in args)
@@ -268,7 +275,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return charge_value(super().call(context, function, *args, **named))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """Return a safe `str.format` or `str.format_map` that refuses wide fields; None for any other value."""
+        """Return a safe version of `str.format` or `str.format_map` that is charged; None for any other value."""
         safe = super().wrap_str_format(value)
         if safe is None:
             return None

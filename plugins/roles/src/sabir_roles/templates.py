@@ -2,9 +2,9 @@
 
     content + template ──render──▶ text           the same content gives the same text, byte for byte
 
-A section begins with a line `## Context` or another of HEADINGS. A line of content that looks like one gets a
-backslash, so that content cannot change the structure of the rendered text; every other character of content is
-unchanged. An undefined name is an error that names the template and the name.
+A section begins with a line such as `## Context`, with one of HEADINGS. The filter `text` puts a backslash before a
+line of content that looks like a heading, so that content cannot change the structure of the rendered text. An
+undefined variable raises TemplateFailed, which names the template and the variable.
 """
 
 import json
@@ -36,13 +36,14 @@ _ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _HEADING_LIKE = re.compile(rf"(^|[{_ENDS}])(\\*## (?:{'|'.join(HEADINGS)})[ \t]*(?=$|[{_ENDS}]))")
 _FILE_NAME = re.compile(r"[\w./-]+\.(?:jinja2?|j2)")
 _HIDDEN_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
-"""Line ends that a JSON text may contain unescaped."""
+"""Line ends that JSON does not require to be escaped → their escapes."""
 
 
 def as_text(value: object) -> str:
-    """Return a value of content as text for a template: the filter `text`.
+    """Return a value of content as text. Templates use this function as the filter `text`.
 
-    Lines that look like a heading get a backslash. A list of one text gives the text, and other values give JSON.
+    Lines that look like a heading get a backslash. None becomes "", a list of one text this text, and another value
+    JSON.
     """
     if value is None:
         return ""
@@ -54,14 +55,17 @@ def as_text(value: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """Return a value of content as JSON text, indented by two spaces: the filter `json`."""
+    """Return a value of content as JSON text, indented by two spaces. Templates use this function as the filter
+    `json`.
+    """
     return json.dumps(value, ensure_ascii=False, indent=2).translate(_HIDDEN_ENDS)
 
 
 def _printed(value: object) -> object:
-    """Charge the size of a value that a template prints, and return the printed value.
+    """Charge the size of a value that a template prints, and return what is printed: str() of lists and mappings, other
+    values unchanged.
 
-    Raises TypeError for a value without a text, such as a method or a generator.
+    Raises TypeError for a value that has no useful text, such as a method or a generator.
     """
     if isinstance(value, str):
         return charge_value(value)
@@ -78,7 +82,8 @@ def environment(loader: BaseLoader | None = None) -> LimitedEnvironment:
 
     Templates are looked up in `loader` first, then among the package's own. The filter `text` prints a value of content
     as text, and `json` prints it as JSON. Templates are sandboxed and have no random functions. Rendering a message is
-    limited to 5 seconds, 32,000,000 characters and items, and 1,000,000 loop passes.
+    limited to 5 seconds, 32,000,000 characters and items, and 1,000,000 loop passes and macro calls; above a limit,
+    TemplateFailed is raised.
 
     >>> import sabir_roles
     >>> template = sabir_roles.environment().from_string("{{ system_message | text }} It is {{ weekday }}.")
@@ -106,19 +111,23 @@ _ENVIRONMENT = environment()
 
 
 def check_template(template: object) -> None:
-    """Raise TemplateFailed unless the value is None, a source that compiles, or a compiled template."""
+    """Check a template. Raises TemplateFailed unless it is None, a compiled Template, the file name of one of the
+    package's templates, or a source that compiles.
+    """
     if isinstance(template, str):
         _compiled(template)
     elif not isinstance(template, Template | None):
         kind = type(template).__name__
-        raise TemplateFailed(
-            f"a value of type {kind} is not a template; pass a jinja2 source, a file name, or a Template"
-        )
+        expected = "pass a jinja2 source, the file name of one of the package's templates, or a jinja2 Template"
+        raise TemplateFailed(f"a value of type {kind} is not a template; {expected}")
 
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> Template:
-    """Return the template of a source, or the package's own template with this file name."""
+    """Return the compiled template for a source or for the file name of one of the package's templates.
+
+    Raises TemplateFailed for an unknown file name, and for a source that does not compile.
+    """
     own = _own_names()
     if source in own:
         return _ENVIRONMENT.get_template(source)
@@ -140,9 +149,11 @@ def _own_names() -> frozenset[str]:
 
 
 def render(template: str | Template, variables: dict[str, Any]) -> str:
-    """Return the text of a template with these variables. Raises TemplateFailed."""
+    """Return the text of a template with these variables. Raises TemplateFailed if the template does not compile,
+    fails, or exceeds a limit.
+    """
     compiled = _compiled(template) if isinstance(template, str) else template
-    name = _name(template if isinstance(template, str) else template.name or "of your own")
+    name = _name(template if isinstance(template, str) else template.name or "passed as an object")
     try:
         with limited():
             return compiled.render(variables)

@@ -1,12 +1,12 @@
 """Build core messages from editable messages.
 
-    unchanged                 ──make──▶ the original Message
-    edited                    ──make──▶ a new Message with another id, without origin and signed state; each is a Loss
+    converted, not edited     ──make──▶ the original Message
+    converted and edited      ──make──▶ a new Message with another id, without origin and signed state (losses)
     created                   ──make──▶ a Message with the id of the editable message; with another id after a change
 
-Parts other than texts and images stay in the original message. An edited message keeps its media, and loses the parts
-that only their provider understands. All functions are pure. Each kind of editable message reads a core message
-(`_read`) and states its content (`_stated`).
+The content of an editable message contains only texts and images. An edited message keeps the other media of its
+original, and loses the parts that only their provider understands. No function changes its arguments. Each kind of
+editable message reads a core message with `_read`, and returns its content with `_stated`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from sabir_roles.images import image_url
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
 Made: TypeAlias = tuple[Message | None, tuple[Loss, ...]]
-"""A message, or None if it is empty; and its losses compared with the original."""
+"""A core message (None if the editable message is empty), and its losses compared with the original."""
 Kept = TypeVar("Kept", bound=BaseModel)
 _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
     MessageRole.SYSTEM: ("system", "system"),
@@ -30,26 +30,28 @@ _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
     MessageRole.ASSISTANT: ("llm", "assistant"),
     MessageRole.ACTION: ("user", "user"),
 }
-"""Role → the policy of a message of parts whose sender is a role, and the hint for one whose sender has a name."""
+"""Role of a message with parts → its policy if the sender is a role, and its role hint if the sender is a name."""
 EDITED = "the message was edited"
-STATE = "the provider's signed state is valid only for the original, so it was removed"
+STATE = "the provider's signed state is valid only for the original message, so the state was removed"
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text with images. `images` is None for a kind without images."""
+    """The content of a message with parts: a text and images. `images` is None for a kind without images."""
 
     text: str
     images: Sequence[str] | None = None
     detail: str | None = None
-    """The detail of the images, the default included."""
+    """The detail of the images, also if it is the default."""
     asked_detail: str | None = field(default=None, compare=False)
-    """The requested detail; None if there is none."""
+    """The detail that was set; None if none was set. Not compared."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """A call of a function, or its result if `is_result`; `value` is JSON, the arguments or the output."""
+    """The content of a call of a function, or of the result if `is_result` is True. `value` is JSON: the arguments or
+    the output. It is compared by its JSON text.
+    """
 
     invocation_id: str
     function: str
@@ -63,7 +65,7 @@ class Called:
 
 
 class Statement(NamedTuple):
-    """The fields of an editable message that its core message has."""
+    """The fields of an editable message from which its core message is built. `kind` is the name of the class."""
 
     kind: str
     role: MessageRole | None
@@ -72,14 +74,18 @@ class Statement(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The original core message of an editable message, and the fields that the original has."""
+    """The original core message of an editable message, and the Statement of an unedited copy of it."""
 
     message: Message
     statement: Statement
 
 
 def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message | None) -> Made:
-    """Return the core message for an editable message. `previous` is the core message that was built before."""
+    """Return the core message, and its losses, for an editable message with the id `copy_id` and the fields `said`.
+
+    `origin` is its original, and `previous` the core message that was built before; None if there is none. If nothing
+    changed, one of them is returned.
+    """
     if origin is not None and said == origin.statement:
         return origin.message, ()
     if said.role in (None, MessageRole.UNSET):
@@ -98,12 +104,12 @@ def make(copy_id: str, said: Statement, origin: Origin | None, previous: Message
 
 
 def nothing(copy_id: str, reason: str) -> Made:
-    """Return the result for an editable message without a core message."""
+    """Return the result of `make` for a message that is not sent: None, and a loss with the reason."""
     return None, (Loss(kind="dropped", message_id=copy_id, reason=f"the message is not sent, because {reason}"),)
 
 
 def _speaker(said: Statement, origin: Origin | None) -> tuple[str, RoleHint | Any | None]:
-    """Return the policy and the role hint of a message: the original's unless sender or role changed."""
+    """Return the policy and the role hint of a core message: those of the original, unless sender or role changed."""
     sender, content = said.sender, said.content
     if origin is not None and (sender, said.role) == (origin.statement.sender, origin.statement.role):
         return origin.message.policy, origin.message.role_hint_for_llm
@@ -111,7 +117,7 @@ def _speaker(said: Statement, origin: Origin | None) -> tuple[str, RoleHint | An
         own = content.function if content.is_result else "llm"
         return (own if isinstance(sender, MessageRole) else sender), None
     policy, hint = _SPEAKERS[said.role or MessageRole.USER]
-    if isinstance(sender, MessageRole):  # an adapter may speak as another policy than ours of the assistant
+    if isinstance(sender, MessageRole):  # the hint is needed because the adapter's own policy may not be "llm"
         return policy, hint if hint == "assistant" else None
     return sender, hint
 
@@ -194,7 +200,7 @@ def _lost(source: Message, made: Message) -> list[Loss]:
 
     if source.origin is not None:
         maker = f"{source.origin.provider} {source.origin.model}".strip()
-        lose("withheld", "origin", f"its origin was removed, because it is not the reply of {maker} any more")
+        lose("withheld", "origin", f"its origin was removed, because the message is not the reply of {maker} any more")
     if source.call is not None and source.call.state_json is not None:
         lose("withheld", "payload.state", STATE)
     if source.call is not None and source.call.invalid_arguments and not (made.call and made.call.invalid_arguments):

@@ -1,7 +1,7 @@
 """Attachments of a message: media and texts, from files or URLs.
 
---image sky.jpg   --audio …   --document …      the flag names the kind
---file notes.md                                 the file's name gives the kind: image, sound, video, PDF, else text
+--image sky.jpg   --audio …   --document …      the flag tells the kind of medium
+--file notes.md                                 the file's name tells the kind: image, sound, video, PDF, else text
 """
 
 import mimetypes
@@ -17,14 +17,15 @@ from sabir_cli.inputs import read_bytes
 from sabir_cli.output import UsageError
 
 Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""Kinds of media, named as in flags and MIME types. The package `sabir` has a function with each of these names."""
+"""Kinds of media. The package `sabir` has a function with each of these names."""
 
 
 def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
-    """Return the message part for a file or URL. `kind` is a Modality, or "file" to guess from the file's name.
+    """Return the message part for a file or URL. `kind` is a Modality, or "file" to guess the kind from the name.
 
-    Raises UsageError for a file that cannot be read, or is neither known media nor text, and MediaRefused for refused
-    media.
+    With "file", a URL of an unknown kind is a document, and a file of an unknown kind becomes a text part with its name
+    and content. Raises UsageError for a text file that cannot be read or is not UTF-8 text, and MediaRefused for media
+    that `sabir` refuses, for example a missing file.
     """
     is_url = source.startswith(("http://", "https://", "data:", "provider-file:"))
     source = source if is_url else str(Path(source).expanduser())
@@ -54,7 +55,7 @@ def _media(kind: str, source: str) -> "sabir.MediaPart":
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Attached:
-    """The flags that attach files, and a saved history, to the first message."""
+    """The flags that attach files, and an earlier conversation, to the first message."""
 
     image: Annotated[list[str] | None, Parameter(negative="", help="URL or file of an image; repeatable.")] = None
     audio: Annotated[list[str] | None, Parameter(negative="", help="URL or file of a sound; repeatable.")] = None
@@ -62,16 +63,19 @@ class Attached:
         list[str] | None, Parameter(negative="", help="URL or file of a document, such as a PDF; repeatable.")
     ] = None
     file: Annotated[
-        list[str] | None, Parameter(negative="", help="URL or file of any of these, or a text file; repeatable.")
+        list[str] | None,
+        Parameter(negative="", help="URL or file of an image, sound, video or document, or a text file; repeatable."),
     ] = None
 
     history: Annotated[
         str | None,
-        Parameter(name="--from", help="Begin with the messages of this file, which `sabir import` or /save wrote."),
+        Parameter(name="--from", help="Begin with the messages in this file, which `sabir import` or /save wrote."),
     ] = None
 
     def messages(self) -> "list[sabir.Message]":
-        """Return the messages of the file --from; raises UsageError and HistoryInvalid."""
+        """Return the messages in the file --from; [] without this flag. Raises UsageError if the file cannot be read,
+        and HistoryInvalid if it is not a conversation.
+        """
         if self.history is None:
             return []
         from sabir.errors import HistoryInvalid
@@ -82,7 +86,7 @@ class Attached:
             raise HistoryInvalid(f"--from {self.history!r}: {error}") from None
 
     def parts(self) -> "Iterator[sabir.MediaPart | sabir.TextPart]":
-        """Yield a message part for each attached file or URL; raises UsageError and MediaRefused."""
+        """Yield a message part for each attached file or URL. Raises what `attach` raises."""
         for kind in ("image", "audio", "document", "file"):
             for source in getattr(self, kind) or ():
                 yield attach(kind, source)

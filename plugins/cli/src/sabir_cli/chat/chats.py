@@ -1,6 +1,6 @@
 """`sabir chats`: list, show, export and delete saved conversations.
 
-home ──▶ list: a row each      show NAME: as Markdown      export NAME: JSON Lines, JSON or Markdown, for other programs
+home ──▶ list: one row each      show NAME: as Markdown      export NAME: as JSON Lines, JSON or Markdown
 """
 
 import math
@@ -69,23 +69,23 @@ def chats(
 
 
 LEAST_WORDS = 34
-"""Characters of the first words that are shown even on the narrowest terminal."""
+"""The minimum width of the column with a conversation's first words, in characters."""
 TAKES: Mapping[Action, tuple[int, float, str]] = {
     "list": (0, 0, "no NAME"), "show": (1, 1, "one NAME"), "export": (1, 1, "one NAME"),
     "delete": (1, math.inf, "one NAME or more"),
 }  # fmt: skip
-"""Action → its minimum and maximum number of names, and both in words."""
+"""Action → the minimum and maximum number of names, and a text with both for the error."""
 
 
 def _list(output: Output) -> None:
-    """List the conversations without importing the library or the store, so that even a long list appears at once."""
+    """Print the list of conversations. The store is not opened, so that even a long list appears at once."""
     home = home_folder()
     summaries = _summaries(home)
     if output.machine:
         output.document([{**each._asdict(), "when": each.when.isoformat()} for each in summaries])
         return
     if not summaries:
-        output.note(f"no conversation is saved in {str(home)!r} yet; `sabir chat` begins one")
+        output.note(f"no conversation is saved in {str(home)!r} yet; `sabir chat` begins a conversation")
         return
     room = max(LEAST_WORDS, output.out.width - 50)  # one line, next to names of an ordinary length
     sheet = Sheet("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
@@ -99,7 +99,9 @@ def _list(output: Output) -> None:
 def _summaries(home: Path) -> "list[Summary]":
     try:
         return read_summaries(home / FILE)
-    except LookupError:  # tables of another version: the store upgrades them, or raises an error with the reason
+    except (
+        LookupError
+    ):  # tables of another version: opening the store upgrades them, or raises an error with the reason
         from sabir_cli.chat.home import Home
 
         with Home(home) as opened:
@@ -107,12 +109,12 @@ def _summaries(home: Path) -> "list[Summary]":
 
 
 def _begun(text: str, room: int) -> str:
-    """Return the beginning of a text in one line of at most `room` characters."""
+    """Return a text, or its beginning in one line if it has more than `room` characters."""
     return text if len(text) <= room else one_line(text, room)
 
 
 def _when(when: datetime) -> str:
-    """Return a time in the local time zone, to the minute."""
+    """Return a time as text, in the local time zone, to the minute."""
     return f"{when.astimezone():%Y-%m-%d %H:%M}"
 
 

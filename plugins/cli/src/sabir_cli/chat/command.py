@@ -1,6 +1,6 @@
-"""`sabir chat`: talk to a model, once or in a loop. The conversation is saved and can be continued later.
+"""`sabir chat`: talk to a model, once or in a loop. The conversation is saved, unless --no-keep is given.
 
-PROMPT, a pipe, or both ──▶ one turn ──▶ text      no PROMPT on a terminal ──▶ a loop, until /quit or Ctrl-D
+PROMPT, piped text, or both ──▶ one turn ──▶ text      no PROMPT on a terminal ──▶ a loop, until /quit or Ctrl-D
 
 Files, options, the output's type and the folder of conversations are checked before anything is sent to the model.
 """
@@ -36,7 +36,7 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Keep:
-    """The flags that choose the conversation, and whether it is saved."""
+    """The flags that choose the conversation, and whether the conversation is saved."""
 
     goes_on: Annotated[
         bool, Parameter(name=["-c", "--continue"], negative="", help="Continue the last conversation.")
@@ -45,9 +45,9 @@ class Keep:
     no_keep: Annotated[bool, Parameter(negative="", help="Do not save this conversation.")] = False
 
     def __post_init__(self) -> None:
-        """Raise UsageError for flags that contradict each other."""
+        """Check that the flags do not contradict each other. Raises UsageError if they do."""
         if self.goes_on and self.name is not None:
-            raise UsageError("-c continues the last conversation and --name another one; remove one of them")
+            raise UsageError("-c continues the last conversation, but --name names a conversation; remove -c or --name")
         if self.no_keep and (self.goes_on or self.name is not None):
             raise UsageError("--no-keep cannot continue a saved conversation; remove --no-keep, or -c and --name")
 
@@ -55,14 +55,14 @@ class Keep:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Asked:
-    """The flags that set how the model answers."""
+    """The flags with settings of the model call, the type of the answer, and the API's URL."""
 
     temperature: Annotated[float | None, Parameter(help="Sampling temperature.")] = None
     max_output_tokens: Annotated[int | None, Parameter(help="Maximum number of tokens of one reply.")] = None
     reasoning_effort: Annotated[Effort | None, Parameter(help="How much the model reasons, if it can.")] = None
     vendor: Annotated[
         list[str] | None,
-        Parameter(negative="", help="key=value: a setting of this vendor only; the value may be JSON; repeatable."),
+        Parameter(negative="", help="key=value: a setting that only this vendor has; value may be JSON; repeatable."),
     ] = None
 
     form: Annotated[
@@ -72,7 +72,9 @@ class Asked:
     base_url: Annotated[str | None, Parameter(help="URL of a compatible API.")] = None
 
     def settings(self, defaults: "sabir.Settings", provider: str) -> "sabir.Settings":
-        """Return the defaults, overridden by these flags; raises SettingsInvalid and UsageError."""
+        """Return the defaults, overridden by these flags. Raises SettingsInvalid for an invalid value, and UsageError
+        for a --vendor without a value.
+        """
         names = ("temperature", "max_output_tokens", "reasoning_effort")
         given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.vendor:
@@ -152,7 +154,9 @@ def chat(
 
 
 class _Lasting:
-    """A writer that stops writing after its first error, so that the answer is still recorded."""
+    """A writer that writes nothing after the first OSError, such as a closed pipe, so that the complete answer is still
+    recorded. The error is in `error`.
+    """
 
     def __init__(self, writer: "Writer") -> None:
         self._writer = writer
@@ -171,7 +175,7 @@ class _Lasting:
             act()
         except OSError as error:
             self.error = error
-            with suppress(OSError, ValueError):  # discard what is left in the buffer
+            with suppress(OSError, ValueError):  # so that the rest of the buffer is discarded without an error
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -208,8 +212,10 @@ def _talk(conversation: Any, output: Output, *, plain: bool, form: object) -> "T
     return Talk(conversation, output, writer_for(output, plain=plain), shows_output=form is not None)
 
 
-def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any]:  # whatever JSON holds
-    """Return the document of `--json`; `sabir render` reads its `messages`."""
+def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any]:  # any JSON
+    """Return the JSON document that `--json` prints. The value of its field `messages` can be passed to `sabir
+    render`.
+    """
     reply = answer.reply.model_dump(
         mode="json", exclude={"messages", "alternatives", "details_json", "losses", "usage"}
     )

@@ -1,6 +1,7 @@
 """Read the user's messages: in an editor if the terminal supports one, else line by line.
 
-    keys ──▶ Enter: the message      Alt-Enter, or \\ and Enter: a new line      a paste: its lines, in one message
+    keys ──▶ Enter: send the message      Alt-Enter, or \\ and Enter: a new line      a paste: one message with its
+    lines
 
 The editor has a history, stored in a file if a path is given, and completes slash commands and their arguments.
 """
@@ -29,7 +30,7 @@ WITHOUT_CURSOR = frozenset({"", "dumb", "unknown", "network"})
 
 
 class Suggestion(NamedTuple):
-    """A completion: `text` replaces the last `replaced` characters, and `help` explains the completion."""
+    """A completion: `text` replaces the `replaced` characters before the cursor, and `help` explains the completion."""
 
     text: str
     replaced: int
@@ -41,17 +42,19 @@ Suggest = Callable[[str], Iterable[Suggestion]]
 
 
 class Entry(Protocol):
-    """A place where the user types messages: an editor, or plain lines."""
+    """Reads the messages that the user types: in an editor, or line by line."""
 
     def read(self) -> str:
         """Return the next message. Raises EOFError at the end of the input.
 
-        Raises KeyboardInterrupt for Ctrl-C, in the editor only if nothing was typed yet.
+        Raises KeyboardInterrupt for Ctrl-C. In the editor, Ctrl-C first clears the text, if there is any.
         """
         ...
 
     def confirm(self, question: str) -> bool:
-        """Ask a yes-or-no question and return the answer. The end of the input means yes, Ctrl-C no."""
+        """Ask a yes-or-no question and return True for yes. The end of the input means yes. Ctrl-C means no in the
+        editor, and raises KeyboardInterrupt otherwise.
+        """
         ...
 
 
@@ -92,7 +95,9 @@ class _Lines:
 
 
 def _has_input(seconds: float) -> bool:
-    """Return whether a terminal has a further line within that time; False for anything else."""
+    """Return whether a further line arrives on a terminal within this number of seconds. False if standard input is not
+    a terminal, and on Windows.
+    """
     if os.name == "nt" or not sys.stdin.isatty():
         return False
     return bool(select.select([sys.stdin], [], [], seconds)[0])
@@ -135,7 +140,7 @@ class _Editor:
         from prompt_toolkit import PromptSession
 
         try:
-            # a session of its own, so that the answer is not in the history
+            # a separate session, so that the answer is not in the history
             return is_yes(PromptSession[str]().prompt(question))
         except EOFError:
             return True
@@ -144,7 +149,7 @@ class _Editor:
 
 
 def is_yes(answer: str) -> bool:
-    """Return whether an answer to a question of y or N is a yes."""
+    """Return whether the answer to a question is "y" or "yes", in any case."""
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -165,7 +170,7 @@ def _keys() -> "KeyBindings":
 
     @keys.add("tab")
     def complete(event: "KeyPressEvent") -> None:
-        """Insert the only candidate at once; show several, or go to the next of them."""
+        """Insert the only completion at once. If there are several, show them, or go to the next one."""
         buffer = event.current_buffer
         state = buffer.complete_state
         if state is not None and len(state.completions) == 1:
@@ -186,7 +191,7 @@ def _keys() -> "KeyBindings":
     @keys.add("c-c")
     def clear(event: "KeyPressEvent") -> None:
         buffer = event.current_buffer
-        if buffer.text:  # the upward key brings the text back
+        if buffer.text:  # the upward key shows the text again
             buffer.reset(append_to_history=True)
         else:
             event.app.exit(exception=KeyboardInterrupt())
@@ -196,9 +201,9 @@ def _keys() -> "KeyBindings":
 
 @contextmanager
 def unechoed() -> Iterator[None]:
-    """Do not echo keys pressed in the `with` block, so that they do not mix with other text.
+    """Do not echo keys that are pressed in the `with` block, so that they do not mix with other text.
 
-    The keys are not lost: the next prompt receives them.
+    The keys are not lost: the next prompt receives them. Without a terminal, and on Windows, nothing is changed.
     """
     try:
         import termios

@@ -1,6 +1,6 @@
-"""Write a conversation to a file: as JSON Lines or JSON, which sabir can load, or as Markdown for people to read.
+"""Write a conversation to a file: as JSON Lines or JSON, which sabir can load, or as Markdown for people.
 
-.jsonl .json ──▶ sabir's own history        .md .markdown ──▶ a heading for each speaker, and the texts
+.jsonl .json ──▶ sabir's messages        .md .markdown ──▶ a heading for each speaker, and the texts
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,14 +16,17 @@ SUFFIXES: Mapping[str, Form] = {".jsonl": "jsonl", ".json": "json", ".md": "mark
 
 
 def form_of(path: Path) -> Form:
-    """Return the format that belongs to the ending of a file's name; raises UsageError for any other ending."""
+    """Return the format for the ending of a file's name. Raises UsageError for an ending that is not in SUFFIXES."""
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{str(path)!r} does not end in .jsonl, .json or .md, so its format is unknown; rename it")
     return SUFFIXES[path.suffix.lower()]
 
 
 def save(path: Path, messages: "Sequence[sabir.Message]", form: Form | None = None) -> None:
-    """Write a conversation to a file, in the format `form` or else the one of the file's ending; raises UsageError."""
+    """Write a conversation to a file, in the format `form`; None means the format for the file's ending.
+
+    An existing file is replaced. Raises UsageError for an unknown ending, or if the file cannot be written.
+    """
     text = as_text(messages, form or form_of(path))
     try:
         replace_file(path.resolve(), text)
@@ -40,7 +43,9 @@ def as_text(messages: "Sequence[sabir.Message]", form: Form) -> str:
 
 
 def as_markdown(messages: "Iterable[sabir.Message]") -> str:
-    """Return a conversation as Markdown, with the names of media, and one line for each option call and result."""
+    """Return a conversation as Markdown. Media are shown by their kind and name, and option calls and results in one
+    line each. Reasoning and opaque parts are left out.
+    """
     return "\n\n".join(_paragraphs(messages)) + "\n"
 
 

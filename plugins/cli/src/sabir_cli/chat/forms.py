@@ -1,6 +1,6 @@
-"""The type of an answer that --output names: a Python type, or a type made from the file of a JSON schema.
+"""The type of an answer that --output names: a Python type, or a type created from a file with a JSON schema.
 
-module:Model ──▶ that Python type          schema.json ──▶ a type whose values are validated by the schema
+module:Model ──▶ the Python type           schema.json ──▶ a type whose values the schema validates
 """
 
 import re
@@ -18,7 +18,9 @@ from sabir_cli.output import UsageError
 
 
 def load_form(given: str) -> Any:  # a type, which may be any
-    """Return the type named by `module:Model` or made from a JSON schema's file; raises UsageError."""
+    """Return the type that `module:Model` names, or create a type from a file with a JSON schema. Raises UsageError for
+    an unknown name or an unusable schema.
+    """
     if given.endswith(".json") or Path(given).is_file():
         return _of_schema(given)
     return load_named(given, "--output", "Model")
@@ -32,9 +34,9 @@ def _of_schema(file: str) -> type:
     try:
         schema = decode_json(read_bytes(file, "a JSON schema"))
     except NotJSON as error:
-        raise UsageError(f"--output {file!r} is not JSON: {error}; give the file of a JSON schema") from None
+        raise UsageError(f"--output {file!r} is not JSON: {error}; name a file with a JSON schema") from None
     if not isinstance(schema, dict):
-        raise UsageError(f"--output {file!r} is not a JSON object; give the file of a JSON schema")
+        raise UsageError(f"--output {file!r} is not a JSON object; name a file with a JSON schema")
     kind = validator_for(schema)
     try:
         kind.check_schema(schema)
@@ -43,7 +45,7 @@ def _of_schema(file: str) -> type:
         raise UsageError(f"--output {file!r} is not a valid JSON schema: {reason}; correct the file") from None
     validator = kind(schema, registry=Registry())  # an empty registry: references to URLs are not fetched
 
-    def check(value: Any) -> Any:  # whatever JSON holds
+    def check(value: Any) -> Any:  # any JSON
         if error := best_match(validator.iter_errors(value)):
             raise ValueError(f"{error.json_path}: {error.message}")
         return value
@@ -52,7 +54,7 @@ def _of_schema(file: str) -> type:
     referred = _referred(schema, file)
 
     def describe(_schema: object, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the schema. The parts that it refers to become definitions of pydantic's surrounding schema."""
+        """Return the schema. The parts to which its references point become definitions of pydantic's schema."""
         stands: dict[str, dict[str, Any]] = {}
         for number, reference in enumerate(referred):
             short = reference.rpartition("/")[2].strip("#") or name
@@ -75,7 +77,10 @@ def _of_schema(file: str) -> type:
 
 
 def _referred(schema: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return reference → the part of the schema that it names. Raises UsageError for a reference to anything else."""
+    """Return reference → the part of the schema to which it points, also for references within these parts.
+
+    Raises UsageError for a reference that does not point to a schema in the file.
+    """
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
@@ -98,7 +103,7 @@ def _referred(schema: dict[str, Any], file: str) -> dict[str, Any]:
     return found
 
 
-def _references(value: Any) -> Iterator[str]:  # whatever JSON holds
+def _references(value: Any) -> Iterator[str]:  # any JSON
     if isinstance(value, dict):
         if isinstance(reference := value.get("$ref"), str):
             yield reference
@@ -109,12 +114,12 @@ def _references(value: Any) -> Iterator[str]:  # whatever JSON holds
 
 
 def _own(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without its definitions."""
+    """Return a schema without its fields `$defs` and `definitions`."""
     return {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
 
 
-def _moved(value: Any, stands: Mapping[str, Mapping[str, Any]]) -> Any:  # whatever JSON holds
-    """Return a part of the schema with its references rewritten to the new locations in `stands`."""
+def _moved(value: Any, stands: Mapping[str, Mapping[str, Any]]) -> Any:  # any JSON
+    """Return a part of the schema, with each reference replaced by the fields that `stands` has for it."""
     if isinstance(value, list):
         return [_moved(each, stands) for each in value]
     if not isinstance(value, dict):

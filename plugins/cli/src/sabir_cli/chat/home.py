@@ -1,11 +1,11 @@
-"""The file that saves the conversations, each under a name.
+"""The file in which conversations are saved, each under a name.
 
     home/chats.db   a store of sabir-session, with a journal for each conversation
     home/history    the messages that the user typed, for the editor's upward key
 
-    -c ──▶ the last conversation      --name N ──▶ N, created if it does not exist      neither ──▶ the next number
+    -c ──▶ the last conversation      --name N ──▶ the conversation N, new or saved      neither ──▶ the next number
 
-The file is opened for writing before anything is sent to a model.
+The file is opened for writing before anything is sent to a model, so that no answer is lost.
 """
 
 import difflib
@@ -25,12 +25,12 @@ from sabir_cli.inputs import choose_model
 from sabir_cli.output import Output, UsageError
 
 SYSTEM = "system"
-"""The policy of instructions to the model."""
+"""The policy of messages with instructions to the model."""
 Conversation: TypeAlias = "sabir_session.Conversation[Any]"  # its output is of the type that the user named
 
 
 def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
-    """Return the origin of the last reply, or None if there is no reply."""
+    """Return the origin of the last message that has one, that is of the last reply; None without a reply."""
     origins = (message.origin for record in reversed(records) for message in record.messages)
     return next(filter(None, origins), None)
 
@@ -39,7 +39,10 @@ SET_HOME = "set SABIR_HOME to a folder that you may write"
 
 
 class Home(SyncClosing):
-    """The file of conversations, created if it does not exist. Raises UsageError if the file cannot be written."""
+    """The file with all conversations, created if it does not exist. `remedy` is added to the error's remedy.
+
+    Raises UsageError if the file cannot be written.
+    """
 
     def __init__(self, folder: Path, remedy: str = "") -> None:
         self.folder = folder
@@ -57,16 +60,16 @@ class Home(SyncClosing):
         self.store.close()
 
     def summaries(self) -> list[Summary]:
-        """Return a summary of each conversation that has a question, the latest first."""
+        """Return a summary of each conversation that has a message of the user, the latest first."""
         return read_summaries(self.folder / FILE)
 
     def messages(self, name: str) -> list[sabir.Message]:
-        """Return all messages of a conversation; raises UsageError for an unknown name."""
+        """Return all recorded messages of a conversation. Raises UsageError for an unknown name."""
         self._check(name)
         return [message for record in self.records(name) for message in record.messages]
 
     def sent_messages(self, name: str) -> list[sabir.Message]:
-        """Return the messages that the next request would send, without replaced instructions.
+        """Return the messages that the next request would send: all messages except replaced instructions.
 
         Raises UsageError for an unknown name.
         """
@@ -86,7 +89,7 @@ class Home(SyncClosing):
             claim.release()
 
     def records(self, name: str) -> tuple[InnerMessage, ...]:
-        """Return a conversation's stored records in order; empty for an unknown name."""
+        """Return a conversation's records in order; () for an unknown name."""
         if self.store.length(name) is None:
             return ()
         session = sabir_session.Session(journal=self.store.journal(name))
@@ -102,20 +105,22 @@ class Home(SyncClosing):
 
 
 class Place(ExitStack):
-    """The place of one conversation: saved in the home under a name, or in memory if there is no home."""
+    """Where one conversation is stored: in the home under a name, or in memory only if there is no home. A context
+    manager, which closes the conversation and the home.
+    """
 
     def __init__(self, home: Home | None = None, name: str | None = None) -> None:
         super().__init__()
         self.name = name
         self._home = None if home is None else self.enter_context(home)
         self.origin = last_origin(home.records(name)) if home and name else None
-        """Origin of the last answer of the continued conversation, or None."""
+        """The origin of the last answer in a saved conversation; None for a new conversation."""
 
     @classmethod
     def of(cls, folder: Path, name: str | None, *, last: bool, kept: bool) -> "Place":
-        """Return the place that the flags name. Raises UsageError for an invalid name and a file that is not writable.
+        """Return the place for the flags: `name` is --name, `last` is -c, and `kept` is False for --no-keep.
 
-        `last` means the latest conversation; UsageError if there is none yet.
+        Raises UsageError for an invalid name, for a file that is not writable, and for -c without a saved conversation.
         """
         if not kept:
             return cls()
@@ -124,27 +129,29 @@ class Place(ExitStack):
         if name is not None and (not name.isprintable() or len(name) > LONGEST_NAME):
             shown = one_line(ascii(name), 60)
             raise UsageError(
-                f"--name {shown} is not allowed; a name is one line of at most {LONGEST_NAME} printable characters"
+                f"--name {shown} is not a valid name; use one line of at most {LONGEST_NAME} printable characters"
             )
         home = Home(folder, ", or add --no-keep")
         if last:
             found = home.summaries()
             if not found:
                 home.close()
-                raise UsageError("-c: no conversation is saved yet; remove -c to begin one")
+                raise UsageError("-c: no conversation is saved yet; remove -c to begin a conversation")
             name = found[0].name
         return cls(home, name)
 
     def adapter(self, model: str | None, base_url: str | None, output: Output) -> sabir.ModelAdapter:
-        """Return the adapter of the model that was named, else of the one that answered last, else of the default.
+        """Return the adapter for `model`; with None, for the model of the last answer, else for the default model.
 
-        A conversation continues in the dialect of its last answer, whatever `provider:model` means today.
+        A conversation continues in the dialect of its last answer, even if `provider:model` means another dialect
+        today. Prints a note if the dialect or the endpoint differs from the default.
         """
         last = f"{self.origin.provider}:{self.origin.model}" if self.origin else ""
         continued = sabir_session.continued_model(last, [self.origin]) if self.origin else ""
         llm = open_adapter(model or continued or choose_model(None), base_url)
         if continued != last and not model:
-            output.note(f"continuing with {continued}, which answered last; to use today's {last}, add -m {last}")
+            reason = f"continuing with {continued}, the model and dialect of the last answer"
+            output.note(f"{reason}; to use the dialect that {last} means today, add -m {last}")
         if self.origin and not (model or base_url) and llm.target.endpoint != self.origin.endpoint:
             endpoint = self.origin.endpoint
             output.note(f"the last answer came from {endpoint}; to continue there, add --base-url {endpoint}", "yellow")
@@ -165,7 +172,7 @@ class Place(ExitStack):
             chat.instructions = default or ""
         return chat
 
-    def _open(self, **how: Any) -> Conversation:  # as Conversation has its arguments
+    def _open(self, **how: Any) -> Conversation:  # the arguments of Conversation
         if self._home is None:
             return self.enter_context(sabir_session.Conversation(**how))
         if self.name is not None:

@@ -1,7 +1,7 @@
 """The chat on a terminal: send each message to the model, and run slash commands, until the user leaves.
 
 entry ──▶ /command ──▶ obey       text ──▶ say ──▶ the answer
-             └── error, Ctrl-C ──▶ a line that says whether the turn was kept, and the next entry
+             └── error, Ctrl-C ──▶ a line that tells whether the turn was kept, and then the next message
 """
 
 import sabir
@@ -15,11 +15,13 @@ from sabir_cli.failures import explain
 
 AGAIN = "press Ctrl-C again to leave"
 LEAVING_WORDS = frozenset({"exit", "quit"})
-"""Messages after which the program asks whether to leave, because other programs end with these words."""
+"""Messages after which the program asks whether to leave, because these words end other programs."""
 
 
 def hold(talk: Talk, entry: Entry, name: str | None) -> None:
-    """Talk until the user leaves. `name` is the saved conversation's name, or None if it is not saved."""
+    """Read messages and commands, and answer them, until the user leaves. `name` is the saved conversation's name; None
+    if the conversation is not saved.
+    """
     _greet(talk, name)
     is_leaving = False
     while True:
@@ -52,7 +54,9 @@ def hold(talk: Talk, entry: Entry, name: str | None) -> None:
 
 
 def _take(talk: Talk, entry: Entry, text: str) -> None:
-    """Run a slash command, or send a message; raises Leave if the user leaves."""
+    """Run a slash command, or send a message. Raises Leave if the user leaves, and what the command or the call
+    raises.
+    """
     if text.lower() in LEAVING_WORDS:
         if entry.confirm(f"Leave? y/N (to send the word, type //{text}) "):
             raise Leave

@@ -1,10 +1,10 @@
-"""Show Markdown as it arrives: finished blocks are printed once and stay, the last one is redrawn as it grows.
+"""Show Markdown as it arrives: finished blocks are printed once, and the last block is redrawn as it grows.
 
-    text ──parse──▶ block ─ block ─ block   printed above, for good
-                                    block   drawn in a region of few lines, which shows its end
+    text ──parse──▶ block ─ block ─ block   printed, and not changed any more
+                                    block   drawn in a region of a few lines, which shows the block's end
 
-A block is finished once another begins after it, so lines that scrolled away are never redrawn. All text is shown:
-HTML unchanged, links and images with their address, and code without a margin, so that it can be copied.
+A block is finished when the next block begins, so lines that scrolled away are never redrawn. All text is shown: HTML
+unchanged, links and images with their URL, and code without a margin, so that it can be copied.
 """
 
 import time
@@ -24,7 +24,7 @@ from rich.theme import Theme
 from sabir.authoring import printable
 
 SECONDS = 0.05
-"""Minimum time between two drawings of the region."""
+"""Minimum time between two drawings of the region, in seconds."""
 TALLEST = 20
 """Maximum height of the region in lines."""
 STYLES = Theme({"markdown.code": "cyan", "markdown.h1": "bold underline", "markdown.h2": "bold"}, inherit=True)
@@ -82,14 +82,14 @@ class _Blocks(Markdown):
 
 
 class Block(NamedTuple):
-    """One block of the outermost level: the line at which it begins, and its tokens."""
+    """One block of the outermost level: the number of its first line (from 0), and its tokens."""
 
     line: int
     tokens: list[Token]
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a text, in order."""
+    """Yield the outermost Markdown blocks of a text, in order."""
     held: list[Token] = []
     depth = 0
     for token in _PARSER.parse(text):
@@ -102,14 +102,16 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _told(token: Token) -> Token:
-    """Return an image as text, with its description and address; return any other token unchanged."""
+    """Return an image's token as a text with its description and URL; return any other token unchanged."""
     if token.type != "image":
         return token
     return Token("text", "", 0, content=f"{token.content} ({token.attrs.get('src', '')})".lstrip())
 
 
 class _Lines:
-    """The lines of a renderable without blank margins; with a height, only that many of the last lines."""
+    """The lines of a renderable, without blank lines at its start and end and blanks at the end of lines. With
+    `height`, only that many of the last lines.
+    """
 
     def __init__(self, whole: RenderableType, height: int | None = None) -> None:
         self.whole, self.height = whole, height
@@ -130,7 +132,7 @@ def _stripped(line: list[Segment]) -> list[Segment]:
 
 
 class MarkdownWriter:
-    """Writes Markdown texts to a terminal, one after another. Call `end` after each text."""
+    """Writes Markdown texts to a terminal, one after another. Call `write` for each piece of a text, then `end`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -141,7 +143,7 @@ class MarkdownWriter:
         self._next = 0.0
 
     def write(self, text: str) -> None:
-        """Add a piece of the text, and redraw unless the last drawing was a moment ago."""
+        """Add a piece of the text. Redraw the growing block, but not if the last drawing was just before."""
         self._tail += printable(text)
         began = time.monotonic()
         if began >= self._next:
@@ -150,7 +152,7 @@ class MarkdownWriter:
             self._next = now + max(SECONDS, 3 * (now - began))  # a text that takes long to draw is drawn less often
 
     def end(self) -> None:
-        """End the text, complete or not: print the part that is not printed yet."""
+        """End the text, complete or not, and print its last block. The next `write` begins a new text."""
         tail, self._tail = self._tail, ""
         if self._live is not None:
             self._live.update("")

@@ -1,6 +1,6 @@
 """Show an answer as it arrives: text on standard output; calls, results, losses and a last line on standard error.
 
-chat.watch ──event──▶ Shown ── text ──▶ Markdown on a terminal, else unchanged
+chat.watch ──event──▶ Shown ── text ──▶ as Markdown on a terminal, else unchanged
                             └─ call, result, loss ──▶ a line each         status ──▶ model · tokens · cost · losses
 """
 
@@ -37,7 +37,7 @@ class Plain:
 
 
 class Unseen:
-    """A writer that shows nothing, used if the output is printed instead of the text."""
+    """A writer that shows nothing. Used with --output, because then the typed output is printed instead of the text."""
 
     def write(self, text: str) -> None:
         """Do nothing."""
@@ -47,7 +47,9 @@ class Unseen:
 
 
 def writer_for(output: Output, *, plain: bool) -> Writer:
-    """Return a writer that lays out Markdown if the terminal can show it and `plain` is False, else a plain one."""
+    """Return a MarkdownWriter if `plain` is False and standard output is a terminal with colours and Unicode, otherwise
+    a writer that prints the text unchanged.
+    """
     out = output.out
     if plain or output.machine or out.no_color or not out.is_terminal or out.is_dumb_terminal or out.options.ascii_only:
         return Plain(output)
@@ -57,7 +59,9 @@ def writer_for(output: Output, *, plain: bool) -> Writer:
 
 
 class NobodyReads(BaseException):
-    """Raised if standard output was closed; a BaseException, so that no handler of ordinary errors stops it."""
+    """Raised if standard output cannot be written, for example because it was closed. A BaseException, so that no
+    handler of ordinary errors stops it. `error` is the OSError.
+    """
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -65,7 +69,7 @@ class NobodyReads(BaseException):
 
 
 class Shown(ExitStack):
-    """Shows the events of one answer, and records its replies and the names of the options that ran."""
+    """Shows the events of one answer. `heard` lists its replies, and `ran` the names of the options that ran."""
 
     def __init__(
         self, output: Output, writer: Writer, target: object, messages: Callable[[], Sequence[sabir.Message]]
@@ -79,7 +83,7 @@ class Shown(ExitStack):
         self.callback(writer.end)
 
     def __call__(self, event: sabir_session.Event) -> None:
-        """Show one event."""
+        """Show one event. Raises NobodyReads if standard output cannot be written."""
         try:
             self._show(event)
         except OSError as error:
@@ -108,7 +112,7 @@ class Shown(ExitStack):
     def _end(self, reply: sabir.Reply) -> None:
         """End the text of a reply, and print a line if the model refused or the reply is incomplete.
 
-        A refusal is written as the text if the reply has no other.
+        The text of a refusal is written if the reply has no other text.
         """
         self._arrived()
         if reply.refusal and not reply.text:
@@ -124,11 +128,11 @@ ENDINGS: Mapping[str, str] = {
     "content_filter": "the provider's content filter stopped the answer",
     "error": "the provider failed before the answer was complete",
 }
-"""Finish reason of an incomplete reply → the line that tells the user."""
+"""Finish reason of an incomplete reply → the line for the user."""
 
 
 def ending_of(reply: sabir.Reply) -> str:
-    """Return the line for a reply that is refused or incomplete, or "" for any other."""
+    """Return the line that tells the user that a reply is refused or incomplete; "" for any other reply."""
     if reply.refusal is not None:
         return "the model refused" + (f": {one_line(reply.refusal)}" if reply.text else "")
     return ENDINGS.get(reply.finish_reason, "")
@@ -137,7 +141,9 @@ def ending_of(reply: sabir.Reply) -> str:
 def status(
     model: object, usage: sabir.Usage, cost: Decimal | None, losses: Sequence[sabir.Loss], last: Spoken | None
 ) -> str:
-    """Return the line after an answer: model, tokens, cost, speed and number of losses."""
+    """Return the line after an answer: model, tokens, cost if known, finish reason if not "stop", speed of the last
+    reply, and number of losses.
+    """
     words = [str(model), str(usage)]
     if cost is not None:
         words.append(f"${money(cost)}")
@@ -151,6 +157,6 @@ def status(
 
 
 def money(amount: Decimal) -> str:
-    """Return an amount of money with two significant digits, and at least two digits after the point."""
+    """Return an amount of money as text, rounded to two significant digits but to at least two decimals."""
     rounded = amount.quantize(Decimal(1).scaleb(min(-2, amount.adjusted() - 1))) if amount else Decimal("0.00")
     return f"{rounded:f}"

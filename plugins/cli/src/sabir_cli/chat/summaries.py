@@ -1,9 +1,9 @@
 """Summaries of the saved conversations, read from the store's tables without loading a conversation.
 
-    sabir_journals ──▶ name, parent          sabir_session_records ──▶ turns, first question, last reply, when
+    sabir_journals ──▶ name, parent          sabir_session_records ──▶ turns, first question, last reply, time
 
-A journal's first records may belong to its parent journal, after /drop, /retry or a fork. The records of such a journal
-are read range by range. `docs/reference/sessions-and-runs.md` documents the tables.
+After /drop, /retry or a fork, the first records of a journal belong to its parent journal. The records of such a
+journal are read from each journal separately. `docs/reference/sessions-and-runs.md` documents the tables.
 """
 
 import json
@@ -31,11 +31,13 @@ USER = "user"
 LAYOUT = 2
 """The version of the store's tables that this module reads."""
 LONGEST_WORDS = 200
-"""Characters of a conversation's first words that a summary contains."""
+"""Maximum length of `Summary.words` in characters."""
 WAIT = "wait until the other program releases it"
 _POSITIONS = 1 << 32
 _Journal: TypeAlias = tuple[int, str | None, int | None, int]
-"""Id, name, parent, and the number of records that belong to the parent."""
+"""A journal's id, name (None if it is only a parent), parent's id, and the number of its records that belong to the
+parent.
+"""
 
 _ROLES = """
 SELECT id, CASE substr(body, 1, 13)
@@ -44,7 +46,9 @@ SELECT id, CASE substr(body, 1, 13)
 FROM sabir_session_records
 WHERE kind IN ('sabir.message', 'sabir_session:InnerMessage') AND id >= ? AND id < ? ORDER BY id
 """
-"""The records in a range of keys: 1 for a question, 2 for a reply. The role is at the beginning of a record."""
+"""SQL for the records in a range of keys: each key, with 1 for a question, 2 for a reply and 0 for any other record.
+The role is usually at the beginning of a record, where it is found fastest.
+"""
 _TEXTS = """
 SELECT json_extract(last.body, '$.created_at'), json_extract(reply.body, '$.messages[0].origin'), question.body
 FROM sabir_session_records last
@@ -55,7 +59,9 @@ _JOURNALS = "SELECT id, name, parent, length FROM sabir_journals"
 
 
 class Summary(NamedTuple):
-    """The name, time, last model, number of turns and first words of a saved conversation."""
+    """A summary of a saved conversation: its name, the time of its last record, the model string of its last reply (""
+    without a reply), the number of its questions, and the beginning of its first question.
+    """
 
     name: str
     when: datetime
@@ -66,7 +72,9 @@ class Summary(NamedTuple):
 
 @dataclass(slots=True)
 class _Counts:
-    """The counts of some records in order; all but the number of questions are keys of records."""
+    """What is known of the records of a journal: the number of questions, and the keys of the last record, the first
+    question and the last reply.
+    """
 
     last: int = 0
     questions: int = 0
@@ -74,7 +82,7 @@ class _Counts:
     last_reply: int | None = None
 
     def add(self, record: int, role: int) -> None:
-        """Count one more record."""
+        """Add the next record. `record` is its key, and `role` 1 for a question, 2 for a reply, 0 for any other."""
         self.last = record
         if role == 1:
             self.questions += 1
@@ -84,7 +92,7 @@ class _Counts:
 
 
 def read_summaries(file: Path) -> list[Summary]:
-    """Return a summary of each conversation that has a question, the latest first.
+    """Return a summary of each conversation that has a question, the latest first; [] if there is no file.
 
     Raises UsageError for a file that cannot be read, and LookupError for tables of another version.
     """
@@ -97,7 +105,7 @@ def read_summaries(file: Path) -> list[Summary]:
             versions = database.execute("SELECT version FROM sabir_session_schema").fetchall()
             if versions != [(LAYOUT,)]:
                 raise LookupError(f"the tables have layout {versions}, not {LAYOUT}")
-            database.execute("BEGIN")  # all that follows is read from one state of the file
+            database.execute("BEGIN")  # all following queries read the same state of the file
             return sorted(_summaries(database), key=lambda summary: summary.when, reverse=True)
     except (sqlite3.Error, ValueError) as error:
         remedy = WAIT if is_locked(error) else "restore the file from a backup, or set SABIR_HOME to another folder"
@@ -105,7 +113,7 @@ def read_summaries(file: Path) -> list[Summary]:
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Return whether SQLite refused because another program has locked the file."""
+    """Return whether an error is SQLite's refusal because another program has locked the file."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
@@ -131,7 +139,7 @@ def _summaries(database: "sqlite3.Connection") -> Iterator[Summary]:
 
 
 def _joined(database: "sqlite3.Connection", journals: Mapping[int, _Journal], identity: int) -> _Counts:
-    """Return the counts of a journal whose first records are those of its parents."""
+    """Return the counts of a journal whose first records belong to its parents."""
     stretches: list[tuple[int, int]] = []
     following: int | None = identity
     end = _POSITIONS
@@ -155,7 +163,7 @@ def _model(origin: str | None) -> str:
 
 
 def _words(body: str) -> str:
-    """Return the first text of a question, in one line."""
+    """Return the first text of a question, cut to one line of LONGEST_WORDS characters; "" without a text."""
     for message in json.loads(body)["messages"]:
         if message["policy"] == USER:
             text = "".join(part.get("text") or "" for part in message["payload"].get("parts", ()))

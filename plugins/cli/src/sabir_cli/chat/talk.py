@@ -1,9 +1,9 @@
 """One conversation with a user: send messages, show the answers, and keep or discard a turn that failed.
 
 say(content) ──▶ finish an interrupted turn ──▶ send ──▶ show
-                                                  └─ stopped, failed ──▶ recover: discard the turn, and print a line
-                                                       ├─ options ran ──▶ kept, and /retry continues it
-                                                       └─ it was /retry ──▶ the earlier answer is kept
+                                                  └─ stopped, failed ──▶ recover: discard the turn
+                                                       ├─ failed after options ran ──▶ keep the turn for /retry
+                                                       └─ it was /retry ──▶ keep the earlier answer
 """
 
 import asyncio
@@ -41,7 +41,7 @@ ASK_AGAIN = "/retry asks it again"
 
 
 class Outcome(NamedTuple):
-    """The state of a turn that failed, as a text for the user, and the remedy."""
+    """What `recover` did with a turn that failed or was stopped: a text for the user, and the remedy."""
 
     is_kept: bool
     """Whether the unfinished turn is still in the conversation."""
@@ -50,14 +50,16 @@ class Outcome(NamedTuple):
 
 
 def quoted(said: Said) -> str:
-    """Return the last text of a message in one line; attachments precede the text."""
+    """Return the last text of a message in one line, which is the user's text, because attachments precede it."""
     parts = (said,) if isinstance(said, Part) else said.parts if isinstance(said, sabir.Message) else ()
     text = said if isinstance(said, str) else next((part.text for part in reversed(parts) if part.kind == "text"), "")
     return one_line(text, LONGEST_QUOTED)
 
 
 class Talk:
-    """One conversation whose answers are shown to the user."""
+    """One conversation whose answers are shown to the user. With `shows_output`, the typed output of an answer is
+    printed instead of its text.
+    """
 
     def __init__(
         self, chat: "sabir_session.Conversation[Any]", output: Output, writer: Writer, *, shows_output: bool = False
@@ -67,7 +69,9 @@ class Talk:
         self.attached: list[Part | sabir.Message] = []
         """Attachments of the next message."""
         self.taken_back: tuple[Said, ...] = ()
-        """The message of a turn that failed and was discarded. Its attachments are in `attached` again."""
+        """The text of a turn that failed and was discarded, for /retry; () otherwise. Its attachments are in `attached`
+        again.
+        """
         self.saved: set[Path] = set()
         """The files that /save wrote in this chat, which /save may overwrite."""
         self.answer: Answer | None = None
@@ -79,7 +83,7 @@ class Talk:
 
     @property
     def target(self) -> str:
-        """The model string, with the dialect if it is not the provider's default."""
+        """The present model string, with the dialect if it is not the provider's default."""
         return target_label(self.chat.adapter.target)
 
     @property
@@ -88,9 +92,10 @@ class Talk:
         return any(message.policy == USER for message in self.chat.messages)
 
     def say(self, *said: Said) -> Answer:
-        """Send a message with the attachments, and show the answer. An interrupted turn is finished first.
+        """Send a message with the attachments, and show and return the answer. An interrupted turn is finished first.
 
-        Raises what a call raises, and OutputError. Call `recover` after an error.
+        Raises the errors of `Conversation.ask`, OutputError if the model calls options without end, and OSError if
+        standard output is closed. Call `recover` after an error.
         """
         if self.chat.unfinished:
             self.finish()
@@ -102,12 +107,12 @@ class Talk:
         return self._ask(*self._with, *said)
 
     def finish(self) -> Answer:
-        """Finish the interrupted turn, and show its answer; raises what `say` raises."""
+        """Finish the interrupted turn, and show and return its answer. Raises what `say` raises."""
         self._asked = ()
         return self._ask()
 
     def catch_up(self) -> None:
-        """Finish the interrupted turn, and print its answer as a note; raises what `say` raises."""
+        """Finish the interrupted turn, and print the beginning of its answer as a note. Raises what `say` raises."""
         writer, shows_output = self.writer, self.shows_output
         self.writer, self.shows_output = Unseen(), False
         try:
@@ -117,7 +122,7 @@ class Talk:
         self.output.note(f"the previous turn is finished: {one_line(answer.text, LONGEST_ANSWER)}")
 
     def repeat(self) -> Answer:
-        """Finish an interrupted turn, or show the last answer again.
+        """Finish an interrupted turn, or else show the last answer again.
 
         Raises UsageError if the conversation is empty, and what `say` raises.
         """
@@ -129,10 +134,11 @@ class Talk:
         return answer
 
     def retry(self) -> Answer:
-        """Finish an interrupted turn, or ask the last question again.
+        """Finish an interrupted turn, or ask the question of a discarded turn again, or else the last question.
 
-        The old answer is replaced only when the new one is complete. Raises UsageError if the conversation is empty,
-        and what `say` raises; call `recover` after an error.
+        The old answer is replaced only when the new answer is complete. Raises UsageError if the conversation is empty,
+        OutputError if the provider failed before the answer was complete, and what `say` raises. Call `recover` after
+        an error.
         """
         if self.chat.unfinished:
             return self.finish()
@@ -153,10 +159,11 @@ class Talk:
         return answer
 
     def drop(self) -> str:
-        """Remove what is attached to the next message, or else the last turn; return a line about it.
+        """Remove the attachments of the next message, or if there are none the last turn. Return a line for the user.
 
-        A history that was sent with the first turn is attached again. If the last turn failed and is discarded already,
-        its attachments stay. Raises UsageError if the conversation is empty.
+        The attachments and the history of a removed turn are attached to the next message again. If the last turn
+        failed and was discarded already, its attachments stay, and nothing is removed. Raises UsageError if the
+        conversation is empty.
         """
         if self.taken_back and len(self.attached) <= len(self._with):  # nothing was attached since
             *_, said = self.taken_back
@@ -172,13 +179,14 @@ class Talk:
         return f"removed: {quoted(said)}"
 
     def _dropped(self) -> tuple[sabir.Message, ...]:
-        """Drop the last turn, and return the messages of its question."""
+        """Remove the last turn from the conversation, and return the messages of its question."""
         return self._asked_in(self.chat.drop_last())
 
     def _asked_in(self, turn: Sequence[sabir.Message]) -> tuple[sabir.Message, ...]:
-        """Return the messages of a turn up to the question, without the conversation's own instructions.
+        """Return the messages of a turn up to the question, without the instructions at their start.
 
-        The conversation sends its current instructions itself. Instructions in a history from --from stay.
+        The conversation sends its current instructions by itself. Instructions that a history from --from begins with
+        are returned.
         """
         last = max(at for at, message in enumerate(turn) if message.policy == USER)
         is_given = [message.payload for message in turn[: len(self._history)]] == self._history
@@ -186,9 +194,10 @@ class Talk:
         return tuple(turn[is_own : last + 1])
 
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
-        """Switch to another model; return the losses of the conversation there. Raises what `sabir.adapter` raises.
+        """Switch to another model. Return the losses of sending the conversation to this model; () without messages.
 
-        If RenderingRefused is raised, the model is not changed.
+        Raises the errors of `sabir.adapter`, and RenderingRefused if the model cannot accept the conversation. The
+        model is not changed then.
         """
         before, self.chat.model = self.chat.model, name
         try:
@@ -198,14 +207,15 @@ class Talk:
             raise
 
     def tell_losses(self, losses: Sequence[sabir.Loss]) -> None:
-        """Print a line for each loss."""
+        """Print a line for each loss, also for losses that were printed before."""
         self.output.losses(losses, loss_describer(self.chat.messages), again=True)
 
     def recover(self, *, stopped: bool = False) -> "Outcome | None":
-        """Keep or discard the turn that was stopped or failed; return None if the turn is complete.
+        """Keep or discard the turn that was stopped or failed. Return what was done; None if the turn is complete.
 
-        Effects of options that ran remain. A failed turn in which an option ran is kept; a stopped turn is discarded.
-        After a failed /retry, the earlier answer stays.
+        A failed turn in which an option ran is kept, so that /retry can continue it. Other failed turns, and all turns
+        that the user stopped (`stopped`), are discarded; effects of options that ran remain. After a failed /retry, the
+        earlier answer stays.
         """
         asked, self._asked = self._asked, ()
         ran = ", ".join(dict.fromkeys(self.shown.ran))
@@ -238,7 +248,7 @@ class Talk:
             heard = self.shown.heard
             if not heard:
                 raise
-            text = f"{self.target} called options {len(heard)} times in a row; stopped"
+            text = f"{self.target} called options {len(heard)} times in a row, so the turn was stopped"
             raise OutputError(text, heard[-1].reply) from None
         answer, self._asked = self.answer, ()
         if self.shows_output and not self.output.machine:
@@ -250,7 +260,7 @@ class Talk:
 
     @property
     def plain_output(self) -> JSONValue:
-        """The last answer's output converted to JSON, or None."""
+        """The last answer's output converted to JSON values; None without an answer."""
         plain: JSONValue = None if self.answer is None else to_jsonable_python(self.answer.output, fallback=str)
         return plain
 

@@ -1,8 +1,8 @@
 """The slash commands of the chat, which are never sent to the model.
 
-/word argument ──find──▶ a row of WORDS ──▶ its function        //text ──▶ "/text" is sent to the model
-      ├── unknown ──▶ UsageError, with the most similar command
-      └── an unexpected argument, or a missing one ──▶ UsageError
+/command argument ──find──▶ a row of WORDS ──▶ its function        //text ──▶ "/text" is sent to the model
+      ├── unknown command ──▶ UsageError, with the most similar command
+      └── unexpected or missing argument ──▶ UsageError
 """
 
 import difflib
@@ -32,7 +32,9 @@ SENDS = "to send a message that begins with a slash, type //"
 
 
 class Word(NamedTuple):
-    """One slash command: its name, its argument ("" for none, capitals if required), its help and its function."""
+    """One slash command. `argument` names its argument: "" for none, "[…]" if optional, capitals if required.
+    `completes` is the kind of values that the editor completes.
+    """
 
     name: str
     argument: str
@@ -42,12 +44,14 @@ class Word(NamedTuple):
 
 
 def is_word(text: str) -> bool:
-    """Return whether a text is a slash command."""
+    """Return whether a text is a slash command: it begins with one slash, not with two."""
     return text.startswith("/") and not text.startswith("//")
 
 
 def obey(talk: Talk, text: str) -> None:
-    """Run a slash command; raises UsageError for an unknown or misused command, and what its function raises."""
+    """Run a slash command. Raises UsageError for an unknown command or a wrong argument, and what the command's
+    function raises.
+    """
     name, *rest = re.split(r"\s", text[1:], maxsplit=1)
     argument = "".join(rest).strip()
     found = next((word for word in WORDS if word.name == name), None)
@@ -63,7 +67,7 @@ def obey(talk: Talk, text: str) -> None:
 
 
 class Leave(Exception):
-    """Raised by /quit to end the chat."""
+    """Raised to end the chat, by /quit or a confirmed leaving word."""
 
 
 def _help(talk: Talk, _: str) -> None:
@@ -84,7 +88,7 @@ KEYS = (
 
 def _model(talk: Talk, name: str) -> None:
     if not name:
-        talk.output.note(f"{talk.target}; /model provider:model switches to another model")
+        talk.output.note(f"the model is {talk.target}; /model provider:model switches to another model")
         return
     before = talk.target
     losses = talk.switch(name)
@@ -119,17 +123,17 @@ def _attach(kind: str) -> Callable[[Talk, str], None]:
 
 
 def _unquoted(path: str) -> str:
-    """Return a path without the quotes or backslashes that a shell, or dropping a file on a terminal, adds."""
+    """Return a path without quotes and backslashes, which the user or a terminal adds as for a shell."""
     try:
         words = [path] if os.name == "nt" else shlex.split(path)
-    except ValueError:  # an unclosed quote is a character of the file's name
+    except ValueError:  # an unclosed quote belongs to the file's name
         return path
     return words[0] if len(words) == 1 else path
 
 
 def _losses(talk: Talk, _: str) -> None:
     if talk.answer is None:
-        raise UsageError("there is no answer yet; send a message first, then /losses lists the losses of its requests")
+        raise UsageError("there is no answer yet; send a message first, and then /losses to list its losses")
     talk.tell_losses(talk.answer.losses)
     if not talk.answer.losses:
         talk.output.note("the last question was sent without losses")
@@ -170,23 +174,23 @@ def _quit(talk: Talk, _: str) -> None:
 
 WORDS = (
     Word("help", "", "list the commands", _help),
-    Word("model", "[name]", "show the model; or switch to another one and list the losses", _model, "model"),
+    Word("model", "[name]", "show the model; or switch to another model and list the losses", _model, "model"),
     Word("system", "[text]", "show the instructions, or change them from the next message on", _system),
-    Word("option", "[module:function]", "show the offered functions, or offer another one", _option),
+    Word("option", "[module:function]", "show the functions that the model may call, or add a function", _option),
     Word("image", "FILE", "attach an image (file or URL) to the next message", _attach("image"), "path"),
     Word("file", "FILE", "attach a file of any kind to the next message", _attach("file"), "path"),
-    Word("losses", "", "list what the last question's requests could not express", _losses),
+    Word("losses", "", "list what the model's API could not accept of the last turn", _losses),
     Word("render", "[text]", "show the next request without sending it", _render),
-    Word("cost", "", "show tokens and cost of this conversation, without removed turns", _cost),
+    Word("cost", "", "show tokens and cost of this conversation; removed turns do not count", _cost),
     Word("save", "FILE", "write the conversation to a .jsonl, .json or .md file", _save, "path"),
-    Word("drop", "", "remove the attachments, or if there are none the last turn", _drop),
+    Word("drop", "", "remove the next message's attachments, or if there are none the last turn", _drop),
     Word("retry", "", "ask the last question again, or finish an interrupted turn", _retry),
-    Word("quit", "", "leave", _quit),
+    Word("quit", "", "leave the chat", _quit),
 )
 
 
 def suggest(text: str) -> Iterator[Suggestion]:
-    """Yield completions of a line: slash commands, or the models or paths that a command accepts."""
+    """Yield completions of a line that begins with a slash: commands, or the models or paths that a command accepts."""
     if not is_word(text) or "\n" in text:
         return
     name, space, argument = text[1:].partition(" ")

@@ -1,10 +1,10 @@
-"""Acme against sabir's conformance kit: each case that fails says which rule is broken, by what, and how.
+"""Test Acme with sabir's conformance kit. A failing test names the broken rule and the reason.
 
-    ACME_API_KEY=… pytest --sabir-record        asks the endpoint, and keeps its answers in tests/cassettes
-    pytest                                      offline, against these
+    ACME_API_KEY=… pytest --sabir-record        sends requests to the endpoint, and records its answers
+    pytest                                      offline, with the recorded answers in tests/cassettes
 
-Change: MODEL, and `capabilities`, to what you know of the endpoint. What cannot hold there goes to `xfail`, with the
-reason.
+Change: MODEL, and `capabilities`, to what you know about the endpoint. Add tests that cannot pass with the endpoint to
+`xfail`, each with the reason.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,15 @@ import sabir
 from sabir_testing import REFUSED, ProviderConformance
 
 MODEL = "acme:small"
-"""A model that the endpoint offers."""
+"""A model of the endpoint."""
 
 
 class TestAcme(ProviderConformance):
-    """What is left out of `capabilities` is held to one rule only: that nothing is lost in silence.
+    """The conformance tests of Acme. `capabilities` says for each capability whether the endpoint has it: FULL,
+    DOWNGRADED or REFUSED. For a capability that is not named there, the tests only check that each loss is reported.
 
-    Chat Completions tells no thoughts; an endpoint that does all the same needs the quirk for it.
+    Chat Completions does not accept reasoning in requests, so "reasoning" is REFUSED. If the endpoint accepts its
+    reasoning back, add the quirk `echoes_reasoning` and remove this entry.
     """
 
     adapter = sabir.adapter(MODEL, api_key="test")
@@ -36,5 +38,5 @@ class TestAcme(ProviderConformance):
     }
 
     def provenance(self, question: str) -> Mapping[str, str]:
-        """Who answered: it stands at the head of each recording."""
+        """Return facts about the server that answered. They are written at the beginning of each recording."""
         return {"server": "Acme's own service", "version": "not told"}

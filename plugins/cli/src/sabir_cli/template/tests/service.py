@@ -1,8 +1,8 @@
-"""A stand-in for Acme's service, which speaks `acme.chat` and answers by the words that it is asked.
+"""A fake of Acme's service: it has the API `acme.chat`, and its answers depend on the words of the question.
 
     with running() as url:        url ─▶ sabir.adapter("acme:small", base_url=url, api_key="any")
 
-Delete it once your cassettes are recorded from the real service: nothing but `live` in the test uses it.
+Delete this file when your cassettes are recorded from the real service. Only `live` in test_acme.py uses it.
 """
 
 import hashlib
@@ -19,21 +19,21 @@ FIELDS = {
     "parallel", "shape", "tier", "stream",
 }  # fmt: skip
 LONGEST = 4_000
-"""Words of a request."""
+"""The maximum number of words in a request."""
 FAILURES = {
     "slow down": (429, "slow_down", "too many requests"),
     "overload": (503, "overloaded", "too many others ask at this moment"),
     "forbidden": (400, "forbidden_topic", "this may not be asked"),
 }
-"""What the user says → status, code and message of the failure."""
+"""Text in the question → HTTP status, code and message of the failure that it causes."""
 
 
 class Refused(Exception):
-    """An error of the service: status, code, message."""
+    """Raised for an error of the service. Its arguments are the HTTP status, the code and the message."""
 
 
 def check(asked: Any, key: str) -> None:
-    """Refuse what a strict service refuses."""
+    """Raise Refused for a request that a strict service refuses. `key` is the header Authorization."""
     if key in ("", "Bearer wrong"):
         raise Refused(401, "unknown_key", "the key is not known")
     if not isinstance(asked, dict) or not isinstance(asked.get("turns"), list) or not asked["turns"]:
@@ -53,7 +53,9 @@ def check(asked: Any, key: str) -> None:
 
 
 def check_turns(turns: list[Any]) -> None:
-    """Every call is answered in the next turn, and nothing else is; a signature must be one of this service's."""
+    """Raise Refused if a turn is empty, if a call has no result in the next turn or a result no call in the previous
+    turn, or if a thought has a wrong signature.
+    """
     called: list[str] = []
     for turn in [*turns, {"by": "user", "parts": []}]:
         if not turn["parts"] and turn in turns:
@@ -68,7 +70,7 @@ def check_turns(turns: list[Any]) -> None:
 
 
 def answer(asked: Any) -> dict[str, Any]:
-    """The whole answer; the same for the same request, streamed or not."""
+    """Return the answer to a request. It is the same for the same request, streamed or not."""
     name = digest(json.dumps({field: asked[field] for field in asked if field != "stream"}, sort_keys=True))
     parts, finish = say(asked, name)
     if asked.get("effort", "none") != "none":
@@ -81,7 +83,9 @@ def answer(asked: Any) -> dict[str, Any]:
 
 
 def say(asked: Any, name: str) -> tuple[list[Any], str]:
-    """The parts of an answer and why it ends, by what was asked."""
+    """Return the parts of an answer and its finish reason, which depend on the question. `name` is used in ids of
+    calls.
+    """
     said, last = question(asked), asked["turns"][-1]
     if calls := choose(asked, name):
         return calls, "calls"
@@ -100,7 +104,9 @@ def say(asked: Any, name: str) -> tuple[list[Any], str]:
 
 
 def cut(text: str, asked: Any) -> tuple[str, str]:
-    """The text up to the first stop, and to the limit, which is counted in words."""
+    """Return the text up to the first stop text and up to the limit, which is counted in words, and the finish
+    reason.
+    """
     for stop in asked.get("stops", ()):
         text = text.partition(stop)[0]
     allowed = re.findall(r"\S+\s*", text)[: asked.get("limit")]
@@ -108,7 +114,9 @@ def cut(text: str, asked: Any) -> tuple[str, str]:
 
 
 def choose(asked: Any, name: str) -> list[Any]:
-    """Calls of an option: where it must be called, or where the weather is asked for; one for each city."""
+    """Return calls of an option, one for each city in the question, if the request forces a call or the question is
+    about the weather; otherwise [].
+    """
     offered, choice = asked.get("tools", []), asked.get("choice", "auto")
     if not offered or choice == "none" or asked["turns"][-1]["by"] == "option":
         return []
@@ -125,13 +133,17 @@ def choose(asked: Any, name: str) -> list[Any]:
 
 
 def arguments(tool: Any, city: str) -> str:
-    """Argument text by the option's schema; spaced as this service does, so that replaying it is seen to be exact."""
+    """Return the argument text of a call, from the option's schema. Its unusual spaces show whether the text is later
+    sent back unchanged.
+    """
     schema = tool.get("parameters") or {}
     return json.dumps(fill(schema, schema, city), separators=(", ", " : "))
 
 
 def fill(schema: Any, root: Any, text: str = "red") -> Any:
-    """A value of a JSON schema: every string is `text`, every number 18."""
+    """Return a value that matches a JSON schema: every string is `text`, every number 18. `root` has the
+    definitions.
+    """
     if "$ref" in schema:
         return fill(root["$defs"][schema["$ref"].rpartition("/")[2]], root, text)
     if "enum" in schema or "const" in schema:
@@ -146,35 +158,35 @@ def fill(schema: Any, root: Any, text: str = "red") -> Any:
 
 
 def outcome(result: Any) -> str:
-    """What a result says: its texts, or its error."""
+    """Return the texts of a result, or its error, as one text."""
     if error := result.get("error"):
         return f"That failed: {error['message']}"
     return " ".join(part["text"] if part["type"] == "text" else f"(an {part['type']})" for part in result["parts"])
 
 
 def question(asked: Any) -> str:
-    """What the user said last."""
+    """Return the texts of the user's last turn."""
     turns = [turn for turn in asked["turns"] if turn["by"] == "user"]
     return " ".join(part["text"] for part in turns[-1]["parts"] if part["type"] == "text") if turns else ""
 
 
 def words(asked: Any) -> int:
-    """How many words a request holds: this service's tokens."""
+    """Return the number of words in the request's instructions and turns, which this service counts as tokens."""
     return len(re.findall(r"\w+", json.dumps([asked.get("instructions", ""), asked["turns"]])))
 
 
 def digest(text: str) -> str:
-    """A name for a text."""
+    """Return a short hash of a text, for use in ids."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def sign(thought: str) -> str:
-    """What this service puts on its thoughts, to know them again."""
+    """Return the signature of a thought, by which the service recognizes its own thoughts."""
     return hashlib.sha256(f"signed: {thought}".encode()).hexdigest()
 
 
 def events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """An answer piece by piece; parts of the same type grow in turns, as parallel calls do."""
+    """Yield the events of a streamed answer. The pieces of its parts alternate, as those of parallel calls do."""
     yield {"type": "start", "id": whole["id"], "model": whole["model"]}
     growing = []
     for index, part in enumerate(whole["parts"]):
@@ -193,10 +205,10 @@ def events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Answers one HTTP request."""
 
     def do_POST(self) -> None:
-        """Answer it: /chat whole or as a stream, /count with its words."""
+        """Answer a request: /chat with an answer or a stream, /count with the number of words."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             asked = json.loads(body)
@@ -225,12 +237,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
 
 @contextmanager
 def running() -> Iterator[str]:
-    """The service's URL, for as long as it is needed."""
+    """Run the service in the `with` block, on a free port of this machine, and yield its URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()

@@ -1,12 +1,12 @@
-"""Acme against sabir's conformance kit: each case that fails says which rule is broken, by what, and how.
+"""Test Acme with sabir's conformance kit. A failing test names the broken rule and the reason.
 
-    pytest                     offline, against tests/cassettes
-    pytest --sabir-record      asks the service anew
+    pytest                     offline, with the recorded answers in tests/cassettes
+    pytest --sabir-record      sends the requests again, and records the answers
 
-Change: `capabilities`, to what you know of the vendor; then `live` goes, so that recording asks the real service
-with the key in ACME_API_KEY, and `provenance` says "its own service". Where the vendor's SDK has types for
-requests, a method `check_request(self, body)` that reads the body with them makes the kit check every request.
-A failure that the service cannot be asked for goes to `xfail`, by the name of its case and with the reason.
+Change: `capabilities`, to what you know about the vendor. Then delete `live`, so that recording sends requests to the
+real service with the key in ACME_API_KEY, and name this service in `provenance`. If the vendor's SDK has types for
+requests, add a method `check_request(self, body)` that validates a body with them; the kit calls it for every request.
+If you cannot make the service fail in a certain way, add the name of that test to `xfail`, with the reason.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,9 @@ OTHERS = {status.name for status in sabir.providers()} - {"acme"}
 
 
 class TestAcme(ProviderConformance):
-    """What is left out of `capabilities` is held to one rule only: that nothing is lost in silence."""
+    """The conformance tests of Acme. `capabilities` says for each capability whether the API has it: FULL, DOWNGRADED
+    or REFUSED. For a capability that is not named there, the tests only check that each loss is reported.
+    """
 
     adapter = sabir.adapter("acme:small", api_key="test")
     cassettes = Path(__file__).parent / "cassettes"
@@ -46,18 +48,18 @@ class TestAcme(ProviderConformance):
 
     @contextmanager
     def live(self, question: str) -> Iterator[sabir.ModelAdapter]:
-        """The stand-in of service.py answers while recordings are made."""
+        """Return an adapter for the fake in service.py, from which the kit records answers."""
         from service import running
 
         with running() as url, sabir.adapter("acme:small", api_key="any", base_url=url) as adapter:
             yield adapter
 
     def client(self, base_url: str) -> object:
-        """The vendor's own client, as a user makes it."""
+        """Return a client of the vendor's SDK, as a user creates one to pass it as `client=`."""
         import httpx2
 
         return httpx2.Client(base_url=base_url)
 
     def provenance(self, question: str) -> Mapping[str, str]:
-        """Who answered: it stands at the head of each recording."""
+        """Return facts about the server that answered. They are written at the beginning of each recording."""
         return {"server": "tests/service.py, not a vendor's own service", "version": "1"}

@@ -1,1 +1,1 @@
-"""Acme for sabir: an endpoint that speaks OpenAI's Chat Completions."""
+"""Acme for sabir: an endpoint with an API that is compatible with OpenAI's Chat Completions."""

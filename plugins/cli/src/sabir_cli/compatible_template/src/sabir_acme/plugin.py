@@ -1,9 +1,10 @@
-"""The entry point: `sabir.adapter("acme:model")` finds this object by the name that pyproject.toml gives it.
+"""The entry point: `sabir.adapter("acme:model")` finds this object by the entry point's name in pyproject.toml.
 
-    one row of data ──▶ CompatibleProvider        dialect, SDK client, errors and streams are sabir-openai's
+    one row of data ──▶ CompatibleProvider        sabir-openai has the dialect, SDK client, error table and streaming
 
-Change: the row. A quirk says where the endpoint deviates from Chat Completions; QUIRKS in sabir_openai.chat_dialect
-explains each. These two are safe at any endpoint; the conformance kit tells which others yours needs.
+Change: the row. A quirk is a difference of the endpoint from Chat Completions; QUIRKS in sabir_openai.chat_dialect
+explains each quirk. The two quirks below are safe for every endpoint. If yours needs others, the conformance tests fail
+without them.
 """
 
 from sabir_openai import CompatibleProvider, Row

@@ -1,1 +1,1 @@
-"""Acme for sabir."""
+"""Acme for sabir: the provider `acme`."""

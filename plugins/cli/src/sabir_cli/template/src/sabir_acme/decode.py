@@ -1,10 +1,10 @@
-"""An answer → reply; the leaf functions here serve stream.py and history.py, too.
+"""An answer → reply. stream.py and history.py use the functions that read parts, too.
 
     {"id": …, "model": …, "parts": [{"type": "text", "text": …}, …], "finish": "done", "usage": {…}}
 
-Change: the tables, and how a part of each type is read. Fields that no leaf function names become the part's `state`,
-a part of an unknown type becomes opaque, fields beside the parts become details: nothing is lost, and what is the
-vendor's own goes back as it came (law 3).
+Change: the tables, and how a part of each type is read. Unknown fields of a text or a call are stored in its `state`, a
+part of an unknown type becomes an opaque part, and other unknown fields of the answer become the reply's `details`. So
+nothing is lost, and the vendor's own data is sent back unchanged.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,9 @@ END_FIELDS = {"id", "model", "parts", "finish", "usage", "type"}
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """A whole answer → reply; ResponseInvalid, or the CallError that the body reports."""
+    """Return the reply for the body of an answer. Raises ResponseInvalid for an invalid body or one without parts, and
+    the CallError that the body reports.
+    """
     found = scope.read_object(body)
     if "error" in found:
         raise ERRORS.report(found["error"], scope)
@@ -54,7 +56,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def read_end(found: Mapping[str, Any], scope: DecodeScope) -> dict[str, Any]:
-    """What an answer says beside its parts: the fields of a reply, and of a stream's ReplyEnd."""
+    """Return the fields of a Reply or a stream's ReplyEnd that do not come from the parts of an answer."""
     reason, usage = text_or_empty(found.get("finish")), object_or_empty(found.get("usage"))
     counts: dict[str, Any] = {name: first_whole_number(usage.get(field)) for field, name in COUNTS.items()}
     return {
@@ -67,7 +69,7 @@ def read_end(found: Mapping[str, Any], scope: DecodeScope) -> dict[str, Any]:
 
 
 def read_block(part: JSONValue, scope: DecodeScope) -> KnownPart | OptionCallPayload:
-    """What a model says: a call, or a part."""
+    """Return the option call or the part for a part of the model's answer."""
     found = object_or_empty(part)
     if found.get("type") != "call":
         return read_part(part, scope)
@@ -78,7 +80,9 @@ def read_block(part: JSONValue, scope: DecodeScope) -> KnownPart | OptionCallPay
 
 
 def read_part(part: JSONValue, scope: DecodeScope) -> KnownPart:
-    """A part of whoever said it; one that says what no part of sabir's can say stays as it is."""
+    """Return the part for a part of the user or the model. If no other part of sabir can express it, return an opaque
+    part with the unchanged JSON.
+    """
     found = object_or_empty(part)
     kind, said, url = text_or_empty(found.get("type")), found.get("text", ""), text_or_empty(found.get("url"))
     if kind in TEXTS and isinstance(said, str):

@@ -1,10 +1,11 @@
-"""The wire `acme.chat`: what it takes, as tables, and its pure functions under one name.
+"""The API `acme.chat`: tables of the content that it accepts, and the dialect, which lists its functions.
 
     POST /chat     {"model", "instructions"?, "turns": […], "tools"?, …, "stream"?} ─▶ an answer, see decode.py
     POST /count    the same body ─▶ {"tokens": 12}
 
-Change: TABLES first, by the vendor's reference. Media that no row takes become placeholders, parts that no `native`
-names are left out, ids and names that a rule does not take are rewritten, each with a loss that says so.
+Change: TABLES first, from the vendor's reference. Core adapts everything that the tables do not accept, and reports a
+loss for each change: media without a row become placeholders, reasoning, refusals and opaque parts that `native` does
+not name are replaced or left out, and ids and names that do not fit a rule are rewritten.
 """
 
 from collections.abc import Mapping
@@ -35,16 +36,20 @@ TABLES = Tables(
     },
     calls=Calls(ids=IdentifierRule(longest=40), names=IdentifierRule(longest=64)),
 )
-"""Every field of these tables is explained where it is defined, in sabir.authoring."""
+"""Which content the API accepts. The docstrings of these classes in sabir.authoring explain every field."""
 
 
 def family(model: str) -> str:
-    """The line of a model, `small` of `small-2`: its members read each other's sealed thoughts."""
+    """Return the model line of a model, such as "small" for "small-2". Models of one line get each other's signed
+    reasoning back.
+    """
     return model.partition("-")[0]
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """Where and how the vendor counts a request's tokens; leave it out where it cannot."""
+    """Return the path and the body of a request that counts the tokens of `body`. If the API cannot count, delete this
+    function, and `encode_count` and `decode_count` in CHAT.
+    """
     return "/count", body
 
 
@@ -63,4 +68,4 @@ CHAT = Dialect(
     encode_count=encode_count,
     decode_count=partial(read_count, field="tokens", dialect=NAME),
 )
-"""The dialect `acme.chat`; each function stands in the module from which it is imported here."""
+"""The dialect `acme.chat`. Each function is defined in the module from which it is imported above."""

@@ -3,8 +3,8 @@
     a turn   ─▶ {"by": "user" | "model" | "option", "parts": [{"type": …}, …]}
     options  ─▶ "tools", "choice"      settings ─▶ fields of other names      leading system text ─▶ "instructions"
 
-Change: the tables, and what the leaf functions write. Core has sifted already: a part that comes here is one that
-TABLES in dialect.py takes. A part's `state` is what decode.py kept of the vendor's own fields: seals, signatures.
+Change: the tables, and the JSON that the functions return. Core calls these functions only with content that TABLES in
+dialect.py accept. A part's `state` contains the vendor's own fields that decode.py stored, such as signatures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,17 +30,17 @@ SETTINGS = {
     "max_output_tokens": "limit", "temperature": "temperature", "top_p": "top_p", "stop": "stops", "seed": "seed",
     "reasoning_effort": "effort", "parallel_options": "parallel",
 }  # fmt: skip
-"""Neutral setting → the field that takes its value as it is."""
+"""Neutral setting → request field in which its value is sent unchanged."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """One item a turn."""
+    """Return the items of the request for one turn: here one item."""
     parts = [part for entry in turn.entries for part in _entry(entry, scope, losses)]
     return [{"by": BY[turn.side], "parts": parts}]
 
 
 def _entry(entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """A call, a result, or the parts of a message."""
+    """Return the parts for one message: a call, a result, or the parts of a message with parts."""
     parts = [_part(piece, entry) for piece in entry.pieces]
     if call := entry.message.call:
         said = {"type": "call", "id": entry.wire_id, "name": entry.wire_name}
@@ -68,12 +68,12 @@ def _part(piece: KnownPart, entry: Entry) -> JSONValue:
 
 
 def _own(state: JSONValue, entry: Entry) -> Mapping[str, Any]:
-    """The vendor's own fields, which go back only to where they came from."""
+    """Return the vendor's own fields of a part or call; {} if the message did not come from this API and model."""
     return object_or_empty(state) if entry.keeps_state else {}
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Every field but the turns; one that says nothing is left out."""
+    """Return every field of the request except the turns, without empty fields."""
     choice, shape = scope.setting("option_choice"), scope.setting("response_format")
     said = [piece for turn in scope.system for entry in turn.entries for piece in entry.pieces]
     body = {

@@ -1,9 +1,9 @@
-"""What Acme's failures are for a caller: its code decides, else the HTTP status.
+"""The error table: Acme's error codes → sabir's error classes. An unknown code gets the class of the HTTP status.
 
     {"error": {"code": "too_long", "message": "…"}}        the body of a status ≥ 400, or an event of a stream
 
-Change: the codes, by the page on which the vendor lists them. Where words or statuses say more than the codes, rules
-`ErrorRule.by_words` and `.by_status` stand before or after: the first that matches counts.
+Change: the codes, from the vendor's list. If texts or statuses tell more than the codes, add rules with
+`ErrorRule.by_words` and `ErrorRule.by_status`. The first rule that matches counts.
 """
 
 from sabir import RateLimited

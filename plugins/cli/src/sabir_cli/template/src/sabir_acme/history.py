@@ -1,8 +1,9 @@
-"""A stored request → messages, options and settings: encode.py backwards, for conversations that others kept.
+"""A stored request → messages, options and settings: the reverse of encode.py, to import requests of other programs.
 
-    instructions ─▶ policy "system"      by user ─▶ policy "user"      by model ─▶ the model's      by option ─▶ results
+    instructions ─▶ policy "system"      by user ─▶ policy "user"      by model ─▶ the model      by option ─▶ results
 
-Change: `readers` and `roles`, and what each reads. What has no place is a loss, or stays in `extra_body`, verbatim.
+Change: `readers` and `roles`, and their methods. Fields that sabir cannot store are losses, or are stored unchanged in
+`extra_body`.
 """
 
 from collections.abc import Mapping
@@ -15,36 +16,36 @@ from sabir_acme.decode import read_block, read_part
 from sabir_acme.encode import SETTINGS
 from sabir_acme.settings import AcmeSettings
 
-NO_PLACE = "sabir has no place for it"
+NO_PLACE = "a message or an option cannot store it"
 
 
 class AcmeHistory(History):
-    """A history of this dialect."""
+    """Decodes a stored request of `acme.chat`."""
 
     vendor_model = AcmeSettings
     messages_field = "turns"
     neutral: ClassVar = {field: setting for setting, field in SETTINGS.items()}
 
     def instructions(self, given: JSONValue) -> None:
-        """The leading system message."""
+        """Read the field `instructions`, which becomes the leading system message."""
         self.add_message("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
 
     def read_message(self, message: Mapping[str, Any], path: str) -> None:
-        """One turn, by who made it."""
+        """Read one turn with the method that `roles` names for its field `by`."""
         self.add_losses_of_unknown_fields(message, {"by", "parts"}, path, NO_PLACE)
         History.expect(message.get("parts"), list, f"{path}.parts")
         super().read_message({"role": message.get("by"), **message}, path)
 
     def user(self, turn: Mapping[str, Any], path: str) -> None:
-        """What the user says and shows."""
+        """Add a turn of the user."""
         self.add_message("user", [read_part(each, self.scope) for each in turn["parts"]], path)
 
     def model_turn(self, turn: Mapping[str, Any], path: str) -> None:
-        """What the model said and called."""
+        """Add a turn of the model: its parts and option calls."""
         self.extend([read_block(each, self.scope) for each in turn["parts"]], path)
 
     def option(self, turn: Mapping[str, Any], path: str) -> None:
-        """Results of options."""
+        """Add the results of option calls. Raises HistoryInvalid for a result without an id."""
         for index, result in enumerate(turn["parts"]):
             place = f"{path}.parts[{index}]"
             call_id = History.expect_name(History.expect(result, dict, place).get("id"), f"{place}.id")
@@ -58,7 +59,7 @@ class AcmeHistory(History):
             self.add_result(call_id, parts, place, is_error=True, retryable=error.get("retryable"), **failure)
 
     def tools(self, given: JSONValue) -> None:
-        """The options."""
+        """Read the field `tools`: add the options. An invalid declaration is a loss."""
         for index, tool in enumerate(History.expect(given, list, "tools")):
             path = f"tools[{index}]"
             self.add_losses_of_unknown_fields(
@@ -67,15 +68,15 @@ class AcmeHistory(History):
             if not self.add_option(
                 text_or_empty(tool.get("name")), text_or_empty(tool.get("description")), tool.get("parameters")
             ):
-                self.add_loss("dropped", path, "it declares no option")
+                self.add_loss("dropped", path, "the declaration is not a valid option")
 
     def choice(self, choice: JSONValue) -> None:
-        """Which option is to be chosen."""
+        """Read the field `choice`: the option choice. An unknown choice goes to `extra_body`."""
         if not self.set_option_choice(choice, text_or_empty(object_or_empty(choice).get("name"))):
             self.set_extra_body("choice", choice)
 
     def shape(self, given: JSONValue) -> None:
-        """The schema that replies are held to."""
+        """Read the field `shape`: the schema that replies must match. An invalid one goes to `extra_body`."""
         shape = object_or_empty(given)
         if shape and not self.set_response_format(
             text_or_empty(shape.get("name")), shape.get("schema"), shape.get("description")

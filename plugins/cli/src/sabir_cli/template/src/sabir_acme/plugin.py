@@ -1,6 +1,6 @@
-"""The entry point: `sabir.adapter("acme:…")` finds this object by the name that pyproject.toml gives it.
+"""The entry point: `sabir.adapter("acme:…")` finds this object by the entry point's name in pyproject.toml.
 
-Change: nothing, unless the vendor has a second endpoint that deserves a name of its own.
+Change: nothing, unless the vendor has a second endpoint that needs another provider name.
 """
 
 from sabir.authoring import Provider

@@ -1,8 +1,8 @@
-"""Acme's endpoint, its key, and the client that carries ready bytes to it.
+"""Acme's URL and key, and the HTTP client that sends requests.
 
-Change: the attributes of Acme, and the client. Here httpx2, a plain HTTP client, stands where a vendor's SDK would: that,
-too, is given ready bytes by its own `post`, asked for as a stream, its retries off; it follows no redirect. It is
-imported at the first send.
+Change: the attributes of Acme, and the client. Here httpx2, a plain HTTP client, is used in place of a vendor's SDK.
+With an SDK, pass the ready bytes to the `post` method of its client, ask for a streamed response, and turn off its
+retries and redirects. The client's package is imported when the first request is sent.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ SECONDS = 600
 
 
 class Acme(SDKProvider):
-    """The provider."""
+    """The provider `acme`. The docstring of SDKProvider in sabir.authoring explains the attributes."""
 
     name = "acme"
     dialects = ("chat",)
@@ -34,50 +34,54 @@ class Acme(SDKProvider):
     package = "sabir_acme"
 
     def dialect(self, short_name: str) -> Dialect:
-        """The only one."""
+        """Return the provider's only dialect."""
         return CHAT
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
-        """Over clients that are made at the first send."""
+        """Return a connection over clients that are created at the first request."""
         return AcmeConnection(self.endpoint(access), key)
 
     def connect_user_client(self, client: object) -> Connection:
-        """Over the user's own client, which has its own endpoint and key."""
+        """Return a connection over the user's own client, which has its own URL and key."""
         return AcmeConnection("", None, client)
 
 
 class AcmeConnection(ClientConnection):
-    """A waiting client, and one for each event loop; a client that the user gave is used and never closed."""
+    """A connection over a sync client, and an async client for each event loop; or over the user's client, which is
+    never closed.
+    """
 
     kinds = ("httpx2.Client", "httpx2.AsyncClient")
-    remedy = "the waiting calls take an httpx2.Client, await takes an httpx2.AsyncClient"
+    remedy = "sync calls need an httpx2.Client, async calls an httpx2.AsyncClient"
 
     def __init__(self, url: str, key: KeySource | None, client: object = None) -> None:
         super().__init__("acme", ERRORS, client)
         self._url, self._key = url, key
 
     def make_sync(self) -> Any:
-        """A waiting client."""
+        """Return a new sync client."""
         from httpx2 import Client
 
         return Client(base_url=self._url, timeout=SECONDS)
 
     def make(self) -> Any:
-        """A client of the event loop."""
+        """Return a new async client, for one event loop."""
         from httpx2 import AsyncClient
 
         return AsyncClient(base_url=self._url, timeout=SECONDS)
 
     def send_sync(self, client: Any, request: WireRequest) -> Any:
-        """Send; return at the response's headers, whatever the status."""
+        """Send a request, and return the response when its headers have arrived, for every status."""
         return client.send(self._asked(client, request), stream=True, follow_redirects=False)
 
     async def send(self, client: Any, request: WireRequest) -> Any:
-        """Send; return at the response's headers, whatever the status."""
+        """Async version of `send_sync`."""
         return await client.send(self._asked(client, request), stream=True, follow_redirects=False)
 
     def _asked(self, client: Any, request: WireRequest) -> Any:
-        """The request; the key goes with each, for a function may give another."""
+        """Return the client's request. The key is read for each request, because a function passed as `api_key=` may
+        return another key each time.
+        """
         key = {"Authorization": f"Bearer {self._key.text()}"} if self._key else {}
         headers = {"Content-Type": "application/json", **key, **request.headers}
         timeout = {"timeout": request.timeout} if request.timeout else {}

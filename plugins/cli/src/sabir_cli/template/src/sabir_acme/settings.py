@@ -1,7 +1,7 @@
 """Settings that only Acme has: `sabir.Settings(vendor={"acme": {"tier": "fast"}})`.
 
-Change: the fields, by the vendor's own names. What a neutral setting says is not repeated here; what neither knows
-can still be sent as `extra_body`.
+Change: the fields, with the vendor's own names. Do not repeat neutral settings, such as `temperature`. Users can send
+fields that are not here in `extra_body`.
 """
 
 from typing import Literal
@@ -10,6 +10,7 @@ from sabir.authoring import Frozen
 
 
 class AcmeSettings(Frozen):
-    """Strict: a name that is not here is refused before anything is sent."""
+    """Vendor settings of Acme. An unknown name or an invalid value raises SettingsInvalid before anything is sent."""
 
     tier: Literal["fast", "thrifty"] | None = None
+    """The processing tier. None means the vendor's default."""

@@ -1,10 +1,11 @@
-"""A stream's wire events → core events. Each event is one JSON object after `data:`; core has done the framing.
+"""Events of a stream → sabir's events. Each event is one JSON object after `data:`, which core has extracted.
 
     start {id, model} ─▶ open {index, part} ─▶ more {index, text} … ─▶ close {index, …} ─▶ … ─▶ end {finish, usage}
 
-Change: the cases of `feed`. Parts may grow by turns: `index` tells them apart. What a part has yet to say comes with
-its `close`, a failure as `error`; without `end`, the terminal marker, core calls the reply broken. Blocks are read by
-the leaf functions of decode.py when they close, so that a stream folds to what the whole answer gives (law 8).
+Change: the cases of `feed`. Pieces of several parts may alternate; `index` names the part. `close` contains the part's
+remaining fields, and `error` a failure. If the stream ends without `end`, core raises StreamBroken. When a part closes,
+it is read by the functions of decode.py, so that a streamed reply equals the reply of the same answer without
+streaming.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +19,9 @@ from sabir_acme.errors import ERRORS
 
 
 class ChatDecoder:
-    """One stream. What fits nowhere (a part that grows before it was opened) is an error, which core reports."""
+    """Decodes the events of one stream. Core reports exceptions of this class, such as a KeyError for a part that was
+    not opened, as an invalid response.
+    """
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
@@ -26,7 +29,10 @@ class ChatDecoder:
         self._open: dict[int, tuple[dict[str, Any], KnownPart | OptionCallPayload, list[str]]] = {}
 
     def feed(self, event: ServerEvent) -> Iterable[StreamEvent]:
-        """Core events of one wire event; one of an unknown type says nothing."""
+        """Yield sabir's events for one event of the API; nothing for an event of an unknown type.
+
+        Raises ResponseInvalid for data that is not a JSON object, and the CallError that an event reports.
+        """
         found = self._scope.read_object(event.data)
         index = found.get("index", 0)
         match found.get("type"):
@@ -54,5 +60,5 @@ class ChatDecoder:
                 raise ERRORS.report(found["error"], self._scope)
 
     def close(self) -> Iterable[StreamEvent]:
-        """Nothing is due: the end is an event of its own."""
+        """Return no events when the stream closes, because the API sends an event for the end."""
         return ()

@@ -49,20 +49,6 @@ def test_every_test_that_a_page_names_is_there() -> None:
     assert missing == []
 
 
-def test_every_page_can_be_reached_from_the_first() -> None:
-    """From docs/README.md, link by link."""
-    waiting, reached = [DOCS / "README.md"], set()
-    while waiting:
-        path = waiting.pop()
-        if path in reached or path.suffix != ".md" or not path.is_file():
-            continue
-        reached.add(path)
-        names = (target.partition("#")[0] for target in LINK.findall(path.read_text("utf-8")))
-        waiting += [(path.parent / name).resolve() for name in names if name and not name.startswith("http")]
-
-    assert {page.path for page in pages() if page.path.is_relative_to(DOCS)} <= reached
-
-
 def wrong_titles(page: Page) -> Iterator[str]:
     """A first line that is no title, or another title below it."""
     plain = re.sub(r"^```.*?^```", "", page.text, flags=re.DOTALL | re.MULTILINE)

@@ -19,7 +19,8 @@ from pathlib import Path
 from docstrings import rewritten
 from public_names import PACKAGES, package_of
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
+from sphinx.errors import ExtensionError, PycodeError
+from sphinx.pycode import ModuleAnalyzer
 
 MAIN = {
     "adapter": "sabir.adapter sabir.ModelAdapter",
@@ -66,8 +67,21 @@ LONGEST = 200
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
+    app.connect("builder-inited", forget_overloads)
     app.connect("autodoc-skip-member", skip_internal)
     return {"parallel_read_safe": True}
+
+
+def forget_overloads(app: Sphinx) -> None:
+    """Show the signatures of `help()`, which name every argument, for functions with overloads, too."""
+    roots = {package.partition(".")[0] for package in PACKAGES}
+    for name in [each for each in sys.modules if each.partition(".")[0] in roots]:
+        try:
+            analyzer = ModuleAnalyzer.for_module(name)
+            analyzer.analyze()
+        except PycodeError:  # a module without source
+            continue
+        analyzer.overloads.clear()
 
 
 def write_pages(app: Sphinx) -> None:
@@ -121,8 +135,12 @@ def index(main_files: list[str], package_files: list[str]) -> str:
 
 
 def page(title: str, text: str, names: list[str]) -> str:
-    blocks = "\n".join(directive(name) for name in names)
-    return f"{title}\n{'=' * len(title)}\n\n{text}\n\n{blocks}"
+    """A page with a section for each object; the sections are the page's table of contents."""
+    blocks = [directive(name) for name in names]
+    if len(names) > 1:
+        titles = [name.rpartition(".")[2] for name in names]
+        blocks = [f"{each}\n{'-' * len(each)}\n\n{block}" for each, block in zip(titles, blocks, strict=True)]
+    return "\n".join([f"{title}\n{'=' * len(title)}\n", f"{text}\n", *blocks])
 
 
 def directive(name: str) -> str:
@@ -137,7 +155,7 @@ def directive(name: str) -> str:
 
 
 def constant(name: str, value: object) -> str:
-    """A constant or a type alias with the text below its definition; autodoc finds the text only where it is defined."""
+    """A constant or a type alias with the text below its definition; autodoc looks only where it is defined."""
     short = name.rpartition(".")[2]
     lines, definition = [""], ""
     for module in [each for each in sys.modules.values() if each.__name__.startswith("sabir") and "." in each.__name__]:

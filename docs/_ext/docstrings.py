@@ -10,24 +10,31 @@ The project's docstrings are plain text with single backticks; Sphinx expects re
 and not by Sphinx, which searches all objects for each name and finds `DataURL.type` for `type`.
 """
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
 from public_names import home, package_of
+from sabir import authoring
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.typing import stringify_annotation
 
 CODE = re.compile(r"`([^`]+)`")
 NAME = re.compile(r"[A-Za-z_][\w.]*")
 MARKUP = re.compile(r"([\\*|]|(?<=\w)_(?=\W|$))")
 """Characters outside of code that reStructuredText would read as markup."""
+CLASS = re.compile(r"(?<![\w.])([A-Z][a-z]+(?:[A-Z][a-z]+)+)(?!\w)")
+"""Names of classes that docstrings write without backticks, such as RateLimited."""
+ALIASES = ("Strict", "Messages", "KnownPart", "LossKind", "Modality", "RoleHint", "ReasoningEffort", "FinishReason")
 ARGUMENT = re.compile(r"[a-z]\w*: ")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", process)
+    app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-read", resolve_annotations)
     return {"parallel_read_safe": True}
 
@@ -73,12 +80,36 @@ def arguments(paragraph: list[str], package: str) -> Iterator[str]:
 def inline(line: str, package: str) -> str:
     """One line with its code as literals or links, and everything else escaped."""
     pieces = CODE.split(line)
+    return "".join(code(each, package) if at % 2 else plain(each, package) for at, each in enumerate(pieces))
+
+
+def plain(text: str, package: str) -> str:
+    """Text without code: escaped, with links from names such as RateLimited."""
+    pieces = CLASS.split(text)
     return "".join(code(each, package) if at % 2 else MARKUP.sub(r"\\\1", each) for at, each in enumerate(pieces))
 
 
 def code(text: str, package: str) -> str:
+    """A link to the public object of that name, else a literal."""
     target = home(text, package) if NAME.fullmatch(text) else None
-    return f":py:obj:`{text} <{target}>`" if target else f"``{text}``\\ "
+    return f":py:obj:`{text} <{target}>`\\ " if target else f"``{text}``\\ "
+
+
+@functools.cache
+def aliases() -> list[tuple[str, str]]:
+    """Type aliases as Sphinx and as `help()` write them out, longest first, each with its name."""
+    texts = {stringify_annotation(getattr(authoring, name), "smart"): name for name in ALIASES}
+    bare = {re.sub(r"~?(?:[a-z_]\w*\.)+", "", text): name for text, name in texts.items()}
+    return sorted((texts | bare).items(), key=lambda item: -len(item[0]))
+
+
+def shorten(
+    app: Sphinx, what: str, name: str, obj: object, options: Any, signature: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """Write the name of a type alias for its definition."""
+    for text, alias in aliases():
+        signature, result = (each and each.replace(text, alias) for each in (signature, result))
+    return signature, result
 
 
 def resolve_annotations(app: Sphinx, document: nodes.document) -> None:

@@ -46,5 +46,6 @@ def title(app: Sphinx, name: str) -> str:
 def first_sentence(app: Sphinx, name: str) -> str:
     """The first sentence of the first paragraph, in one line; "" for a page without a paragraph."""
     paragraphs = app.env.get_doctree(name).findall(nodes.paragraph)
-    text = next((" ".join(each.astext().split()) for each in paragraphs if each.astext().strip()), "")
+    texts = (" ".join(each.astext().split()) for each in paragraphs)
+    text = next((each for each in texts if each and not each.startswith("Needs ")), "")
     return re.split(r"(?<=[.!?:]) (?=[A-Z`])", text, maxsplit=1)[0]

@@ -2,7 +2,9 @@
 // Without this script the tables are complete.
 (() => {
   const ENOUGH_ROWS = 20;
-  const tables = [...document.querySelectorAll("article table")].filter((table) => table.tBodies.length > 0);
+  const LEGEND_ROWS = 4; // shorter tables explain the words of the others and stay as they are
+  const isLong = (table) => table.tBodies.length > 0 && table.tBodies[0].rows.length > LEGEND_ROWS;
+  const tables = [...document.querySelectorAll("article table")].filter(isLong);
   const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
   if (rows.length < ENOUGH_ROWS) return;
 

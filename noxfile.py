@@ -120,7 +120,7 @@ def types(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the site into build/site. A broken link, a page outside the menu or any other warning is an error."""
     sync(session, "packages", "docs")
-    arguments = ["-W", "--keep-going", "--quiet", "--builder=html", *session.posargs]
+    arguments = ["-W", "--keep-going", "--quiet", "--jobs=auto", "--builder=html", *session.posargs]
     session.run("sphinx-build", *arguments, "docs", "build/site")
 
 

@@ -146,11 +146,11 @@ def page(title: str, text: str, names: list[str]) -> str:
 def directive(name: str) -> str:
     """The autodoc directive for one object."""
     value = resolve(name)
-    if inspect.isclass(value):
-        inherited = "" if typing.is_typeddict(value) else f"   :inherited-members: {STOP_AT}\n"
-        if issubclass(value, BaseException):
-            inherited = "   :show-inheritance:\n"
-        return f".. autoclass:: {name}\n   :members:\n   :undoc-members:\n{inherited}"
+    if typing.is_typeddict(value):
+        return f".. autoclass:: {name}\n   :members:\n   :undoc-members:\n"
+    if inspect.isclass(value):  # fields without a text of their own are in the signature and in the class's text
+        bases = ":show-inheritance:" if issubclass(value, BaseException) else f":inherited-members: {STOP_AT}"
+        return f".. autoclass:: {name}\n   :members:\n   {bases}\n"
     return f".. autofunction:: {name}\n" if inspect.isroutine(value) else constant(name, value)
 
 

@@ -121,3 +121,6 @@ def resolve_annotations(app: Sphinx, document: nodes.document) -> None:
             node["reftarget"] = home(name.rpartition(".")[2], package) or name
             for attribute in ("refspecific", "py:class", "py:module"):
                 node.attributes.pop(attribute, None)
+    for node in list(document.findall(addnodes.desc_annotation)):
+        if "Annotated[" in node.astext():  # how pydantic validates a property's value; the text says what it is
+            node.parent.remove(node)

@@ -12,7 +12,7 @@
   box.className = "table-filter";
   const input = document.createElement("input");
   input.type = "search";
-  input.placeholder = "Filter the tables, for example: audio dropped";
+  input.placeholder = "Filter the rows of the tables";
   input.setAttribute("aria-label", "Filter the rows of all tables on this page");
   const count = document.createElement("output");
   box.append(input, count);

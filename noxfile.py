@@ -61,11 +61,12 @@ def declared_folders(folder: Path) -> set[Path]:
     return found
 
 
-def sync(session: nox.Session) -> None:
-    """Install the whole workspace, test tools included, into the session's environment."""
+def sync(session: nox.Session, *groups: str) -> None:
+    """Install the whole workspace into the session's environment, with these dependency groups or else with all."""
     environment = session.virtualenv.location
+    chosen = ["--no-default-groups", *(f"--group={group}" for group in groups)] if groups else ["--all-groups"]
     session.run_install(
-        *("uv", "sync", "--quiet", "--all-packages", "--all-groups", f"--python={environment}"),
+        *("uv", "sync", "--quiet", "--all-packages", *chosen, f"--python={environment}"),
         env={"UV_PROJECT_ENVIRONMENT": environment},
         external=True,
     )
@@ -117,7 +118,15 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Every example of the README and of docs/, run."""
+    """Build the site into build/site. A broken link, a page outside the menu or any other warning is an error."""
+    sync(session, "packages", "docs")
+    arguments = ["-W", "--keep-going", "--quiet", "--jobs=auto", "--builder=html", *session.posargs]
+    session.run("sphinx-build", *arguments, "docs", "build/site")
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """Run every example of the README, of docs/ and of the skill."""
     sync(session)
     session.run("pytest", "tests/docs", *session.posargs)
 

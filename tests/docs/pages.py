@@ -16,6 +16,8 @@ from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+SKILL = ROOT / "core" / "src" / "sabir" / "skill" / "SKILL.md"
+"""What the wheel of core says to coding agents: its examples run, but it begins with fields and not with a title."""
 
 SURFACE = "surface"
 SHELLS = ("sh", "bash", "shell", "console")

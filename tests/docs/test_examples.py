@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sabir
 
-from tests.docs.pages import DOCS, Block, Page, pages
+from tests.docs.pages import DOCS, SKILL, Block, Page, pages
 from tests.docs.running import KEYED, KEYLESS, run_page, source_of
 from tests.rules import check_each
 from tests.typing.checkers import mypy, pyright
@@ -22,7 +22,7 @@ NEEDS_A_KEY = "it needs a vendor's key"
 LANGUAGES = {"", "python", "sh", "text", "toml", "yaml", "json"}
 """What a fence may be called: Python has one name, so that none of it is left unread."""
 
-PAGES = [page for page in pages() if page.examples]
+PAGES = [page for page in [*pages(), Page(SKILL)] if page.examples]
 KEYS = {name for status in sabir.providers() for credential in status.credentials for name in credential.variables}
 """The environment variables that hold vendors' keys."""
 
@@ -50,7 +50,7 @@ def overlooked(page: Page) -> Iterator[str]:
 
 def test_no_block_of_python_is_overlooked() -> None:
     """As many blocks are found as the page's text has fences of Python."""
-    check_each(pages(), overlooked, "close the block before it")
+    check_each([*pages(), Page(SKILL)], overlooked, "close the block before it")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
@@ -104,7 +104,7 @@ def unread(page: Page) -> Iterator[str]:
 
 def test_every_block_of_python_is_read_by_type_checkers() -> None:
     """All but quotations, which are read where they stand."""
-    check_each(pages(), unread, f"call it one of {', '.join(sorted(LANGUAGES - {''}))}")
+    check_each([*pages(), Page(SKILL)], unread, f"call it one of {', '.join(sorted(LANGUAGES - {''}))}")
 
 
 def untypeable(page: Page) -> Iterator[str]:

@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from tests.docs.pages import DOCS, ROOT, Page, pages
+from tests.docs.pages import ROOT, Page, pages
 from tests.rules import check_each
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -31,20 +31,6 @@ def broken_links(page: Page) -> Iterator[str]:
 def test_links_within_the_project_resolve() -> None:
     """The file is there, and so is the heading."""
     check_each([*pages(), Page(ROOT / "ARCHITECTURE.md")], broken_links, "name a file, and a heading of it")
-
-
-def test_every_page_can_be_reached_from_the_first() -> None:
-    """From docs/README.md, link by link."""
-    waiting, reached = [DOCS / "README.md"], set()
-    while waiting:
-        path = waiting.pop()
-        if path in reached or path.suffix != ".md" or not path.is_file():
-            continue
-        reached.add(path)
-        names = (target.partition("#")[0] for target in LINK.findall(path.read_text("utf-8")))
-        waiting += [(path.parent / name).resolve() for name in names if name and not name.startswith("http")]
-
-    assert {page.path for page in pages() if page.path.is_relative_to(DOCS)} <= reached
 
 
 def wrong_titles(page: Page) -> Iterator[str]:

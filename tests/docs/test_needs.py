@@ -10,8 +10,10 @@ from tests.docs.needs import EXTRAS, MOST, WEIGHTS, brought, is_local, named, sa
 from tests.docs.pages import DOCS, Page, pages
 from tests.rules import check_each
 
-HOW_TOS = [page for page in pages() if page.path.parent == DOCS / "how-to" and page.path.stem != "install"]
-"""All but the page that says how to install."""
+HOW_TOS = [
+    page for page in pages() if page.path.parent == DOCS / "how-to" and page.path.stem not in ("install", "index")
+]
+"""All but the page that says how to install and the list of the how-tos."""
 TOLD = [page for page in pages() if named(page) is not None]
 """Pages that say what they need: how-tos have to, others may."""
 

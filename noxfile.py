@@ -30,7 +30,7 @@ GITHUB_FILES = {
     "github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
     "github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
 }
-"""Schema of check-jsonschema → the files that `lint` checks with it."""
+"""Schema of check-jsonschema → the files that `lint` checks with it. Forms are all but config.yml."""
 
 nox.needs_version = ">=2026.4"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -137,7 +137,7 @@ def quick(session: nox.Session) -> None:
 @nox.session(name="format", reuse_venv=True)
 def format_files(session: nox.Session) -> None:
     """Rewrite all files as `lint` wants them: layout, order of imports, and what else ruff corrects safely."""
-    session.install("ruff>=0.15")
+    session.install(*nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "lint"))
     session.run("ruff", "check", "--fix")
     session.run("ruff", "format")
 
@@ -172,7 +172,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """Run the conformance kit on every dialect of this workspace and on three packages outside it."""
+    """Run the conformance kit on every dialect of this workspace and on packages outside it."""
     sync(session)
     session.run("pytest", "tests/conformance", "tests/third_party", *session.posargs)
 

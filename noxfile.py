@@ -150,7 +150,7 @@ def words(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=True)
 def coverage(session: nox.Session) -> None:
-    """Measure the lines and branches of core that tests of core and laws run; fail below the floor in pyproject.toml."""
+    """Measure how much of core the tests of core and laws run; fail below the floor in pyproject.toml."""
     sync(session)
     session.run("coverage", "erase")
     report = ["--cov", "--cov-report=term:skip-covered"]

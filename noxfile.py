@@ -1,7 +1,10 @@
-"""Every chore by its name: `uv run nox -l` lists them, `uv run nox -s lint types` runs two.
+"""Every chore by its name: `uv run --all-groups nox` lists them, `uv run --all-groups nox -s lint types` runs two.
 
-Each session makes an environment of its own. Most sync it from pyproject.toml; `isolated` and `build` see
-nothing but built archives, as users do.
+    quick    lint, types and tests of core              lint, types, tests, isolated, build    what must hold
+    format   rewrite the layout of all files            release -- --dry                       all but the upload
+
+Each session makes an environment of its own. Most sync it from pyproject.toml; `isolated`, `build` and `release`
+install built archives, as users do.
 """
 
 import os
@@ -22,16 +25,23 @@ FOLDERS = {"core": ROOT / "core"} | {path.parent.name: path.parent for path in R
 ALONE = sorted([*FOLDERS, "runtime[distributed]", "runtime[durable]"])
 """The packages that `isolated` tries, each without extras; and with those that bring code of their own."""
 
+GITHUB_FILES = {
+    "github-workflows": ".github/workflows/*.yml",
+    "github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
+    "github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
+}
+"""Schema of check-jsonschema → the files that `lint` checks with it. Forms are all but config.yml."""
+
 nox.needs_version = ">=2026.4"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False  # an absent Python is reported as skipped
-nox.options.sessions = ["lint", "types", "tests"]
+nox.options.sessions = []  # bare `nox` lists the sessions
 os.environ["UV_PYTHON_DOWNLOADS"] = "never"
 
 
 def reveal_pyenv_pythons() -> None:
-    """Make every interpreter that pyenv holds answer to its name; its shims deny all but the selected one."""
+    """Select every Python that pyenv has; by default its shims start the chosen one only."""
     if shutil.which("pyenv") is None:
         return
     listed = subprocess.run(["pyenv", "versions", "--bare"], capture_output=True, text=True, check=False).stdout.split()
@@ -42,13 +52,13 @@ def reveal_pyenv_pythons() -> None:
 
 
 def project_table(folder: Path) -> dict[str, object]:
-    """The [project] table of the package in that folder."""
+    """Return the [project] table of the package in that folder."""
     table: dict[str, object] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     return table
 
 
 def declared_folders(folder: Path) -> set[Path]:
-    """The folder itself and those of the workspace's packages that it declares, and that they declare."""
+    """Return the folder of a package and of every workspace package that it requires, directly or not."""
     by_name = {project_table(candidate)["name"]: candidate for candidate in FOLDERS.values()}
     found, waiting = {folder}, [folder]
     while waiting:
@@ -77,7 +87,7 @@ reveal_pyenv_pythons()
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The test suite on each installed Python; arguments after `--` go to pytest."""
+    """Run all tests on each installed Python; arguments after `--` go to pytest."""
     sync(session)
     session.run("pytest", *session.posargs)
 
@@ -85,7 +95,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("package", ALONE, ids=ALONE)
 def isolated(session: nox.Session, package: str) -> None:
-    """One package from built wheels: it, the sabir packages it declares, and what those require; or with an extra."""
+    """Install one package, or one extra, from built wheels with what it requires, and check that it is complete."""
     name, bracket, extra = package.partition("[")
     wheels = Path(session.create_tmp()).resolve() / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
@@ -102,16 +112,55 @@ def isolated(session: nox.Session, package: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Lint, formatting, and the import contracts that hold every arrow to core."""
+    """Check lint, formatting, import contracts, and the workflows and forms in .github/."""
     sync(session)
+    run_linters(session)
+    for schema, files in GITHUB_FILES.items():
+        session.run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *map(str, sorted(ROOT.glob(files))))
+
+
+def run_linters(session: nox.Session) -> None:
+    """Check lint, formatting and import contracts of all files."""
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports", "--no-cache")
 
 
+@nox.session(reuse_venv=True)
+def quick(session: nox.Session) -> None:
+    """Check lint, and types and tests of core, in less than 90 seconds; arguments after `--` go to pytest."""
+    sync(session)
+    run_linters(session)
+    session.run("mypy", "core/src")
+    session.run("pytest", "tests/core", "-q", "-n", "auto", *session.posargs)
+
+
+@nox.session(name="format", reuse_venv=True)
+def format_files(session: nox.Session) -> None:
+    """Rewrite all files as `lint` wants them: layout, order of imports, and what else ruff corrects safely."""
+    session.install(*nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "lint"))
+    session.run("ruff", "check", "--fix")
+    session.run("ruff", "format")
+
+
+@nox.session(venv_backend="none")
+def words(session: nox.Session) -> None:
+    """Count the words of Markdown prose by folder, without code and generated parts."""
+    session.run(sys.executable, "-m", "tests.docs.words")
+
+
+@nox.session(reuse_venv=True)
+def coverage(session: nox.Session) -> None:
+    """Measure how much of core the tests of core and laws run; fail below the floor in pyproject.toml."""
+    sync(session)
+    session.run("coverage", "erase")
+    report = ["--cov", "--cov-report=term:skip-covered"]
+    session.run("pytest", "tests/core", "tests/authoring", "tests/laws", "-q", "-n", "auto", *report, *session.posargs)
+
+
 @nox.session
 def types(session: nox.Session) -> None:
-    """Strict types over every package, this file, and the programs in tests/typing."""
+    """Check strict types of every package, this file, and the programs in tests/typing."""
     sync(session)
     session.run("mypy", *session.posargs)
 
@@ -133,14 +182,14 @@ def examples(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """The kit's suite on every dialect of this workspace, and on packages that are none of it."""
+    """Run the conformance kit on every dialect of this workspace and on packages outside it."""
     sync(session)
     session.run("pytest", "tests/conformance", "tests/third_party", *session.posargs)
 
 
 @nox.session
 def record(session: nox.Session) -> None:
-    """Record the cassettes and the histories of the kit anew; `-- -k 'OpenAIChat and text'` chooses some."""
+    """Record the cassettes and histories of the kit again; `-- -k 'OpenAIChat and text'` chooses some."""
     sync(session)
     session.run("pytest", "--sabir-record", "-n0", "tests/conformance", *(session.posargs or ["-k", "recorded"]))
     session.run("python", "-m", "tests.testing.write_histories")
@@ -148,7 +197,7 @@ def record(session: nox.Session) -> None:
 
 @nox.session
 def kit(session: nox.Session) -> None:
-    """Every case of the conformance kit on every broken adapter, not those of its own family alone."""
+    """Run every case of the conformance kit on every broken adapter, not only the cases of its own family."""
     sync(session)
     arguments = session.posargs or ["-n", "auto"]
     session.run("pytest", "tests/testing/test_kit.py", *arguments, env={"SABIR_WHOLE_KIT": "1"})
@@ -156,7 +205,7 @@ def kit(session: nox.Session) -> None:
 
 @nox.session
 def crashes(session: nox.Session) -> None:
-    """Every crash matrix whole: a process killed at every point of a run, on every store and dialect."""
+    """Kill a process at every point of a run, on every store and dialect."""
     sync(session)
     arguments = session.posargs or ["-n", "auto"]
     places = ["tests/session/crash", "tests/actors/crash", "tests/durable", "tests/session"]
@@ -165,9 +214,10 @@ def crashes(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """100,000 bodies of services, changed at random, through every decoder; `-- --count 5000 --seed 7` for others.
+    """Decode 100,000 randomly changed responses with every decoder; `-- --count 5000 --seed 7` chooses others.
 
-    Bodies of vendors are among them where SABIR_VENDOR_CASSETTES says where these are. What fails is in .cache/fuzz.
+    Recorded responses of vendors are included if SABIR_VENDOR_CASSETTES names their folder. Failures are written to
+    .cache/fuzz.
     """
     sync(session)
     session.run("python", "-m", "tests.fuzz", *session.posargs)
@@ -175,14 +225,14 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def models(session: nox.Session) -> None:
-    """The models that the vendors' SDKs list and models.toml does not."""
+    """List the models that the vendors' SDKs name and models.toml does not."""
     sync(session)
     session.run("python", "-m", "tests.missing_models")
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """The benchmarks, and their page anew; `-- decode stream` runs some rows, `-- --quick` is for a look.
+    """Run the benchmarks and write their page; `-- decode stream` runs some rows, `-- --quick` writes no page.
 
     Each contender gets an environment of its own under .cache/benchmarks, made once.
     """
@@ -193,8 +243,15 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def build(session: nox.Session) -> None:
-    """Wheel and source archive of every package, and a check of what their metadata tells users."""
+    """Build wheel and source archive of every package, and check their contents and metadata."""
     archives = Path(session.create_tmp()) / "archives"
     shutil.rmtree(archives, ignore_errors=True)
     session.run("uv", "build", "--quiet", "--all-packages", "--out-dir", str(archives), external=True)
     session.run("python", str(ROOT / "tests" / "isolation" / "wheels.py"), str(archives))
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Rehearse a release with `-- --dry`; `-- --version X.Y.Z` and `-- --repository URL` write to all packages."""
+    session.install("readme-renderer[md]>=44", "twine>=6")
+    session.run("python", "-m", "tests.release", *session.posargs)

@@ -11,8 +11,11 @@ from tests.rules import check_each
 TOP_LEVEL = {
     "ARCHITECTURE.md",
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
     "cassettes",
     "core",
     "docs",

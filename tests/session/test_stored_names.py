@@ -12,7 +12,9 @@ from tests.session.support import ListJournal, Note, Opener, recording, system
 
 def note_class(module: str, name: str = "Note", **names: Any) -> type[Any]:
     """A class of items, as it would be in that module."""
-    return make_dataclass(name, [("text", str)], namespace={"__module__": module, **names}, frozen=True)
+    made = make_dataclass(name, [("text", str)], namespace=names, frozen=True)
+    made.__module__ = module  # from Python 3.12 on, make_dataclass itself names the module that called it
+    return made
 
 
 BEFORE = note_class("app.notes")

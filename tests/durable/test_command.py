@@ -177,6 +177,6 @@ def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
             "",
         ): "the store is not a valid URL; give sqlite:///file.db or postgresql://user@host/database",
         ("cancel", "greeting"): "run 'greeting' is already done; fork it to run it again",
-        ("list", "--store", "sqlite:///none.db"): "has no runs; give the store URL that a DurableRunner uses",
+        ("list", "--store", "sqlite:///none.db"): "has no tables of runs; give the store URL that a DurableRunner uses",
     }.items():
         assert line in told.error(*arguments)

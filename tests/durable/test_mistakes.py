@@ -61,7 +61,7 @@ async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'none' / 'runs.db'}"
     with pytest.raises(StoreInvalid, match=r"none/runs.db cannot be opened: unable to open database file"):
         await DurableRunner(store).launch()
-    with pytest.raises(StoreInvalid, match="has no runs"):
+    with pytest.raises(StoreInvalid, match="has no tables of runs"):
         Runs(store)
 
     assert list(tmp_path.iterdir()) == []

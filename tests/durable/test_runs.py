@@ -258,7 +258,7 @@ async def test_the_database_is_readable_json(sqlite: str, tmp_path: Path) -> Non
 def test_a_store_without_runs_says_so_and_is_not_made(tmp_path: Path, postgres: str) -> None:
     path = tmp_path / "none.db"
     for store in (f"sqlite:///{path}", postgres):
-        with pytest.raises(StoreInvalid, match="has no runs; give the store URL that a DurableRunner uses"):
+        with pytest.raises(StoreInvalid, match="has no tables of runs; give the store URL that a DurableRunner uses"):
             Runs(store)
 
     assert not path.exists()

@@ -118,10 +118,10 @@ def test_a_home_without_conversations_is_told(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["show"], "`sabir chats show` needs one NAME"),
-        (["show", "1", "trip"], "`sabir chats show` needs one NAME"),
-        (["list", "1"], "`sabir chats list` needs no NAME"),
-        (["delete"], "`sabir chats delete` needs one NAME or more"),
+        (["show"], "`sabir chats show` accepts one NAME"),
+        (["show", "1", "trip"], "`sabir chats show` accepts one NAME"),
+        (["list", "1"], "`sabir chats list` accepts no NAME"),
+        (["delete"], "`sabir chats delete` accepts one NAME or more"),
         (["show", "tripp"], "did you mean 'trip'?"),
         (["delete", "9"], "no conversation '9'"),
         (["show", "1", "--to", "x.md"], "--to, --as and --force work with `sabir chats export` only, not with show"),

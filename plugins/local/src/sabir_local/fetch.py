@@ -50,7 +50,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     r"No matching distribution|not found in the package registry|No solution found": (
         f"the package index has no {PACKAGE} {VERSION}",
-        "check which index the settings of {0} name",
+        "check which package index the settings of {0} name",
     ),
 }
 """Pattern in an installer's error output → the fault and its remedy ({0} is the installer). The first matching pattern

@@ -46,7 +46,7 @@ def chats(
         raise UsageError("`sabir chats export` does not accept --json; write --as json")
     least, most, told = TAKES[action]
     if not least <= len(names) <= most:
-        raise UsageError(f"`sabir chats {action}` needs {told}; `sabir chats` lists the names")
+        raise UsageError(f"`sabir chats {action}` accepts {told}, not {len(names)}; `sabir chats` lists the names")
     if action == "list":
         _list(output)
         return Exit.OK

@@ -72,7 +72,7 @@ def check_tables(engine: sa.Engine) -> None:
 
 def no_runs(engine: sa.Engine) -> StoreInvalid:
     """Return the error for a database without tables of runs."""
-    return StoreInvalid(f"{shown(engine.url)} has no runs; give the store URL that a DurableRunner uses")
+    return StoreInvalid(f"{shown(engine.url)} has no tables of runs; give the store URL that a DurableRunner uses")
 
 
 def _numbered_layout(connection: sa.Connection) -> int:

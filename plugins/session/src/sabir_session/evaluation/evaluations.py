@@ -362,7 +362,7 @@ def restore(
     """
     if session is None:
         remedy = "pass session=, or evaluate without resume=True to begin a conversation"
-        raise ConversationNotFound(f"no conversation to resume: there is no session; {remedy}")
+        raise ConversationNotFound(f"no conversation to resume: no session was passed; {remedy}")
     records = _records_of(session, evaluation_id, "evaluate without resume=True to begin a conversation")
     heading = heading_of(records[0])
     given = heading._replace(prompt_ns=prompt.ns, prompt_key=prompt.key)

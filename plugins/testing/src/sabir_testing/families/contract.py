@@ -41,8 +41,9 @@ class ContractCases(Suite):
     family = "contract"
 
     def test_the_dialect_is_named_after_its_provider(self, subject: AdapterUnderTest) -> None:
-        """A dialect's name is `<provider>.<short name>`, with the short name that the provider lists. Origins and
-        opaque parts store the name, so that state is only sent back to the same dialect.
+        """A dialect's name is `<provider>.<short name>`, with a short name that this provider lists. The part before
+        the dot may be another provider, whose dialect this one uses. Origins and opaque parts store the name, so that
+        state is only sent back to the same dialect.
         """
         name, provider = subject.dialect.name, subject.provider
         maker, _, short = name.partition(".")

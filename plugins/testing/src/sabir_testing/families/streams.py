@@ -125,7 +125,7 @@ class StreamCases(Answered):
     family: ClassVar[str] = "streams"
 
     def test_chunks_may_end_anywhere(self, service: Service) -> None:
-        """The decoded events do not depend on where a chunk ends, which may be within an event, a number or a
+        """The decoded reply does not depend on where a chunk ends, which may be within an event, a number or a
         character.
         """
         for stream in streams(service):

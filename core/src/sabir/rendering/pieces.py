@@ -198,8 +198,12 @@ class PartFilter:
             reason = f"the block is {part.dialect}'s own block and is only sent back to that API"
         elif part.kind == "reasoning" and roles.reasoning == "foreign" and part.text and at.differs:
             made_by = _made_by(origin, at.differs, scope)
-            sent = "the reasoning was sent without its signature, which is only sent back to its origin"
-            self._lose("synthesized", f"{scope.target} requires reasoning; {sent}, {made_by}", at)
+            self._lose(
+                "synthesized",
+                f"{scope.target} requires reasoning; the reasoning was sent without its signature, which is only sent "
+                f"back to its origin, {made_by}",
+                at,
+            )
             return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
             reason = f"the part is only sent back to its origin, {_made_by(origin, at.differs, scope)}"

@@ -604,4 +604,4 @@ def test_an_endpoint_with_a_quirk_may_have_tables_of_its_own() -> None:
 
     assert not plain.losses
     assert [loss.kind for loss in bytes_only.losses] == ["downgraded"]
-    assert "only by data, not by url" in bytes_only.losses[0].reason
+    assert "only as data, not as url" in bytes_only.losses[0].reason

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,26 @@ def test_outcomes_arrive_as_they_complete() -> None:
         return seen
 
     assert asyncio.run(order()) == [1, 2, 0]
+
+
+def test_two_runs_cannot_use_one_file(tmp_path: Path) -> None:
+    """Both would pay for the same replies."""
+    gate, file = Gate(), tmp_path / "run.jsonl"
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(complete_many_sync, ScriptedAdapter(delayed("late", gate)), ["Hello!"], resume=file)
+        gate.reached_sync()
+        with pytest.raises(JournalError, match="another run is using"):
+            complete_many_sync(ScriptedAdapter(ECHO), ["Hello!"], resume=file)
+        gate.open()
+        assert first.result()[0].text == "late"
+    assert complete_many_sync(ScriptedAdapter(), ["Hello!"], resume=file)[0].is_resumed
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, write = tmp_path / "run.jsonl", os.write
+    complete_many_sync(ScriptedAdapter(ECHO), PROMPTS[:1], resume=file)
+    stored = file.read_bytes()
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
+    with pytest.raises(JournalError, match="No space left"):
+        complete_many_sync(ScriptedAdapter(ECHO), PROMPTS[:2], resume=file)
+    assert file.read_bytes() == stored

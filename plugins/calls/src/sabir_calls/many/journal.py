@@ -6,13 +6,18 @@ A line is complete or it does not count: a process that is killed while writing 
 removes. Equal requests are counted, so that two equal prompts have a reply each.
 """
 
+import errno
 import json
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 
 from pydantic import ValidationError
 from sabir import Reply, SabirError
+
+if sys.platform != "win32":
+    import fcntl
 
 
 class JournalError(SabirError):
@@ -28,13 +33,14 @@ class Journal:
         self._numbers: Counter[str] = Counter()
         try:
             self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
-            content = self._path.read_bytes()
-            end = content.rfind(b"\n") + 1
-            os.truncate(self._path, end)
         except OSError as error:
             raise self._failed(error) from None
-        for number, line in enumerate(content[:end].splitlines(), 1):
-            self._read(line, number)
+        try:
+            self._lock()
+            self._load()
+        except BaseException:
+            os.close(self._file)
+            raise
 
     def claim(self, key: str) -> tuple[str, int]:
         """Return the place of the next request with this key: the key, and how many equal requests came before."""
@@ -49,14 +55,38 @@ class Journal:
         """Write a reply at the end of the file."""
         key, number = place
         line = json.dumps({"key": key, "number": number, "reply": reply.model_dump(mode="json")}) + "\n"
+        data = line.encode()
         try:
-            os.write(self._file, line.encode())
+            written = os.write(self._file, data)
+            if written < len(data):  # a full disk: half a line before other lines could not be read again
+                os.ftruncate(self._file, os.fstat(self._file).st_size - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise self._failed(error) from None
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+    def _lock(self) -> None:
+        """Raise JournalError if another run uses the file. The lock ends with the process, also if it is killed."""
+        if sys.platform == "win32":  # there, nothing keeps two runs from using one file
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            reason = f"another run is using {str(self._path)!r}"
+            raise JournalError(f"{reason}; wait for its end, or use another file") from None
+
+    def _load(self) -> None:
+        try:
+            content = self._path.read_bytes()
+            end = content.rfind(b"\n") + 1
+            os.ftruncate(self._file, end)
+        except OSError as error:
+            raise self._failed(error) from None
+        for number, line in enumerate(content[:end].splitlines(), 1):
+            self._read(line, number)
 
     def _read(self, line: bytes, number: int) -> None:
         try:

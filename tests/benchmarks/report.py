@@ -58,26 +58,29 @@ class Baseline(NamedTuple):
 COMPARISONS = (
     Comparison(
         "call", "A complete call",
-        "100 messages with images and reasoning are rendered for the first time and sent. Milliseconds of CPU time per "
-        "call.", size=100, talk=AGENTS,
+        "sabir and each library render 100 messages with images and reasoning for the first time and send them. The "
+        "table shows milliseconds of CPU time per call.", size=100, talk=AGENTS,
     ),
     Comparison(
         "loop", "An agent loop",
-        "100 turns, each with one call and its result. Milliseconds of CPU time for all turns.", size=100, talk=PLAIN,
+        "The loop has 100 turns, each with one option call and its result. The table shows milliseconds of CPU time "
+        "for all turns.", size=100, talk=PLAIN,
     ),
     Comparison(
         "stream", "A stream",
-        "A local server sends one answer as 2,000 events. Microseconds of CPU time per event.", size=2000,
+        "A local server sends one answer as 2,000 events. The table shows microseconds of CPU time per event.",
+        size=2000,
     ),
     Comparison(
         "loopback", "Concurrent calls",
-        "32 calls at once to a local server that answers immediately. Requests per second; more is better.",
+        "A program makes 32 calls at once to a local server that answers immediately. The table shows requests per "
+        "second; more is better.",
         size=10, concurrency=32,
     ),
     Comparison(
         "imports", "Start of a program",
         "A new process imports the library (*imported*), creates the provider object (*ready*), and receives its first "
-        "answer from a local server. Milliseconds of CPU time.",
+        "answer from a local server. The table shows milliseconds of CPU time since the start.",
     ),
 )  # fmt: skip
 
@@ -110,7 +113,7 @@ def comparison(chosen: Comparison, stored: dict[str, Any]) -> str:
     if row.curve:
         parts.insert(2, f"![{chosen.title}](performance/{row.name}.svg)")
     if names := dict.fromkeys(LABELS[record["contender"]] for record in records if record.get("refused")):
-        parts.append(f"Call ids that the API would refuse were sent by: {', '.join(names)}.")
+        parts.append(f"These libraries sent call ids that the API would refuse: {', '.join(names)}.")
     if reasons := sorted(measured["absent"].items()):
         absent = "; ".join(f"{LABELS.get(place, place)} ({reason})" for place, reason in reasons)
         parts.append(f"Not measured: {absent}.")

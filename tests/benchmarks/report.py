@@ -79,8 +79,9 @@ COMPARISONS = (
     ),
     Comparison(
         "imports", "Start of a program",
-        "A new process imports the library (*imported*), creates the provider object (*ready*), and receives its first "
-        "answer from a local server. The table shows milliseconds of CPU time since the start.",
+        "Each column is measured in new processes of its own. They only import the library (*imported*), create the "
+        "provider object (*ready*), or create it and receive a first answer from a local server. The table shows the CPU "
+        "time of the process in milliseconds.",
     ),
 )  # fmt: skip
 

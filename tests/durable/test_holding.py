@@ -59,7 +59,7 @@ def test_a_run_that_was_stopped_is_not_taken(engine: Engine) -> None:
     ledger.create(Run("r", "app", "1", "Context", "main", "digest", "{}"))
     ledger.fence("r", wish="pause")
 
-    with pytest.raises(RunTaken, match="'r' was stopped before a worker began it; resume it again"):
+    with pytest.raises(RunTaken, match="'r' was stopped before a worker began it; resume the run again"):
         ledger.claim("r", "one")
 
 

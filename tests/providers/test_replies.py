@@ -208,7 +208,7 @@ def test_a_count_is_one_field_of_its_answer(name: str, field: str, count: int) -
 
     assert dialect.decode_count(json.dumps({field: count, "object": "x"}).encode()) == count
     for answer in (b"", b"<html>", b"{}", b"[]", json.dumps({field: "x"}).encode()):
-        with pytest.raises(ResponseInvalid, match=f"expected {field}"):
+        with pytest.raises(ResponseInvalid, match=f"expected the field '{field}'"):
             dialect.decode_count(answer)
 
 

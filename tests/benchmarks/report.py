@@ -80,8 +80,8 @@ COMPARISONS = (
     Comparison(
         "imports", "Start of a program",
         "Each column is measured in new processes of its own. They only import the library (*imported*), create the "
-        "provider object (*ready*), or create it and receive a first answer from a local server. The table shows the CPU "
-        "time of the process in milliseconds.",
+        "provider object (*ready*), or create it and receive a first answer from a local server. The table shows the "
+        "CPU time of the process in milliseconds.",
     ),
 )  # fmt: skip
 

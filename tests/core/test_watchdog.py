@@ -272,3 +272,27 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     with run_blocked(program) as process:
         assert process.communicate(timeout=20)[0] == "7\n"
+
+
+COLLECTS = """
+import gc, threading
+from sabir.calling.watchdog import _hang_up
+for threshold in range(1, 60):  # with one of them, the collector runs when a frame is made
+    gc.collect()
+    gc.set_threshold(threshold)
+    cycle = [threading.local()]
+    cycle[0].value = cycle
+    cycle.append(cycle)
+    del cycle
+    assert not _hang_up(0)
+    assert gc.isenabled()
+gc.disable()
+_hang_up(0)
+print(gc.isenabled())
+"""
+
+
+def test_a_garbage_collection_while_frames_are_read_ends_no_program() -> None:
+    """Before 3.11.9, CPython deadlocks there: https://github.com/python/cpython/issues/106883."""
+    done = subprocess.run([sys.executable, "-c", COLLECTS], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -13,6 +13,7 @@ A blocking step without a Python socket is not ended: the lookup of a host name,
 HTTP/2 connection, all requests of the connection fail.
 """
 
+import gc
 import os
 import socket
 import sys
@@ -21,6 +22,7 @@ from contextlib import suppress
 from math import inf
 from threading import Condition, RLock, Thread, get_ident
 from time import monotonic
+from types import FrameType
 from typing import TypeAlias
 
 from sabir.calling.clock import Clock
@@ -112,7 +114,7 @@ def _hang_up(thread: int) -> bool:
     Return False if there is no such frame.
     """
     used: list[_Socket] = []
-    frame = innermost = sys._current_frames().get(thread)  # a documented function, despite its name
+    frame = innermost = _frame_of(thread)
     while frame is not None and frame.f_globals.get("__name__") != _DRIVER:
         if not used:
             values = list(frame.f_locals.values())
@@ -128,6 +130,19 @@ def _hang_up(thread: int) -> bool:
                 with socket.fromfd(each.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
                     same.shutdown(socket.SHUT_RDWR)
     return bool(used)
+
+
+def _frame_of(thread: int) -> FrameType | None:
+    """Return the innermost frame of a thread. Keeps the garbage collector off meanwhile, because a collection inside of
+    `sys._current_frames` blocks the interpreter before Python 3.11.9: https://github.com/python/cpython/issues/106883.
+    """
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)  # a documented function, despite its name
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 def _sockets_of(value: object, *, looks_inside: bool) -> Iterator[_Socket]:

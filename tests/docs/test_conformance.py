@@ -120,6 +120,6 @@ def test_the_broken_line_of_the_tutorial_fails_as_the_page_shows() -> None:
     """The page names the line before and after, and the kit the case."""
     text = page(tutorial.PAGE).text
 
-    assert f"write `{tutorial.BROKEN}` where it says `{tutorial.WHOLE}`" in text
+    assert f"replace `{tutorial.WHOLE}` by `{tutorial.BROKEN}`" in text
     assert "1 failed" in tutorial.run_broken()
     assert f"{PAGE}#{tutorial.CASE}" in tutorial.failure()

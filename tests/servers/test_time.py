@@ -313,6 +313,7 @@ def test_a_handshake_without_an_answer_ends_with_the_timeout(how: str) -> None:
             callers.run(how)
             for ended in callers.run(how):
                 check_late(ended, "timeout")
+            del ended, callers  # the traceback of the error refers to the socket
         gc.collect()
 
 

@@ -364,7 +364,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return HTTPAnswer(send(sender.client, head, request.body, request.opening))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
-        """Async version of `open_sync`."""
+        """Send a request with the connection's own async HTTP client. Async version of `open_sync`."""
         request = self.addressed(request)
         check_request(request)
         kind = self._kind("async", request)

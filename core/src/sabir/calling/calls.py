@@ -154,7 +154,7 @@ def checked_key(api_key: ApiKey | None) -> ApiKey | None:
     if callable(api_key) and Signature.is_asynchronous(api_key):
         raise SettingsInvalid(f"api_key is a coroutine function; {remedy}")
     if isinstance(api_key, Mapping) and not all(isinstance(text, str) for pair in api_key.items() for text in pair):
-        raise SettingsInvalid(f"api_key is a mapping with values that are not strings; {remedy}")
+        raise SettingsInvalid(f"api_key is a mapping with names or values that are not strings; {remedy}")
     if api_key is not None and not isinstance(api_key, str | Mapping) and not callable(api_key):
         raise SettingsInvalid(f"api_key is of type {type(api_key).__name__}; {remedy}")
     return api_key

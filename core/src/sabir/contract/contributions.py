@@ -50,7 +50,7 @@ class Contribution:
             raise ProviderBroken(f"{what} has no dialect; its `dialects` must name at least one")
         flags = [members.get(flag, False) for flag in _FLAGS]
         if flags == [True, True] or not all(isinstance(flag, bool) for flag in flags):
-            raise ProviderBroken(f"{what} has {' and '.join(_FLAGS)} {flags}; set at most one of them to True")
+            raise ProviderBroken(f"{what} has {' and '.join(_FLAGS)} {flags}; each must be a bool, at most one True")
         return cls(provider, source, tuple(members["dialects"]), *flags)
 
 

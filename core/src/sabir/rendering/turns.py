@@ -50,7 +50,7 @@ class Identifiers:
         return earlier
 
     def absorb(self, fork: "Identifiers", count: int) -> None:
-        """Add the identifiers that a fork of this object added, up to `count` identifiers in total."""
+        """Take over identifiers of a fork of this object, in order, until this object has `count` identifiers."""
         self._used.update(islice(fork._used.items(), count - self.count))
         for given, wire in fork._names.items():
             if wire in self._used:

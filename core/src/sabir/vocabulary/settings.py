@@ -136,12 +136,12 @@ class RetryPolicy(Frozen):
 MEGABYTE = 2**20
 """The number of bytes in a megabyte."""
 BYTES_PER_VALUE = 128
-"""Bytes of `Bounds.body_bytes` for each allowed JSON value. A parsed value can need 250 bytes of memory, even if its
-text is short.
+"""An answer may have one JSON value for each 128 bytes of `Bounds.body_bytes`. A parsed value can need 250 bytes of
+memory, even if its text is short.
 """
 BYTES_PER_BLOCK = 4096
-"""Bytes of `Bounds.body_bytes` for each allowed block. An option call and its message can need 2,500 bytes
-of memory.
+"""An answer may have one block for each 4,096 bytes of `Bounds.body_bytes`, because an option call and its message can
+need 2,500 bytes of memory.
 """
 LEAST_VALUES = 10_000
 LEAST_BLOCKS = 256

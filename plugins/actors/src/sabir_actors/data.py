@@ -240,8 +240,10 @@ class AgentChange(_Configured):
 
     @classmethod
     def stored(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the change for the fields in a journal's record. Invalid fields, which earlier versions of sabir
-        stored although they had no effect, are dropped.
+        """Return the change for the fields in a journal's record.
+
+        If a setting is invalid, all settings are dropped: earlier versions of sabir stored invalid settings, which had
+        no effect.
         """
         known = {name: value for name, value in fields.items() if name in cls.model_fields or name in SETTINGS}
         known = {name: value for name, value in known.items() if value is not None or name not in ("model", "tools")}

@@ -98,7 +98,7 @@ class Fold(Generic[Item]):
         return items[-1] if items else None
 
     def covers(self, items: tuple[Item, ...]) -> bool:
-        """Return whether this log begins with these items."""
+        """Return whether the items of this object begin with `items`."""
         return self.items()[: len(items)] == items
 
     def missing(self, items: tuple[Item, ...]) -> tuple[Item, ...]:

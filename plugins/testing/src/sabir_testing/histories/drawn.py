@@ -211,7 +211,8 @@ def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Stra
 
 @st.composite
 def tidy_histories(draw: Any, target: Target, speaks_as: str = "llm", words: Strategy[str] = words) -> list[Message]:
-    """Draw conversations that every API accepts unchanged: instructions first, then questions and complete answers.
+    """Draw conversations that every API accepts unchanged: perhaps instructions, then questions, each except the last
+    with a complete answer.
 
     `words` is the strategy for their texts.
     """

@@ -41,7 +41,7 @@ def family(model: str) -> str:
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
-    """Return one item for each message. The first has the side of the turn before, as `follows`."""
+    """Return one item for each message. The first item also has the field `follows`: the side of the turn before."""
     first, *others = [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
     return [{**first, "follows": turn.follows}, *others]
 

@@ -164,7 +164,7 @@ class AdapterUnderTest:
     def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
         """Return the rendering of a history by a new renderer. Raises ConformanceFailure if nothing is left to send."""
         if (rendering := self.render(history, options, settings)) is None:
-            what = "the adapter renders nothing of a history with a user message; encode the user's text"
+            what = "the adapter has nothing to send for a history with a user message; encode the user's text"
             raise ConformanceFailure(what, history=history)
         return rendering
 
@@ -277,10 +277,10 @@ class Suite:
         return {"server": f"{self.adapter.target.provider}'s own service", "version": "not reported"}
 
     def error_event(self, body: str) -> ServerEvent | None:
-        """Return the stream event with which the service reports an error with this body. None means that the body
-        itself is the event.
+        """Return the stream event with which the service reports an error with this body.
 
-        If the API's events have names, the body is tried without a name, as "error" and as "exception".
+        With None, the default, the test cases use the body itself as the event. If the API's events have names, they
+        try the body without a name, as "error" and as "exception".
         """
         return None
 

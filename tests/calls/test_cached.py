@@ -134,6 +134,14 @@ def test_old_replies_and_the_least_used_are_deleted(store: ResponseStore, tmp_pa
         assert short.get("a") is None, name
 
 
+def test_a_later_reply_replaces_an_earlier_one(store: ResponseStore) -> None:
+    for reply_bytes in (b"first", b"second"):
+        store.put("a", reply_bytes)
+    assert store.get("a") == b"second"
+    store.delete("a")
+    assert store.get("a") is None
+
+
 def test_forget_and_clear_delete_replies(store: ResponseStore) -> None:
     llm = cached_responses(ScriptedAdapter(always("It rains.")), store)
     deletions: list[Callable[[], None]] = [lambda: llm.forget("Hello!"), store.clear]

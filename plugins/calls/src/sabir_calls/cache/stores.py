@@ -7,6 +7,8 @@ import os
 import sqlite3
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -89,9 +91,15 @@ class MemoryResponses:
             self._size -= len(self._entries.pop(key)[1])
 
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS sabir_responses
-(key TEXT PRIMARY KEY, stored REAL NOT NULL, used REAL NOT NULL, reply BLOB NOT NULL) WITHOUT ROWID"""
+_LAYOUT = """
+CREATE TABLE IF NOT EXISTS sabir_reply_uses
+    (key TEXT PRIMARY KEY, stored REAL NOT NULL, used REAL NOT NULL, bytes INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS sabir_reply_uses_by_age ON sabir_reply_uses (stored);
+CREATE INDEX IF NOT EXISTS sabir_reply_uses_by_use ON sabir_reply_uses (used, bytes);
+CREATE TABLE IF NOT EXISTS sabir_replies
+    (key TEXT PRIMARY KEY REFERENCES sabir_reply_uses ON DELETE CASCADE, reply BLOB NOT NULL);
+"""
+"""The replies are in a table of their own, so that counting and deleting entries reads none of their bytes."""
 
 
 class SQLiteResponses:
@@ -121,7 +129,8 @@ class SQLiteResponses:
             self._database = sqlite3.connect(self._path, timeout=10.0, check_same_thread=False, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
-            self._database.execute(_TABLE)
+            self._database.execute("PRAGMA foreign_keys=ON")
+            self._database.executescript(_LAYOUT)
         except (OSError, sqlite3.Error) as error:
             raise CacheError(f"{str(self._path)!r} cannot be used as a cache: {error}; pass another path") from None
 
@@ -131,35 +140,35 @@ class SQLiteResponses:
 
     def get(self, key: str) -> bytes | None:
         """Return the stored bytes, or None if there are none or they are older than `max_age`."""
-        oldest = 0.0 if self._max_age is None else time.time() - self._max_age
-        sql = "UPDATE sabir_responses SET used = ? WHERE key = ? AND stored >= ? RETURNING reply"
-        rows = self._execute(sql, time.time(), key, oldest)
-        if rows:
-            reply: bytes = rows[0][0]
-            return reply
+        now = time.time()
         if self._max_age is not None:
-            self._execute("DELETE FROM sabir_responses WHERE stored < ?", oldest)
-        return None
+            self._execute("DELETE FROM sabir_reply_uses WHERE stored < ?", now - self._max_age)
+        rows = self._execute("SELECT reply FROM sabir_replies WHERE key = ?", key)
+        if not rows:
+            return None
+        self._execute("UPDATE sabir_reply_uses SET used = ? WHERE key = ?", now, key)
+        reply: bytes = rows[0][0]
+        return reply
 
     def put(self, key: str, reply: bytes) -> None:
         """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
         now = time.time()
-        self._execute("INSERT OR REPLACE INTO sabir_responses VALUES (?, ?, ?, ?)", key, now, now, reply)
-        ((size,),) = self._execute("SELECT coalesce(sum(length(reply)), 0) FROM sabir_responses")
-        if size > self._max_bytes:
-            self._execute(
-                "DELETE FROM sabir_responses WHERE key IN (SELECT key FROM (SELECT key, sum(length(reply)) OVER"
-                " (ORDER BY used DESC, key) AS newer FROM sabir_responses) WHERE newer > ?)",
-                self._max_bytes,
-            )
+        with self._transaction() as execute:
+            execute("INSERT OR REPLACE INTO sabir_reply_uses VALUES (?, ?, ?, ?)", (key, now, now, len(reply)))
+            execute("INSERT INTO sabir_replies VALUES (?, ?)", (key, reply))
+            (size,) = execute("SELECT sum(bytes) FROM sabir_reply_uses").fetchone()
+            while size > self._max_bytes:
+                oldest = "SELECT key FROM sabir_reply_uses ORDER BY used, key DESC LIMIT 1"
+                sql = f"DELETE FROM sabir_reply_uses WHERE key = ({oldest}) RETURNING bytes"
+                size -= execute(sql).fetchone()[0]
 
     def delete(self, key: str) -> None:
         """Delete the entry of a key, if there is one."""
-        self._execute("DELETE FROM sabir_responses WHERE key = ?", key)
+        self._execute("DELETE FROM sabir_reply_uses WHERE key = ?", key)
 
     def clear(self) -> None:
         """Delete all entries, and the freed space of the file."""
-        self._execute("DELETE FROM sabir_responses")
+        self._execute("DELETE FROM sabir_reply_uses")
         self._execute("VACUUM")
 
     def close(self) -> None:
@@ -168,9 +177,23 @@ class SQLiteResponses:
             self._database.close()
 
     def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # of columns, as SQLite returns them
+        with self._reporting():
+            return self._database.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """Run the statements of the `with` block as one change. Yields the function that executes them."""
+        with self._reporting():
+            self._database.execute("BEGIN IMMEDIATE")
+            with self._database:  # commits, or rolls back after an exception
+                yield self._database.execute
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Hold the lock, and raise CacheError for an error of the database."""
         try:
             with self._lock:
-                return self._database.execute(sql, values).fetchall()
+                yield
         except sqlite3.Error as error:
             raise CacheError(f"the cache {str(self._path)!r} failed: {DatabaseFailure(error)}") from None
 

@@ -6,7 +6,8 @@ async with limit.slot(tokens) as slot: …          with limit.slot(tokens) as s
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf, isfinite
@@ -110,34 +111,22 @@ class Slot:
 
     def __enter__(self) -> "Slot":
         """Wait until the request may be sent. Blocks the thread."""
-        began, event = monotonic(), threading.Event()
-        self._join(event.set)
-        try:
+        event = threading.Event()
+        with self._queued(event.set):
             while (seconds := self._ask()) > 0:
                 event.wait(None if seconds == inf else seconds)
                 event.clear()
-        except BaseException:
-            self._leave()
-            raise
-        self._note_wait(began)
         return self
 
     async def __aenter__(self) -> "Slot":
         """Wait until the request may be sent."""
-        began, event = monotonic(), asyncio.Event()
-        self._join(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set))
-        try:
+        event = asyncio.Event()
+        with self._queued(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
             while (seconds := self._ask()) > 0:
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(None if seconds == inf else seconds):
                         await event.wait()
-                except TimeoutError:
-                    pass
                 event.clear()
-        except BaseException:
-            self._leave()
-            raise
-        self._note_wait(began)
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -164,10 +153,19 @@ class Slot:
             with self.limit._lock:
                 self.limit._admission.pause(monotonic() + error.retry_after)
 
-    def _join(self, wake: Callable[[], object]) -> None:
+    @contextmanager
+    def _queued(self, wake: Callable[[], object]) -> Iterator[None]:
+        """Join the queue, and leave it if the `with` block raises. The block waits until `_ask` returns 0."""
+        began = monotonic()
         self._ticket.wake = wake
         with self.limit._lock:
             self.limit._admission.join(self._ticket)
+        try:
+            yield
+        except BaseException:
+            self._leave()
+            raise
+        self._note_wait(began)
 
     def _ask(self) -> float:
         with self.limit._lock:

@@ -9,6 +9,7 @@ import os
 import string
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -26,7 +27,7 @@ MODEL_VARIABLE = "SABIR_MODEL"
 STDIN = "-"
 
 
-class Estimate(NamedTuple):
+class RunEstimate(NamedTuple):
     """The expected tokens and cost of a run, before anything is sent. `cost` is in US dollars, or None if unknown."""
 
     prompts: int
@@ -83,12 +84,8 @@ def map_(  # noqa: PLR0913  # each is a flag
     name = model or os.environ.get(MODEL_VARIABLE)
     if not name:
         raise SettingsInvalid(f"no model is set; pass --model provider:model, or set {MODEL_VARIABLE}")
-    llm = limited(
-        sabir.adapter(name, settings=sabir.Settings(max_output_tokens=max_output_tokens)),
-        at_once=at_once,
-        requests=requests,
-        tokens=tokens,
-    )
+    settings = sabir.Settings(max_output_tokens=max_output_tokens)
+    llm = limited(sabir.adapter(name, settings=settings), requests=requests, tokens=tokens)
     estimate = _estimate(llm, prompts)
     _check_cap(estimate, cap)
     if not _confirmed(estimate, yes, is_input_used=file == STDIN):
@@ -106,36 +103,36 @@ def map_(  # noqa: PLR0913  # each is a flag
 
 
 class _Costs:
-    """The sum of the costs of this run's replies, in US dollars; unknown as soon as one cost is unknown."""
+    """The sum of the costs of replies, in US dollars. `is_known` is False as soon as one cost is unknown."""
 
     def __init__(self, cap: float | None) -> None:
-        self.total: Decimal = Decimal(0)
-        self._is_known = True
+        self.total = Decimal(0)
+        self.is_known = True
         self._cap = cap
 
     def add(self, reply: sabir.Reply) -> None:
         """Add the cost of a reply. Raises _OverCap if the sum exceeds the cap."""
         cost = installed_hooks().cost(reply)
-        self._is_known = self._is_known and cost is not None
+        self.is_known = self.is_known and cost is not None
         self.total += cost or 0
         if self._cap is not None and self.total > self._cap:
             raise _OverCap
 
     def __str__(self) -> str:
         """Return the sum, or that it is unknown."""
-        return f"cost ${self.total:.4f}" if self._is_known else "cost unknown"
+        return f"cost ${self.total:.4f}" if self.is_known else "cost unknown"
 
 
 def _run(
     llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]], at_once: int, resume: Path | None, costs: _Costs
 ) -> list[Outcome]:
-    shown = _Progress()
-    outcomes = list[Outcome]()
-    for outcome in each_completed_sync(llm, prompts, at_once=at_once, resume=resume, progress=shown.show):
-        outcomes.append(outcome)
-        if outcome.reply is not None and not outcome.is_resumed:
-            costs.add(outcome.reply)
-    shown.end()
+    progress, outcomes = _Progress(), list[Outcome]()
+    completed = each_completed_sync(llm, prompts, at_once=at_once, resume=resume, progress=progress.show)
+    with closing(progress), closing(completed):
+        for outcome in completed:
+            outcomes.append(outcome)
+            if outcome.reply is not None and not outcome.is_resumed:
+                costs.add(outcome.reply)
     return sorted(outcomes, key=lambda outcome: outcome.index)
 
 
@@ -148,7 +145,7 @@ class _Progress:
             sys.stderr.write(f"\r\x1b[K{one_line(str(progress), 79)}")
             sys.stderr.flush()
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Remove the line."""
         if sys.stderr.isatty():
             sys.stderr.write("\r\x1b[K")
@@ -189,17 +186,14 @@ def _conversation(system: str | None, text: str) -> list[sabir.Message]:
     return [*([sabir.system(system)] if system else []), sabir.user(text)]
 
 
-def _estimate(llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]]) -> Estimate:
-    total, cost = 0, Decimal(0)
-    is_known = True
+def _estimate(llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]]) -> RunEstimate:
+    total, costs = 0, _Costs(cap=None)
     for each in prompts:
         rendering = llm.render(each)
         tokens = estimate_tokens(rendering)
         total += tokens
-        price = installed_hooks().cost(_expected_reply(rendering.target, tokens))
-        is_known = is_known and price is not None
-        cost += price or 0
-    return Estimate(len(prompts), total, cost if is_known else None)
+        costs.add(_expected_reply(rendering.target, tokens))
+    return RunEstimate(len(prompts), total, costs.total if costs.is_known else None)
 
 
 def _expected_reply(target: sabir.Target, tokens: int) -> sabir.Reply:
@@ -210,7 +204,7 @@ def _expected_reply(target: sabir.Target, tokens: int) -> sabir.Reply:
     return sabir.Reply(messages=(), finish_reason="stop", usage=usage, origin=sabir.Origin(**fields))
 
 
-def _check_cap(estimate: Estimate, cap: float | None) -> None:
+def _check_cap(estimate: RunEstimate, cap: float | None) -> None:
     if cap is None:
         return
     if estimate.cost is None:
@@ -219,7 +213,7 @@ def _check_cap(estimate: Estimate, cap: float | None) -> None:
         raise SettingsInvalid(f"{estimate}, more than --cap {cap}; send fewer lines, or raise --cap")
 
 
-def _confirmed(estimate: Estimate, yes: bool, is_input_used: bool) -> bool:
+def _confirmed(estimate: RunEstimate, yes: bool, is_input_used: bool) -> bool:
     if not yes and (is_input_used or not sys.stdin.isatty()):
         raise SettingsInvalid(f"{estimate}: nobody can confirm the start here; pass --yes")
     _print_note(str(estimate))

@@ -29,7 +29,7 @@ from sabir import (
 )
 from sabir.authoring import CallArguments, Emit, Messages, Part, Relay, Script, WrappedAdapter
 
-from sabir_calls.arguments import repeatable
+from sabir_calls.arguments import repeatable, repeatable_or_rendering
 from sabir_calls.cache.keys import request_key
 from sabir_calls.cache.stores import ResponseStore, SQLiteResponses
 
@@ -118,15 +118,13 @@ class CachedAdapter(WrappedAdapter):
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply as a stream. A stored reply arrives as events too, one for each part's text."""
-        if not isinstance(messages, Rendering):
-            messages, how = repeatable(messages, how)
+        messages, how = repeatable_or_rendering(messages, how)
         relay = _Cached(self.inner.stream(messages, **how), self._entry(messages, how))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """Sync version of `stream`."""
-        if not isinstance(messages, Rendering):
-            messages, how = repeatable(messages, how)
+        messages, how = repeatable_or_rendering(messages, how)
         relay = _Cached(self.inner.stream_sync(messages, **how), self._entry(messages, how))
         return SyncReplyStream(relay, relay.start)
 

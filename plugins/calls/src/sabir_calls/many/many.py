@@ -58,11 +58,12 @@ class _Run(Generic[CallT]):
     """One run over prompts: starts the calls, stores the replies, and counts. `start` starts one call."""
 
     def __init__(self, llm: Adapter, prompts: Prompts, arguments: ManyArguments) -> None:
-        self._at_once = arguments.pop("at_once", 8)
+        self.at_once = arguments.pop("at_once", 8)
+        """The number of calls that may run at the same time."""
         self._report = arguments.pop("progress", None)
         resume = arguments.pop("resume", None)
-        if type(self._at_once) is not int or self._at_once < 1:
-            raise SettingsInvalid(f"at_once is {self._at_once!r}; expected a whole number of at least 1")
+        if type(self.at_once) is not int or self.at_once < 1:
+            raise SettingsInvalid(f"at_once is {self.at_once!r}; expected a whole number of at least 1")
         self._llm = llm
         self.how: CallArguments = repeatable((), arguments)[1]
         """The arguments of each call."""
@@ -73,14 +74,9 @@ class _Run(Generic[CallT]):
         """Each running call, and the index of its prompt."""
         self._progress = Progress(total=len(prompts) if isinstance(prompts, Sized) else None)
 
-    @property
-    def at_once(self) -> int:
-        """The number of calls that may run at the same time."""
-        return self._at_once
-
     def next_outcomes(self, start: Callable[[list[Message]], CallT]) -> Iterator[Outcome]:
         """Start calls until `at_once` are running. Yields the outcomes that need no call."""
-        while len(self.running) < self._at_once and (following := next(self._prompts, None)):
+        while len(self.running) < self.at_once and (following := next(self._prompts, None)):
             index, prompt = following
             messages, _ = repeatable(prompt, {})
             known = self._stored_reply(index, messages)

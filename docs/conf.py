@@ -5,6 +5,7 @@ docstrings ──apipages──▶ docs/api/*.rst ──autodoc──┴──�
 """
 
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -12,7 +13,7 @@ sys.path.insert(0, str(HERE / "_ext"))
 
 project = "sabir"
 author = "the authors of sabir"
-release = "0.1.0"
+release = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 language = "en"
 
 extensions = [

@@ -8,8 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.architecture.project import ROOT
 from tests.release.numbers import set_repository, set_version
-from tests.release.packages import ROOT
 from tests.release.rehearsal import rehearse
 
 

@@ -14,7 +14,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.release.packages import ROOT, load_packages
+from tests.architecture.project import ROOT
+from tests.release.packages import load_packages
 
 _VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 _RANGE = re.compile(r"(?P<name>\bsabir(?:-[a-z]+)*(?:\[[\w,-]+\])?)(?P<range>[<>=!~]=?[\d.]+(?:,[<>=!~]=?[\d.]+)*)")
@@ -44,8 +45,8 @@ def version_faults(root: Path = ROOT) -> Iterator[str]:
     """Name every place that states another version, or another range, than the workspace's version means."""
     version = workspace_version(root)
     for package in load_packages(root):
-        if package.project["version"] != version:
-            yield f"{package.name} has version {package.project['version']}, the workspace has {version}"
+        if package.metadata["version"] != version:
+            yield f"{package.name} has version {package.metadata['version']}, the workspace has {version}"
     for path in metadata_files(root):
         for match in _RANGE.finditer(path.read_text("utf-8")):
             if match["range"] != compatible_range(version):

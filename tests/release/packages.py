@@ -6,51 +6,35 @@ A package is published after every package that it requires, those of its extras
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture import project
+from tests.architecture.project import ROOT
 
 _NAME = re.compile(r"[\w-]+")
 
 
-@dataclass(frozen=True)
-class Package:
-    """One distribution of the workspace, as its pyproject.toml describes it."""
-
-    folder: Path
-    project: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The name of the distribution, such as `sabir-openai`."""
-        return str(self.project["name"])
-
-    @property
-    def module(self) -> str:
-        """The import name, with which the names of the archives begin too."""
-        return self.name.replace("-", "_")
+class Package(project.Package):
+    """One distribution of the workspace, with what it requires of the others."""
 
     @property
     def requires(self) -> set[str]:
         """The names of the packages of this workspace that it always requires."""
-        return _sabir_names(self.project["dependencies"])
+        return _sabir_names(self.metadata["dependencies"])
 
     @property
     def extras_require(self) -> set[str]:
         """The names of the packages of this workspace that its extras require."""
-        extras = self.project.get("optional-dependencies", {}).values()
+        extras = self.metadata.get("optional-dependencies", {}).values()
         return _sabir_names([requirement for extra in extras for requirement in extra])
 
 
 def load_packages(root: Path = ROOT) -> list[Package]:
     """Read the packages of a workspace: core first, then the plugins by the names of their folders."""
     files = [root / "core" / "pyproject.toml", *sorted(root.glob("plugins/*/pyproject.toml"))]
-    return [Package(path.parent, tomllib.loads(path.read_text("utf-8"))["project"]) for path in files]
+    return [Package(path.parent) for path in files]
 
 
 def publishing_order(packages: Sequence[Package]) -> list[Package]:

@@ -15,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, repeat
 from pathlib import Path
 
+from tests.architecture.project import ROOT
 from tests.isolation import check, wheels
 from tests.release.numbers import version_faults, workspace_version
-from tests.release.packages import ROOT, Package, closure, load_packages, publishing_order
+from tests.release.packages import Package, closure, load_packages, publishing_order
 
 CHECK = ROOT / "tests" / "isolation" / "check.py"
 RELATIVE_LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)\s]+)\)")
@@ -43,7 +44,7 @@ def metadata_faults(packages: Sequence[Package], version: str) -> Iterator[str]:
 
 def to_be_set(packages: Sequence[Package]) -> Iterator[str]:
     """Name what only a person can set, because no public repository is known: addresses and links to pages."""
-    without = [package.name for package in packages if not package.project.get("urls")]
+    without = [package.name for package in packages if not package.metadata.get("urls")]
     if without:
         yield f"project URLs are missing in {len(without)} of {len(packages)} packages"
     links = sum(len(RELATIVE_LINK.findall((each.folder / "README.md").read_text("utf-8"))) for each in packages)
@@ -71,7 +72,7 @@ def archive_faults(packages: Sequence[Package], archives: Path) -> Iterator[str]
 
 def pythons(packages: Sequence[Package]) -> dict[str, str]:
     """Return the Python versions of the classifiers with their interpreters; "" where one is not installed."""
-    rows = {row for package in packages for row in package.project["classifiers"] if row.startswith(PYTHON_CLASSIFIER)}
+    rows = {row for package in packages for row in package.metadata["classifiers"] if row.startswith(PYTHON_CLASSIFIER)}
     versions = sorted((row.rpartition(" ")[2] for row in rows), key=lambda version: int(version.partition(".")[2]))
     found = {version: run("uv", "python", "find", "--no-project", version, cwd=ROOT) for version in versions}
     return {version: done.stdout.strip() if done.returncode == 0 else "" for version, done in found.items()}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.project import ROOT
 from tests.release.numbers import (
     compatible_range,
     metadata_files,
@@ -13,7 +14,7 @@ from tests.release.numbers import (
     version_faults,
     workspace_version,
 )
-from tests.release.packages import ROOT, load_packages, publishing_order
+from tests.release.packages import load_packages, publishing_order
 from tests.release.rehearsal import to_be_set
 
 

@@ -4,7 +4,7 @@
     PACKAGES  one page for each package, with all its other public names
 
 Names come from `__all__`, so each public name is on exactly one page. A name in MAIN that no package exports ends the
-build.
+build, and so does a package with public names that PACKAGES lacks.
 """
 
 import ast
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docstrings import rewritten
-from public_names import PACKAGES, package_of
+from public_names import PACKAGES, package_of, unlisted
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError, PycodeError
 from sphinx.pycode import ModuleAnalyzer
@@ -105,6 +105,8 @@ def all_pages() -> Iterator[tuple[str, str]]:
     known = {f"{package}.{name}" for package, names in public.items() for name in names}
     if unknown := {name for names in main.values() for name in names} - known:
         raise ExtensionError(f"docs/_ext/api_pages.py: no package exports {', '.join(sorted(unknown))}")
+    if missing := unlisted():
+        raise ExtensionError(f"docs/_ext/public_names.py: PACKAGES lacks {', '.join(sorted(missing))}")
     placed = {id(resolve(name)) for names in main.values() for name in names}
     main_files = [f"{slug(title)}.rst" for title in main]
     yield "index.rst", index(main_files, [f"{package}.rst" for package in PACKAGES])

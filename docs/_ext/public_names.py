@@ -2,12 +2,20 @@
 
 import functools
 import importlib
+import importlib.metadata
 
 PACKAGES = [
     "sabir", "sabir.errors", "sabir.authoring", "sabir_session", "sabir_runtime", "sabir_runtime.durable",
     "sabir_runtime.distributed", "sabir_actors", "sabir_testing", "sabir_roles", "sabir_mcp", "sabir_media",
     "sabir_calls", "sabir_otel", "sabir_prices", "sabir_openai", "sabir_google",
 ]  # fmt: skip
+
+
+def unlisted() -> set[str]:
+    """The packages of the project with public names that PACKAGES lacks, so that their names are on no page."""
+    installed = {each.name.replace("-", "_") for each in importlib.metadata.distributions()}
+    others = {name for name in installed - set(PACKAGES) if name.startswith("sabir_")}
+    return {name for name in others if getattr(importlib.import_module(name), "__all__", ())}
 
 
 @functools.cache

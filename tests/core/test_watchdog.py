@@ -28,7 +28,7 @@ from tests.servers.slow import BODIES, HEADS, Pieces, Slow
 
 TIMEOUT = 0.3
 DIALECT = TinyDialect()
-LATEST = TIMEOUT + 1.0
+LATEST = TIMEOUT + 5.0
 
 
 def exchange() -> Exchange:

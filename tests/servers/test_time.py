@@ -26,8 +26,8 @@ from sabir_local.server import LocalServer
 from tests.servers.slow import BODIES, HEADS, REFUSAL, SSE, STREAMS, BlackHole, Pieces, Slow, drops
 
 TIMEOUT = 0.4
-ALLOWED = 1.0
-"""Seconds by which a call may end later than its settings say."""
+ALLOWED = 5.0
+"""Seconds by which a call may end later than its settings say: a loaded machine may schedule a thread late."""
 ENDS = sabir.Settings(timeout=TIMEOUT, retries=0)
 
 Make: TypeAlias = Callable[[str, bool], sabir.ModelAdapter]

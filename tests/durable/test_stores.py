@@ -117,8 +117,12 @@ async def test_tables_that_are_not_as_they_were_made_are_an_error_of_ours(
 @pytest.mark.parametrize(
     ("limit", "fault", "told"),
     [
-        ("max_page_count = 1", RunPaused, "StoreInvalid: .* full; free space on its disk, and try again; `sabir runs"),
-        ("query_only = 1", StoreInvalid, "cannot be used: .*readonly database; check that you may write to it"),
+        (
+            "max_page_count = 1",
+            RunPaused,
+            "StoreInvalid: .* full; free space on the store's disk, and try again; `sabir runs",
+        ),
+        ("query_only = 1", StoreInvalid, "cannot be used: .*readonly database; check that you may write to the store"),
     ],
     ids=["a full disk", "no write at all"],
 )

@@ -402,7 +402,7 @@ class Unanswered:
         """Invocation ids and positions of the calls of the present run."""
 
     def take(self, position: int, payload: Payload) -> None:
-        """Add the payload of the next message, which is at `position`."""
+        """Track the next message, which is at `position`: add a call, or remove the call that a result answers."""
         if payload.kind == "option_call":
             self.run.append((payload.invocation_id, position))
         elif payload.kind == "option_result":

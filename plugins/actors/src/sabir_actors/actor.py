@@ -457,9 +457,9 @@ class ActorHost(SharedResources):
         return await self.send_message(told)
 
     async def stop(self) -> None:
-        """Stop all threads and actors, the latest first, and close the queue and the adapters.
+        """Stop the running threads, close the queue, stop the actors in reverse order, and close the adapters.
 
-        Running handlers are interrupted after `RestartPolicy.leaving` seconds. A handler that still runs is logged.
+        Interrupt running handlers after `RestartPolicy.leaving` seconds. Log a handler that does not end even then.
         """
         self._leaves_at = monotonic() + self.restarts.leaving
         await self.let_go(THREADS)  # first, because its runs wait for other actors

@@ -64,8 +64,8 @@ API refuses a wrong one.
 
 @lru_cache(maxsize=256)
 def generation(model: str) -> int:
-    """Return a model's generation, such as 3 for `gemini-3.5-flash`. 3 for Gemini's `latest` names, 0 for other
-    models.
+    """Return the generation in a Gemini model's name, such as 3 for `gemini-3.5-flash`. A Gemini name with `latest`
+    instead of a number has the generation 3, and any other name 0.
     """
     found = _GENERATION.search(model)
     return int(found[1] or 3) if found else 0

@@ -235,7 +235,7 @@ class Conversation(Asking[Output]):
 
     @property
     def unfinished(self) -> bool:
-        """Whether the last question has no answer yet, as after a crash. `ask()` then finishes the question."""
+        """Whether the last question has no answer yet, as after a crash. The next `ask` finishes it first."""
         return self._kept.is_unfinished
 
     @property

@@ -217,7 +217,7 @@ def _suspend() -> Generator[None, None, None]:
 
 
 async def wait_for(task: "asyncio.Task[Any]") -> None:
-    """Wait until a task has ended, also by an error or a cancellation."""
+    """Wait until a task has ended. Does not raise the task's error or cancellation."""
     import asyncio
 
     await asyncio.wait([task])

@@ -170,7 +170,7 @@ def _reasons(replies: Replies) -> None:
     reply = replies[-1]
     shown = {"kinds of its parts": kinds(reply)}
     expect("reasoning" in kinds(reply), "the decoded reply contains no reasoning part", shown=shown)
-    expect(reply.text.strip(), "the decoded reply contains reasoning, but no text", shown=shown)
+    expect(reply.text.strip(), "the decoded reply contains reasoning, but no text; expected both", shown=shown)
     reasoning = reply.reasoning.strip()
     what = "the text of the decoded reply contains the reasoning; return the reasoning only in a ReasoningPart"
     expect(not reasoning or reasoning not in reply.text, what, shown={"the reply's text": reply.text})

@@ -220,7 +220,7 @@ def _around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..
             return _checked_answer(answer, plugin, hook)
         if not isinstance(answer, list):
             fault = f"returned {type(answer).__name__} from {hook}"
-            raise BuilderError(f"hook plugin {plugin} {fault}; a wrapper must return the list that its yield returned")
+            raise BuilderError(f"hook plugin {plugin} {fault}; a wrapper must return a list, as its yield does")
         return [_checked(each, given[0][0] if given else each, plugin) for each in answer]
 
     return call

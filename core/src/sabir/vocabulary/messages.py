@@ -412,7 +412,7 @@ class Unanswered:
             self.end_run()
 
     def answer(self, identifier: str) -> None:
-        """Remove the call that a result with this invocation id answers."""
+        """Remove the call that a result with this invocation id answers. Does nothing if there is no such call."""
         if (calls := self.stacks.pop(identifier, None)) and calls[1]:
             self.stacks[identifier] = calls[1]
 

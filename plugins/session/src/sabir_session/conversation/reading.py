@@ -106,7 +106,7 @@ class SyncReading(Reading[Result]):
         self._is_over = False
 
     def tell(self, event: Event) -> None:
-        """Add an event of the question."""
+        """Add an event of the question, which `next` will return."""
         self._events.append(event)
 
     async def taken(self) -> None:

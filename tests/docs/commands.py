@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cyclopts import App
 from sabir_actors.command import threads
-from sabir_cli.chat.words import WORDS
+from sabir_cli.chat.slash_commands import WORDS
 from sabir_cli.exits import MEANINGS
 from sabir_cli.main import build
 from sabir_cli.output import Output

@@ -18,7 +18,7 @@ from sabir_cli.exits import Exit
 from sabir_cli.folders import file_path, read, variable_of
 from sabir_cli.inputs import JSONFlag
 from sabir_cli.output import Output, UsageError, replace_file
-from sabir_cli.sheet import Sheet
+from sabir_cli.record_table import Sheet
 
 Action: TypeAlias = Literal["show", "set", "unset", "path"]
 TAKES: dict[Action, str] = {"show": "", "set": " NAME VALUE", "unset": " NAME", "path": ""}

@@ -37,8 +37,8 @@ from sabir_cli.inputs import EMBEDDED, JSONFlag, OptionFlags, choose_model, know
 from sabir_cli.losses import describe_loss
 from sabir_cli.output import LOSS_STYLES, Output
 from sabir_cli.providers import first_missing, has_key, spoken_dialects
+from sabir_cli.record_table import Sheet
 from sabir_cli.render import View, show
-from sabir_cli.sheet import Sheet
 
 QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."

@@ -5,7 +5,7 @@
 
 A command's module is imported when the command is used:
 
-    sabir --help, sabir --version ──▶ front.py, which imports no command
+    sabir --help, sabir --version ──▶ help_page.py, which imports no command
     sabir chat …                  ──▶ sabir_cli.chat.command
     sabir acme …                  ──▶ the entry point `acme` of the group `sabir.commands`
 
@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Annotated
 
-from sabir_cli import front
+from sabir_cli import help_page
 from sabir_cli.ascii import use_ascii_where_needed
 from sabir_cli.exits import DEBUG_VARIABLE, Exit, help_text
 
@@ -51,10 +51,10 @@ def build(output: "Output") -> "App":
 
     app = App(
         name="sabir",
-        help=front.HELP,
+        help=help_page.HELP,
         help_format="plaintext",
         help_epilogue=help_text(),
-        version=front.version_text,
+        version=help_page.version_text,
         console=output.out,
         error_console=output.err,
         exit_on_error=False,
@@ -64,7 +64,7 @@ def build(output: "Output") -> "App":
     )
     for name, place in COMMANDS.items():
         app.command(place, name=name)
-    app.register_install_completion_command(help=front.FLAGS["--install-completion"])
+    app.register_install_completion_command(help=help_page.FLAGS["--install-completion"])
     return app
 
 
@@ -74,7 +74,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         use_ascii_where_needed(stream)
     try:
-        if text := front.text_for(tokens, COMMANDS):
+        if text := help_page.text_for(tokens, COMMANDS):
             sys.stdout.write(text)
             sys.stdout.flush()
             return Exit.OK
@@ -88,8 +88,8 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _run(tokens: Sequence[str]) -> object:
+    from sabir_cli.local_log import telling
     from sabir_cli.output import Output
-    from sabir_cli.telling import telling
 
     output = Output()
     app = build(output)
@@ -162,7 +162,7 @@ def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
     matches = [point for point in points if point.name == named]
     for point in matches or points:
         if point.name in app:
-            output.error(front.left_out(point))
+            output.error(help_page.left_out(point))
         else:
             _add(app, point, named=bool(matches))
 
@@ -188,6 +188,6 @@ def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
 
     def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         remedy = "reinstall or remove it"
-        raise PluginError(f"command {point.name!r} of {front.source(point)} cannot be loaded: {reason}; {remedy}")
+        raise PluginError(f"command {point.name!r} of {help_page.source(point)} cannot be loaded: {reason}; {remedy}")
 
     return fail

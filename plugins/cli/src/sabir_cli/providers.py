@@ -25,7 +25,7 @@ from sabir_cli.failures import exit_of
 from sabir_cli.folders import file_path
 from sabir_cli.inputs import JSONFlag, model_rows
 from sabir_cli.output import Output
-from sabir_cli.sheet import Sheet
+from sabir_cli.record_table import Sheet
 
 SIDES = ("system", "user", "assistant", "results")
 

@@ -19,7 +19,7 @@ from sabir_cli.exits import Exit
 from sabir_cli.folders import home_folder
 from sabir_cli.inputs import JSONFlag
 from sabir_cli.output import Output, UsageError, refuse_replacing
-from sabir_cli.sheet import Sheet
+from sabir_cli.record_table import Sheet
 
 Action: TypeAlias = Literal["list", "show", "export", "delete"]
 
@@ -122,7 +122,7 @@ def _show(messages: "list[sabir.Message]", output: Output) -> None:
     if output.machine:
         output.document([message.model_dump(mode="json", exclude_none=True) for message in messages])
         return
-    from sabir_cli.chat.shown import writer_for
+    from sabir_cli.chat.answer_printer import writer_for
 
     writer = writer_for(output, plain=False)
     writer.write(as_text(messages, "markdown"))

@@ -23,9 +23,9 @@ from sabir_cli.output import Output, UsageError
 if TYPE_CHECKING:  # the library is imported when a message is sent, not for the help page
     from sabir.authoring import JSONValue
 
+    from sabir_cli.chat.answer_printer import Writer
+    from sabir_cli.chat.console_chat import Answer, Talk
     from sabir_cli.chat.home import Place
-    from sabir_cli.chat.shown import Writer
-    from sabir_cli.chat.talk import Answer, Talk
     from sabir_cli.config import Defaults
 
 NOTHING_ATTACHED = Attached()
@@ -122,8 +122,8 @@ def chat(
     --name without a message finishes an interrupted answer, or prints the
     last answer again.
     """
-    from sabir_cli.chat.forms import load_form
     from sabir_cli.chat.home import Place
+    from sabir_cli.chat.output_types import load_form
     from sabir_cli.config import Defaults
 
     output = Output(machine=as_json)
@@ -196,9 +196,9 @@ def _once(talk: "Talk", said: list[str], *, as_json: bool, name: str | None) -> 
 
 
 def _loop(talk: "Talk", place: "Place", defaults: "Defaults") -> int:
-    from sabir_cli.chat.entry import open_entry
     from sabir_cli.chat.loop import hold
-    from sabir_cli.chat.words import suggest
+    from sabir_cli.chat.message_reader import open_entry
+    from sabir_cli.chat.slash_commands import suggest
 
     history = None if place.name is None else defaults.home / "history"
     hold(talk, open_entry(talk.output, history, suggest), place.name)
@@ -206,8 +206,8 @@ def _loop(talk: "Talk", place: "Place", defaults: "Defaults") -> int:
 
 
 def _talk(conversation: Any, output: Output, *, plain: bool, form: object) -> "Talk":  # its output is of any type
-    from sabir_cli.chat.shown import writer_for
-    from sabir_cli.chat.talk import Talk
+    from sabir_cli.chat.answer_printer import writer_for
+    from sabir_cli.chat.console_chat import Talk
 
     return Talk(conversation, output, writer_for(output, plain=plain), shows_output=form is not None)
 

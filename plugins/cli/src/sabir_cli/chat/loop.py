@@ -7,10 +7,10 @@ entry ──▶ /command ──▶ obey       text ──▶ say ──▶ the a
 import sabir
 from sabir.authoring import one_line
 
-from sabir_cli.chat.entry import Entry
+from sabir_cli.chat.console_chat import LONGEST_ANSWER, Talk, quoted
+from sabir_cli.chat.message_reader import Entry
+from sabir_cli.chat.slash_commands import Leave, is_word, obey
 from sabir_cli.chat.summaries import USER
-from sabir_cli.chat.talk import LONGEST_ANSWER, Talk, quoted
-from sabir_cli.chat.words import Leave, is_word, obey
 from sabir_cli.failures import explain
 
 AGAIN = "press Ctrl-C again to leave"

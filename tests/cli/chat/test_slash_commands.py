@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_cli.chat.shown import Plain
-from sabir_cli.chat.talk import Talk
-from sabir_cli.chat.words import WORDS, Leave, is_word, obey, suggest
+from sabir_cli.chat.answer_printer import Plain
+from sabir_cli.chat.console_chat import Talk
+from sabir_cli.chat.slash_commands import WORDS, Leave, is_word, obey, suggest
 from sabir_cli.output import Output, UsageError
 from sabir_session import Conversation
 

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 
 import pytest
+from sabir_cli.local_log import telling
 from sabir_cli.output import Output
-from sabir_cli.telling import telling
 
 
 @pytest.mark.parametrize(

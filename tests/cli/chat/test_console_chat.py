@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 import sabir
 from sabir.errors import OutputError
-from sabir_cli.chat.shown import Plain, money
-from sabir_cli.chat.talk import Talk
+from sabir_cli.chat.answer_printer import Plain, money
+from sabir_cli.chat.console_chat import Talk
 from sabir_cli.output import Output, UsageError
 from sabir_session import Conversation
 from sabir_testing.scripted import ScriptedAdapter, reply

@@ -18,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 from sabir.authoring import one_line, printable
 
+from sabir_cli.chat.answer_printer import money
 from sabir_cli.chat.attachments import attach
-from sabir_cli.chat.entry import Suggestion
+from sabir_cli.chat.console_chat import Talk
 from sabir_cli.chat.export import save
-from sabir_cli.chat.shown import money
-from sabir_cli.chat.talk import Talk
+from sabir_cli.chat.message_reader import Suggestion
 from sabir_cli.inputs import known_models, load_options, split_place
 from sabir_cli.output import UsageError, refuse_replacing
 from sabir_cli.providers import first_missing

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from sabir_cli.sheet import Sheet
+from sabir_cli.record_table import Sheet
 
 
 def written(sheet: Sheet, width: int) -> list[str]:

@@ -18,9 +18,9 @@ from pydantic_core import to_jsonable_python
 from sabir.authoring import JSONValue, one_line
 from sabir.errors import OutputError
 
-from sabir_cli.chat.entry import unechoed
+from sabir_cli.chat.answer_printer import ENDINGS, NobodyReads, Shown, Unseen, Writer, status
 from sabir_cli.chat.home import SYSTEM
-from sabir_cli.chat.shown import ENDINGS, NobodyReads, Shown, Unseen, Writer, status
+from sabir_cli.chat.message_reader import unechoed
 from sabir_cli.chat.summaries import USER
 from sabir_cli.conversation import needs_loop
 from sabir_cli.dialects import target_label

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from sabir_cli.chat.forms import load_form
+from sabir_cli.chat.output_types import load_form
 from sabir_cli.output import UsageError
 
 

@@ -62,8 +62,8 @@ def build(output: "Output") -> "App":
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for name, place in COMMANDS.items():
-        app.command(place, name=name)
+    for name, function_path in COMMANDS.items():
+        app.command(function_path, name=name)
     app.register_install_completion_command(help=help_page.FLAGS["--install-completion"])
     return app
 
@@ -74,27 +74,27 @@ def main(tokens: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         use_ascii_where_needed(stream)
     try:
-        if text := help_page.text_for(tokens, COMMANDS):
+        if text := help_page.requested_text(tokens, COMMANDS):
             sys.stdout.write(text)
             sys.stdout.flush()
             return Exit.OK
-        result = _run(tokens)
+        result = _run_command(tokens)
         sys.stdout.flush()
     except SystemExit as left:  # a command of another package may leave this way
         return left.code if isinstance(left.code, int) else Exit.FAILED if left.code else Exit.OK
     except BaseException as error:
-        return _report(error)
+        return _print_error(error)
     return int(result) if isinstance(result, int) else Exit.OK
 
 
-def _run(tokens: Sequence[str]) -> object:
-    from sabir_cli.local_log import telling
+def _run_command(tokens: Sequence[str]) -> object:
+    from sabir_cli.local_log import printing_local_log
     from sabir_cli.output import Output
 
     output = Output()
     app = build(output)
     attach(app, tokens, output)
-    with telling(output, tokens), signals_raise():
+    with printing_local_log(output, tokens), signals_raise():
         return app(tokens)
 
 
@@ -121,7 +121,7 @@ def signals_raise() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _report(error: BaseException) -> int:
+def _print_error(error: BaseException) -> int:
     """Print the error in one line and return its exit code."""
     from sabir_cli.failures import exit_of, explain
     from sabir_cli.output import Output
@@ -162,12 +162,12 @@ def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
     matches = [point for point in points if point.name == named]
     for point in matches or points:
         if point.name in app:
-            output.error(help_page.left_out(point))
+            output.error(help_page.shadowed_text(point))
         else:
-            _add(app, point, named=bool(matches))
+            _add_command(app, point, named=bool(matches))
 
 
-def _add(app: "App", point: EntryPoint, *, named: bool) -> None:
+def _add_command(app: "App", point: EntryPoint, *, named: bool) -> None:
     from sabir.authoring import load_entry_point, one_line
     from sabir.errors import PluginError
 
@@ -179,15 +179,17 @@ def _add(app: "App", point: EntryPoint, *, named: bool) -> None:
             app.command(loaded, name=point.name)
     except PluginError as error:
         reason = one_line(error.__cause__, 200) if error.__cause__ else str(error)
-        app.command(_broken(point, reason), name=point.name, help=f"Broken: {reason}")
+        app.command(_broken_command(point, reason), name=point.name, help=f"Broken: {reason}")
 
 
-def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
+def _broken_command(point: EntryPoint, reason: str) -> Callable[..., None]:
     from cyclopts import Parameter
     from sabir.errors import PluginError
 
     def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         remedy = "reinstall or remove it"
-        raise PluginError(f"command {point.name!r} of {help_page.source(point)} cannot be loaded: {reason}; {remedy}")
+        raise PluginError(
+            f"command {point.name!r} of {help_page.package_label(point)} cannot be loaded: {reason}; {remedy}"
+        )
 
     return fail

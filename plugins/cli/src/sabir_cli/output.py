@@ -33,7 +33,7 @@ LOSS_STYLES = {
 }  # fmt: skip
 
 
-class _Stream(Console):
+class _OutputConsole(Console):
     """A console that raises BrokenPipeError when it writes to a closed pipe. rich's console would exit."""
 
     def on_broken_pipe(self) -> NoReturn:
@@ -47,8 +47,8 @@ class Output:
     """
 
     def __init__(self, *, machine: bool = False) -> None:
-        self.out: Console = _Stream(highlight=False)
-        self.err: Console = _Stream(stderr=True, highlight=False)
+        self.out: Console = _OutputConsole(highlight=False)
+        self.err: Console = _OutputConsole(stderr=True, highlight=False)
         self.machine = machine
         self._within_line = False
         self._reported: set[Loss] = set()

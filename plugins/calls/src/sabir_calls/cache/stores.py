@@ -142,18 +142,18 @@ class SQLiteResponses:
         """Return the stored bytes, or None if there are none or they are older than `max_age`."""
         now = time.time()
         if self._max_age is not None:
-            self._execute("DELETE FROM sabir_reply_uses WHERE stored < ?", now - self._max_age)
-        rows = self._execute("SELECT reply FROM sabir_replies WHERE key = ?", key)
+            self._run_sql("DELETE FROM sabir_reply_uses WHERE stored < ?", now - self._max_age)
+        rows = self._run_sql("SELECT reply FROM sabir_replies WHERE key = ?", key)
         if not rows:
             return None
-        self._execute("UPDATE sabir_reply_uses SET used = ? WHERE key = ?", now, key)
+        self._run_sql("UPDATE sabir_reply_uses SET used = ? WHERE key = ?", now, key)
         reply: bytes = rows[0][0]
         return reply
 
     def put(self, key: str, reply: bytes) -> None:
         """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
         now = time.time()
-        with self._transaction() as execute:
+        with self._in_transaction() as execute:
             execute("INSERT OR REPLACE INTO sabir_reply_uses VALUES (?, ?, ?, ?)", (key, now, now, len(reply)))
             execute("INSERT INTO sabir_replies VALUES (?, ?)", (key, reply))
             (size,) = execute("SELECT sum(bytes) FROM sabir_reply_uses").fetchone()
@@ -164,24 +164,24 @@ class SQLiteResponses:
 
     def delete(self, key: str) -> None:
         """Delete the entry of a key, if there is one."""
-        self._execute("DELETE FROM sabir_reply_uses WHERE key = ?", key)
+        self._run_sql("DELETE FROM sabir_reply_uses WHERE key = ?", key)
 
     def clear(self) -> None:
         """Delete all entries, and shrink the file."""
-        self._execute("DELETE FROM sabir_reply_uses")
-        self._execute("VACUUM")
+        self._run_sql("DELETE FROM sabir_reply_uses")
+        self._run_sql("VACUUM")
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._database.close()
 
-    def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # of columns, as SQLite returns them
+    def _run_sql(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # of columns, as SQLite returns them
         with self._reporting():
             return self._database.execute(sql, values).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+    def _in_transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
         """Run the statements of the `with` block as one change. Yields the function that executes them."""
         with self._reporting():
             self._database.execute("BEGIN IMMEDIATE")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from sabir_calls.limits.window import Entry, Window
+from sabir_calls.limits.window import CountedRequest, Window
 
 
 def _ignore() -> None:
@@ -23,7 +23,7 @@ class Ticket:
     tokens: int
     wake: Callable[[], object] = _ignore
     """Called, from any thread, when the ticket is first in the queue and may be admitted now."""
-    entries: list[Entry] = field(default_factory=list)
+    requests: list[CountedRequest] = field(default_factory=list)
     """The entry of each request that was sent for the ticket; empty until the ticket is admitted."""
 
 
@@ -64,7 +64,7 @@ class Admission:
 
     def count(self, ticket: Ticket, now: float) -> None:
         """Count one request of an admitted ticket. A retry is one more request."""
-        ticket.entries.append(self._window.add(now, ticket.tokens))
+        ticket.requests.append(self._window.add(now, ticket.tokens))
 
     def leave(self, ticket: Ticket) -> None:
         """Remove a ticket from the queue, because its caller does not wait any longer."""
@@ -75,7 +75,7 @@ class Admission:
         """End a running ticket. `tokens` replaces the estimate of its last request; None leaves the estimate."""
         self.running -= 1
         if tokens is not None:
-            self._window.correct(ticket.entries[-1], tokens)
+            self._window.correct(ticket.requests[-1], tokens)
         self.wake_first()
 
     def pause(self, until: float) -> None:

@@ -112,8 +112,8 @@ class Slot:
     def __enter__(self) -> "Slot":
         """Wait until the request may be sent. Blocks the thread."""
         event = threading.Event()
-        with self._queued(event.set):
-            while (seconds := self._ask()) > 0:
+        with self._wait_in_queue(event.set):
+            while (seconds := self._try_to_start()) > 0:
                 event.wait(None if seconds == inf else seconds)
                 event.clear()
         return self
@@ -121,8 +121,8 @@ class Slot:
     async def __aenter__(self) -> "Slot":
         """Wait until the request may be sent."""
         event = asyncio.Event()
-        with self._queued(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
-            while (seconds := self._ask()) > 0:
+        with self._wait_in_queue(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
+            while (seconds := self._try_to_start()) > 0:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(None if seconds == inf else seconds):
                         await event.wait()
@@ -154,7 +154,7 @@ class Slot:
                 self.limit._admission.pause(monotonic() + error.retry_after)
 
     @contextmanager
-    def _queued(self, wake: Callable[[], object]) -> Iterator[None]:
+    def _wait_in_queue(self, wake: Callable[[], object]) -> Iterator[None]:
         """Join the queue, and leave it if the `with` block raises. The block waits until `_ask` returns 0."""
         began = monotonic()
         self._ticket.wake = wake
@@ -163,18 +163,18 @@ class Slot:
         try:
             yield
         except BaseException:
-            self._leave()
+            self._leave_queue()
             raise
         self._note_wait(began)
 
-    def _ask(self) -> float:
+    def _try_to_start(self) -> float:
         with self.limit._lock:
             return self.limit._admission.admit(self._ticket, monotonic())
 
-    def _leave(self) -> None:
+    def _leave_queue(self) -> None:
         """Leave the queue, or end the request if it was admitted while the caller was cancelled."""
         with self.limit._lock:
-            if self._ticket.entries:
+            if self._ticket.requests:
                 self.limit._admission.finish(self._ticket, 0)
             else:
                 self.limit._admission.leave(self._ticket)

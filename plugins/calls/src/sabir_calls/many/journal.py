@@ -24,7 +24,7 @@ class JournalError(SabirError):
     """Raised if the file of a run cannot be opened, read or written. The message names the file and the reason."""
 
 
-class Journal:
+class ReplyJournal:
     """The replies of earlier runs, and the file to which this run appends. Not thread-safe: its user holds a lock."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -34,10 +34,10 @@ class Journal:
         try:
             self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._unusable_file(error) from None
         try:
             self._lock()
-            self._load()
+            self._load_replies()
         except BaseException:
             os.close(self._file)
             raise
@@ -62,7 +62,7 @@ class Journal:
                 os.ftruncate(self._file, os.fstat(self._file).st_size - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._unusable_file(error) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -78,17 +78,17 @@ class Journal:
             reason = f"another run is using {str(self._path)!r}"
             raise JournalError(f"{reason}; wait for its end, or use another file") from None
 
-    def _load(self) -> None:
+    def _load_replies(self) -> None:
         try:
             content = self._path.read_bytes()
             end = content.rfind(b"\n") + 1
             os.ftruncate(self._file, end)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._unusable_file(error) from None
         for number, line in enumerate(content[:end].splitlines(), 1):
-            self._read(line, number)
+            self._parse_line(line, number)
 
-    def _read(self, line: bytes, number: int) -> None:
+    def _parse_line(self, line: bytes, number: int) -> None:
         try:
             fields = json.loads(line)
             self._stored[fields["key"], fields["number"]] = Reply.model_validate(fields["reply"])
@@ -96,7 +96,7 @@ class Journal:
             reason = f"line {number} of {str(self._path)!r} is not a reply of an earlier run"
             raise JournalError(f"{reason}; use another file, or delete the line") from None
 
-    def _failed(self, error: OSError) -> JournalError:
+    def _unusable_file(self, error: OSError) -> JournalError:
         return JournalError(
             f"{str(self._path)!r} cannot be used: {error.strerror}; pass the path of a file for this run"
         )

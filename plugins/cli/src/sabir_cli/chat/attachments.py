@@ -30,11 +30,11 @@ def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
     is_url = source.startswith(("http://", "https://", "data:", "provider-file:"))
     source = source if is_url else str(Path(source).expanduser())
     if kind != "file":
-        return _media(kind, source)
+        return _media_part(kind, source)
     mime = mimetypes.guess_type(source)[0] or ""
     guessed = mime.partition("/")[0]
     if guessed in get_args(Modality):
-        return _media(guessed, source)
+        return _media_part(guessed, source)
     if is_url or mime == "application/pdf":
         return sabir.document(source)
     data = read_bytes(source, "a FILE")
@@ -47,14 +47,14 @@ def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
         ) from None
 
 
-def _media(kind: str, source: str) -> "sabir.MediaPart":
+def _media_part(kind: str, source: str) -> "sabir.MediaPart":
     part: sabir.MediaPart = getattr(sabir, kind)(source)
     return part
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Attached:
+class AttachmentFlags:
     """The flags that attach files, and an earlier conversation, to the first message."""
 
     image: Annotated[list[str] | None, Parameter(negative="", help="URL or file of an image; repeatable.")] = None

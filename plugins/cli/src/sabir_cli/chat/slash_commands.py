@@ -18,20 +18,20 @@ from rich.table import Table
 from rich.text import Text
 from sabir.authoring import one_line, printable
 
-from sabir_cli.chat.answer_printer import money
+from sabir_cli.chat.answer_printer import format_money
 from sabir_cli.chat.attachments import attach
-from sabir_cli.chat.console_chat import Talk
+from sabir_cli.chat.console_chat import ConsoleChat
 from sabir_cli.chat.export import save
 from sabir_cli.chat.message_reader import Suggestion
-from sabir_cli.inputs import known_models, load_options, split_place
+from sabir_cli.inputs import known_models, load_options, split_provider
 from sabir_cli.output import UsageError, refuse_replacing
 from sabir_cli.providers import first_missing
 from sabir_cli.render import View, show
 
-SENDS = "to send a message that begins with a slash, type //"
+SLASH_HINT = "to send a message that begins with a slash, type //"
 
 
-class Word(NamedTuple):
+class SlashCommand(NamedTuple):
     """One slash command. `argument` names its argument: "" for none, "[…]" if optional, capitals if required.
     `completes` is the kind of values that the editor completes.
     """
@@ -39,45 +39,45 @@ class Word(NamedTuple):
     name: str
     argument: str
     help: str
-    run: Callable[[Talk, str], None]
+    run: Callable[[ConsoleChat, str], None]
     completes: Literal["", "model", "path"] = ""
 
 
-def is_word(text: str) -> bool:
+def is_command(text: str) -> bool:
     """Return whether a text is a slash command: it begins with one slash, not with two."""
     return text.startswith("/") and not text.startswith("//")
 
 
-def obey(talk: Talk, text: str) -> None:
+def run_command(chat: ConsoleChat, text: str) -> None:
     """Run a slash command. Raises UsageError for an unknown command or a wrong argument, and what the command's
     function raises.
     """
     name, *rest = re.split(r"\s", text[1:], maxsplit=1)
     argument = "".join(rest).strip()
-    found = next((word for word in WORDS if word.name == name), None)
-    if found is None:
-        near = difflib.get_close_matches(name, [word.name for word in WORDS], 1, 0.5)
-        hint = f"did you mean /{near[0]}?" if near else "/help lists the commands;"
-        raise UsageError(f"unknown command /{one_line(name, 40)} (not sent); {hint} {SENDS}")
-    if found.argument.isupper() and not argument:
-        raise UsageError(f"/{found.name} needs {found.argument}: {found.help}")
-    if argument and not found.argument:
-        raise UsageError(f"/{found.name} does not accept an argument; {SENDS}")
-    found.run(talk, argument)
+    command = next((each for each in SLASH_COMMANDS if each.name == name), None)
+    if command is None:
+        similar = difflib.get_close_matches(name, [each.name for each in SLASH_COMMANDS], 1, 0.5)
+        hint = f"did you mean /{similar[0]}?" if similar else "/help lists the commands;"
+        raise UsageError(f"unknown command /{one_line(name, 40)} (not sent); {hint} {SLASH_HINT}")
+    if command.argument.isupper() and not argument:
+        raise UsageError(f"/{command.name} needs {command.argument}: {command.help}")
+    if argument and not command.argument:
+        raise UsageError(f"/{command.name} does not accept an argument; {SLASH_HINT}")
+    command.run(chat, argument)
 
 
-class Leave(Exception):
+class Quit(Exception):
     """Raised to end the chat, by /quit or a confirmed leaving word."""
 
 
-def _help(talk: Talk, _: str) -> None:
+def _run_help(chat: ConsoleChat, _: str) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
-    for word in WORDS:
-        table.add_row(Text(f"/{word.name} {word.argument}".rstrip(), style="cyan"), word.help)
+    for command in SLASH_COMMANDS:
+        table.add_row(Text(f"/{command.name} {command.argument}".rstrip(), style="cyan"), command.help)
     table.add_row(Text("//text", style="cyan"), "send “/text” to the model")
-    talk.output.err.print(table)
+    chat.output.err.print(table)
     for line in KEYS:
-        talk.output.note(line)
+        chat.output.note(line)
 
 
 KEYS = (
@@ -86,38 +86,38 @@ KEYS = (
 )
 
 
-def _model(talk: Talk, name: str) -> None:
+def _run_model(chat: ConsoleChat, name: str) -> None:
     if not name:
-        talk.output.note(f"the model is {talk.target}; /model provider:model switches to another model")
+        chat.output.note(f"the model is {chat.target}; /model provider:model switches to another model")
         return
-    before = talk.target
-    losses = talk.switch(name)
-    talk.output.note(f"{before} ▸ {talk.target}")
-    provider = sabir.provider(*split_place(name))
+    before = chat.target
+    losses = chat.switch(name)
+    chat.output.note(f"{before} ▸ {chat.target}")
+    provider = sabir.provider(*split_provider(name))
     missing = first_missing(provider.credentials)
-    talk.tell_losses(losses)
+    chat.print_losses(losses)
     if missing:
-        talk.output.note(f"{provider.name} has no key: set {missing} before you start sabir", "yellow")
+        chat.output.note(f"{provider.name} has no key: set {missing} before you start sabir", "yellow")
 
 
-def _system(talk: Talk, text: str) -> None:
+def _run_system(chat: ConsoleChat, text: str) -> None:
     if text:
-        talk.chat.instructions = text
-    talk.output.note(f"instructions: {one_line(str(talk.chat.instructions)) or 'none'}")
+        chat.conversation.instructions = text
+    chat.output.note(f"instructions: {one_line(str(chat.conversation.instructions)) or 'none'}")
 
 
-def _option(talk: Talk, spec: str) -> None:
+def _run_option(chat: ConsoleChat, spec: str) -> None:
     if spec:
-        talk.chat.options = (*talk.chat.options, *load_options([spec]))
-    names = ", ".join(option.name for option in talk.chat.options)
-    talk.output.note(f"options: {names or 'none; /option module:function offers one'}")
+        chat.conversation.options = (*chat.conversation.options, *load_options([spec]))
+    names = ", ".join(option.name for option in chat.conversation.options)
+    chat.output.note(f"options: {names or 'none; /option module:function offers one'}")
 
 
-def _attach(kind: str) -> Callable[[Talk, str], None]:
-    def run(talk: Talk, source: str) -> None:
+def _attach_command(kind: str) -> Callable[[ConsoleChat, str], None]:
+    def run(chat: ConsoleChat, source: str) -> None:
         source = _unquoted(source)
-        talk.attached.append(attach(kind, source))
-        talk.output.note(f"{one_line(source, 60)} will be sent with your next message; /drop removes it")
+        chat.attachments.append(attach(kind, source))
+        chat.output.note(f"{one_line(source, 60)} will be sent with your next message; /drop removes it")
 
     return run
 
@@ -131,94 +131,98 @@ def _unquoted(path: str) -> str:
     return words[0] if len(words) == 1 else path
 
 
-def _losses(talk: Talk, _: str) -> None:
-    if talk.answer is None:
+def _run_losses(chat: ConsoleChat, _: str) -> None:
+    if chat.answer is None:
         raise UsageError("there is no answer yet; send a message first, and then /losses to list its losses")
-    talk.tell_losses(talk.answer.losses)
-    if not talk.answer.losses:
-        talk.output.note("the last question was sent without losses")
+    chat.print_losses(chat.answer.losses)
+    if not chat.answer.losses:
+        chat.output.note("the last question was sent without losses")
 
 
-def _render(talk: Talk, text: str) -> None:
-    show(
-        talk.output.err,
-        [View(talk.target, talk.chat.preview(*talk.attached, *([text] if text else [])), messages=talk.chat.messages)],
-    )
+def _run_render(chat: ConsoleChat, text: str) -> None:
+    rendering = chat.conversation.preview(*chat.attachments, *([text] if text else []))
+    show(chat.output.err, [View(chat.target, rendering, messages=chat.conversation.messages)])
 
 
-def _cost(talk: Talk, _: str) -> None:
-    cost = talk.chat.cost
-    talk.output.note(f"{talk.chat.usage} · {'cost not known' if cost is None else f'${money(cost)}'}")
+def _run_cost(chat: ConsoleChat, _: str) -> None:
+    cost = chat.conversation.cost
+    chat.output.note(f"{chat.conversation.usage} · {'cost not known' if cost is None else f'${format_money(cost)}'}")
 
 
-def _save(talk: Talk, file: str) -> None:
+def _run_save(chat: ConsoleChat, file: str) -> None:
     path = Path(_unquoted(file)).expanduser()
-    refuse_replacing(repr(str(path)), path, may_replace=path.absolute() in talk.saved)
-    save(path, talk.chat.sent_messages)
-    talk.saved.add(path.absolute())
-    talk.output.note(f"saved to {str(path)!r}")
+    refuse_replacing(repr(str(path)), path, may_replace=path.absolute() in chat.saved)
+    save(path, chat.conversation.sent_messages)
+    chat.saved.add(path.absolute())
+    chat.output.note(f"saved to {str(path)!r}")
 
 
-def _drop(talk: Talk, _: str) -> None:
-    talk.output.note(talk.drop())
+def _run_drop(chat: ConsoleChat, _: str) -> None:
+    chat.output.note(chat.drop())
 
 
-def _retry(talk: Talk, _: str) -> None:
-    talk.retry()
-    talk.output.note("")
+def _run_retry(chat: ConsoleChat, _: str) -> None:
+    chat.retry()
+    chat.output.note("")
 
 
-def _quit(talk: Talk, _: str) -> None:
-    raise Leave
+def _run_quit(chat: ConsoleChat, _: str) -> None:
+    raise Quit
 
 
-WORDS = (
-    Word("help", "", "list the commands", _help),
-    Word("model", "[name]", "show the model; or switch to another model and list the losses", _model, "model"),
-    Word("system", "[text]", "show the instructions, or change them from the next message on", _system),
-    Word("option", "[module:function]", "show the functions that the model may call, or add a function", _option),
-    Word("image", "FILE", "attach an image (file or URL) to the next message", _attach("image"), "path"),
-    Word("file", "FILE", "attach a file of any kind to the next message", _attach("file"), "path"),
-    Word("losses", "", "list what the model's API could not accept of the last turn", _losses),
-    Word("render", "[text]", "show the next request without sending it", _render),
-    Word("cost", "", "show tokens and cost of this conversation; removed turns do not count", _cost),
-    Word("save", "FILE", "write the conversation to a .jsonl, .json or .md file", _save, "path"),
-    Word("drop", "", "remove the next message's attachments, or if there are none the last turn", _drop),
-    Word("retry", "", "ask the last question again, or finish an interrupted turn", _retry),
-    Word("quit", "", "leave the chat", _quit),
+SLASH_COMMANDS = (
+    SlashCommand("help", "", "list the commands", _run_help),
+    SlashCommand(
+        "model", "[name]", "show the model; or switch to another model and list the losses", _run_model, "model"
+    ),
+    SlashCommand("system", "[text]", "show the instructions, or change them from the next message on", _run_system),
+    SlashCommand(
+        "option", "[module:function]", "show the functions that the model may call, or add a function", _run_option
+    ),
+    SlashCommand(
+        "image", "FILE", "attach an image (file or URL) to the next message", _attach_command("image"), "path"
+    ),
+    SlashCommand("file", "FILE", "attach a file of any kind to the next message", _attach_command("file"), "path"),
+    SlashCommand("losses", "", "list what the model's API could not accept of the last turn", _run_losses),
+    SlashCommand("render", "[text]", "show the next request without sending it", _run_render),
+    SlashCommand("cost", "", "show tokens and cost of this conversation; removed turns do not count", _run_cost),
+    SlashCommand("save", "FILE", "write the conversation to a .jsonl, .json or .md file", _run_save, "path"),
+    SlashCommand("drop", "", "remove the next message's attachments, or if there are none the last turn", _run_drop),
+    SlashCommand("retry", "", "ask the last question again, or finish an interrupted turn", _run_retry),
+    SlashCommand("quit", "", "leave the chat", _run_quit),
 )
 
 
 def suggest(text: str) -> Iterator[Suggestion]:
     """Yield completions of a line that begins with a slash: commands, or the models or paths that a command accepts."""
-    if not is_word(text) or "\n" in text:
+    if not is_command(text) or "\n" in text:
         return
     name, space, argument = text[1:].partition(" ")
     if not space:
-        for word in WORDS:
-            if word.name.startswith(name):
-                yield Suggestion(f"/{word.name}", len(text), word.help)
+        for command in SLASH_COMMANDS:
+            if command.name.startswith(name):
+                yield Suggestion(f"/{command.name}", len(text), command.help)
         return
-    completes = next((word.completes for word in WORDS if word.name == name), "")
-    found = _models() if completes == "model" else _paths(argument) if completes == "path" else ()
-    for each in found:
-        if each.startswith(argument):
-            yield Suggestion(each, len(argument))
+    completes = next((command.completes for command in SLASH_COMMANDS if command.name == name), "")
+    candidates = _model_names() if completes == "model" else _complete_path(argument) if completes == "path" else ()
+    for candidate in candidates:
+        if candidate.startswith(argument):
+            yield Suggestion(candidate, len(argument))
 
 
-def _models() -> Iterator[str]:
+def _model_names() -> Iterator[str]:
     for status in sabir.providers():
         if status.state != "failed":
             yield from (f"{name}:{model}" for name in status.names[:1] for model in known_models(name))
 
 
-def _paths(begun: str) -> Iterator[str]:
-    folder, slash, start = begun.rpartition("/")
-    place = Path(f"{folder}{slash}").expanduser() if folder or slash else Path()
+def _complete_path(argument: str) -> Iterator[str]:
+    folder, slash, start = argument.rpartition("/")
+    directory = Path(f"{folder}{slash}").expanduser() if folder or slash else Path()
     try:
-        found = sorted(place.iterdir())
+        paths = sorted(directory.iterdir())
     except OSError:
         return
-    for path in found:
+    for path in paths:
         if path.name.startswith(start) and (start or not path.name.startswith(".")):
             yield f"{folder}{slash}{printable(path.name)}{'/' if path.is_dir() else ''}"

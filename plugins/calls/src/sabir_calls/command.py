@@ -41,10 +41,10 @@ class RunEstimate(NamedTuple):
 
 
 class _OverCap(Exception):
-    """Ends the run, because the replies cost more than --cap."""
+    """Raised to end the run, because the replies cost more than --cap."""
 
 
-def map_(  # noqa: PLR0913  # each is a flag
+def map_(  # noqa: PLR0913  # each parameter is a flag
     file: str = STDIN,
     /,
     *,
@@ -103,7 +103,7 @@ def map_(  # noqa: PLR0913  # each is a flag
 
 
 class _RunCosts:
-    """The sum of the costs of replies, in US dollars. `is_known` is False as soon as one cost is unknown."""
+    """The sum of the costs of replies, in US dollars. If the cost of a reply is unknown, `is_known` is False."""
 
     def __init__(self, cap: float | None) -> None:
         self.total = Decimal(0)
@@ -137,10 +137,10 @@ def _run_prompts(
 
 
 class _ProgressLine:
-    """Shows the progress in one line of a terminal, and nothing elsewhere."""
+    """Shows the progress in one line of a terminal. Without a terminal, shows nothing."""
 
     def show(self, progress: Progress) -> None:
-        """Write the progress over the line before."""
+        """Overwrite the line with this progress."""
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K{one_line(str(progress), 79)}")
             sys.stderr.flush()
@@ -197,7 +197,7 @@ def _estimate(llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]]) -> Run
 
 
 def _expected_reply(target: sabir.Target, tokens: int) -> sabir.Reply:
-    """Return a reply without messages whose usage is the estimate, so that the installed table can price it."""
+    """Return a reply without messages whose usage is the estimate, so that a hook can compute its cost."""
     output_tokens = min(tokens, TOKENS_OF_A_REPLY)
     usage = sabir.Usage(input_tokens=tokens - output_tokens, output_tokens=output_tokens)
     fields = {name: getattr(target, name) for name in ("provider", "dialect", "endpoint", "model")}

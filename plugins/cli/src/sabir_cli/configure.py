@@ -1,4 +1,4 @@
-"""`sabir config`: show the default settings with their sources, and change the settings file. Its comments are kept.
+"""`sabir config`: show the default settings with their sources, and change the settings file, but not its comments.
 
 show ──▶ gather ──▶ a row for each setting         set NAME VALUE ──check──▶ config.toml         unset NAME, path
 """
@@ -64,10 +64,10 @@ def config(
 def store(path: Path, name: str, value: str | None = None) -> str:
     """Write one setting to the file, or remove the setting if `value` is None. Return a line that says what changed.
 
-    Raises UsageError for an unknown setting, an invalid value, a value that looks like an API key, and an unreadable
-    file.
+    Raises UsageError for an unknown setting that has a `value`, an invalid value, a name or value that looks like an
+    API key, and an unreadable file. Raises OSError if the file cannot be written.
     """
-    import tomlkit  # only here, so that other commands start faster
+    import tomlkit  # imported here, so that other commands start faster
 
     stored = read_settings(path)
     if value is None and name not in stored:

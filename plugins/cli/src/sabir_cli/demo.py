@@ -44,8 +44,8 @@ QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."
 CHOOSE = sabir.Settings(option_choice="required", parallel_options=False, temperature=0, max_output_tokens=200)
 ANSWER = sabir.Settings(option_choice="none", temperature=0, max_output_tokens=200)
-"""The settings of the first request, whose reply must be a call, and of the second request, whose reply must be
-text.
+"""CHOOSE has the settings of the first request, whose reply must be a call, and ANSWER those of the second, whose
+reply must be text.
 """
 LABEL = 8
 """Width of the labels in columns."""
@@ -111,7 +111,7 @@ class _Demonstration:
         self.messages: list[sabir.Message] = []
         self.provider = self.dialect = ""
         self.code = Exit.OK
-        self.document: dict[str, Any] = {"renderings": [], "sent": [], "failures": []}  # whatever JSON holds
+        self.document: dict[str, Any] = {"renderings": [], "sent": [], "failures": []}  # any JSON
 
     def converse(self, model: str, question: str) -> None:
         """Run the conversation, and print it: a question, an option call, its result, an answer."""
@@ -153,9 +153,9 @@ class _Demonstration:
     def _print_answer(self, llm: sabir.ModelAdapter, messages: list[sabir.Message], settings: sabir.Settings) -> None:
         self.output.begin(_label("answer"))
         folded = FoldedWriter(self.output.write, self.output.out.width)
-        try:  # `folded` ends the line after its last word, so the text must not end it through `speak`
-            elsewhere = Output(machine=True)
-            spoken = speak(llm, messages, elsewhere, options=self.options, settings=settings, write=folded.add)
+        try:
+            silent = Output(machine=True)  # `speak` would end the line before `folded` writes the last word
+            spoken = speak(llm, messages, silent, options=self.options, settings=settings, write=folded.add)
         finally:
             folded.end()
             self.output.end_line()
@@ -199,7 +199,7 @@ class _Demonstration:
         try:
             rendering = open_adapter(name).render(self.messages, options=self.options)
             return View(name, rendering, note=note, messages=self.messages)
-        except Exception as error:  # a plugin's own code: its errors stop no other plugin
+        except Exception as error:  # any error of a plugin's code; the other plugins are still shown
             self.code = self.code or exit_of(error)
             return View(name, error=explain(error), note=note)
 
@@ -270,7 +270,7 @@ class _Demonstration:
             self._print_labelled("", f"loss: {describe_loss(loss, self.messages)}")
         self.document.setdefault("tokens_per_second", spoken.rate)
 
-    def _record_sent(self, provider: str, **fields: Any) -> None:  # whatever JSON holds
+    def _record_sent(self, provider: str, **fields: Any) -> None:  # any JSON
         self.document["sent"].append({"provider": provider, **fields})
 
     def _record_failure(self, text: str, code: Exit) -> None:

@@ -1,4 +1,6 @@
-"""Find the settings file and the folder of conversations without importing pydantic, so that lists appear at once.
+"""The paths of the settings file and of the folder of conversations.
+
+This module does not import pydantic, so that `sabir chats` lists conversations at once.
 
 $SABIR_HOME ──overrides──▶ `home` in config.toml ──overrides──▶ the platform's folder for data
 """

@@ -34,7 +34,7 @@ WIDEST = 100
 
 
 def requested_text(tokens: Sequence[str], commands: Mapping[str, str]) -> str:
-    """Return the help page or the version if the command line asks for it, and "" if it names a command.
+    """Return the help page or the version if the command line asks for it, else "".
 
     `commands` maps sabir's own subcommands to the `module:function` that each runs.
     """
@@ -71,8 +71,9 @@ def render_page(commands: Mapping[str, str]) -> str:
 
 
 def summary(function_path: str) -> str | None:
-    """Return the first paragraph of the docstring of a `module:function`, in one line, read from its file. None if the
-    file or the docstring is not found.
+    """Read the source file of a `module:function`, and return the first paragraph of its docstring in one line.
+
+    None if the file cannot be found or parsed, or the function has no docstring.
     """
     module_name, _, function = function_path.partition(":")
     try:
@@ -88,14 +89,14 @@ def summary(function_path: str) -> str | None:
 
 
 def shadowed_text(point: EntryPoint) -> str:
-    """Return the error text for another package's command that has the name of a command of sabir."""
+    """Return an error text: another package's command is not available, because sabir has a command of its name."""
     return (
         f"command {point.name!r} of {package_label(point)} is not available, because sabir has a command of that name"
     )
 
 
 def package_label(point: EntryPoint) -> str:
-    """Return the name and version of an entry point's package; its `module:function` if the package is not known."""
+    """Return the name and version of an entry point's package; its `module:function` if the package is unknown."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 

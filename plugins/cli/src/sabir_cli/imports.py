@@ -36,7 +36,7 @@ _BYTES = "surrogateescape"
 
 
 class FileValue(NamedTuple):
-    """One JSON value in a file: its place, such as "line 3", its text, and the parsed value."""
+    """One JSON value in a file: its position, such as "line 3", its text, and the parsed value."""
 
     position: str
     text: str
@@ -44,9 +44,9 @@ class FileValue(NamedTuple):
 
 
 class FileRequest(NamedTuple):
-    """One stored request. `place` is its place in a file of several requests, otherwise "".
+    """One stored request. `position` is its position in a file of several requests, otherwise "".
 
-    `is_wrapped` means that the file contains messages only, so that `body` was created from them.
+    If `is_wrapped` is True, the file contains messages only, and `body` is a request that was created from them.
     """
 
     position: str
@@ -62,7 +62,7 @@ class Imported(NamedTuple):
 
     def losses(self) -> Iterator[sabir.Loss]:
         """Yield the losses of decoding. For a file of several requests, the path of each loss begins with its request's
-        place.
+        position.
         """
         for loss in self.history.losses:
             path = f"{self.request.position} {loss.path}".strip()
@@ -142,7 +142,7 @@ def _read_requests(file: str, source: str, dialect: str | None, console: Output)
 
 
 def _decode_requests(dialect: sabir.PureDialect, values: Sequence[FileValue]) -> list[Imported]:
-    """Decode the requests with a dialect. Raises HistoryInvalid, which names the request that cannot be read."""
+    """Decode the requests with a dialect. Raises HistoryInvalid with the position of the request that is invalid."""
     requests = []
     for request in as_requests(values, dialect.dialect.messages_field):
         try:
@@ -153,7 +153,7 @@ def _decode_requests(dialect: sabir.PureDialect, values: Sequence[FileValue]) ->
 
 
 def _recognise(values: Sequence[FileValue], console: Output) -> tuple[sabir.PureDialect, list[Imported]]:
-    """Return the only installed dialect that can read the requests, and the decoded requests.
+    """Find the only installed dialect that can read the requests. Return it and the decoded requests.
 
     Raises HistoryInvalid if no dialect or several dialects can read the requests.
     """
@@ -277,15 +277,16 @@ def is_document(parsed: JSONValue) -> bool:
 
 
 def _are_requests(items: Sequence[FileValue], messages_field: str) -> bool:
-    """Return whether objects are requests: one has an array in `messages_field`, or all have the field. (A message may
-    have such a field too, but not with an array.)
+    """Return whether objects are requests and not messages.
+
+    They are if one has an array in `messages_field`, which no message has, or if all have a value in that field.
     """
     fields = [item.parsed.get(messages_field) for item in items]
     return any(isinstance(field, list) for field in fields) or (bool(fields) and None not in fields)
 
 
 def _array_items(array: FileValue) -> list[FileValue]:
-    """Return the items of an array, each with its place and text."""
+    """Return the items of an array, each with its position and text."""
     items, start = [], _skip_space(array.text, 1)
     for index, parsed in enumerate(array.parsed):
         _, end = _PARSER.raw_decode(array.text, start)
@@ -295,7 +296,7 @@ def _array_items(array: FileValue) -> list[FileValue]:
 
 
 def _refuse_sabir_file(values: Sequence[FileValue]) -> None:
-    """Check that sabir did not write the file. Raises HistoryInvalid if it did, because no import is needed then."""
+    """Raise HistoryInvalid if sabir wrote the file, because such a file needs no import."""
     first = values[0].parsed
     if isinstance(first, list) and first:
         first = first[0]

@@ -44,7 +44,7 @@ the argument's value.
 """
 
 PATIENCE = 2.0
-"""Seconds without data on a pipe after which a line tells the user that the command waits for the pipe."""
+"""Seconds. If a pipe has no data for this time, a line tells the user that the command waits for the pipe."""
 
 JSONFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document.")]
 ModelFlag: TypeAlias = Annotated[
@@ -61,10 +61,10 @@ OptionFlags: TypeAlias = Annotated[
 
 
 def choose_model(flag: str | None) -> str:
-    """Return a model string: `given` (the flag -m), else SABIR_MODEL, else the settings file's, else the local model.
+    """Return a model string: `flag` (-m), else SABIR_MODEL, else the settings file's, else the local model.
 
-    Raises ProviderMissing if no model is named and `sabir-local` is not installed, and UsageError for an invalid
-    settings file.
+    Raises UsageError for invalid settings if there is no `flag`, and PluginError if no model is named and `sabir-local`
+    is missing or broken.
     """
     from sabir_cli.config import Defaults
 
@@ -114,7 +114,7 @@ def load_options(specs: Iterable[str] | None) -> "tuple[Option, ...]":
 
 
 def read_pipe(what: str) -> bytes:
-    """Read all of standard input. Raises UsageError, which asks for `what`, if standard input is a terminal."""
+    """Read all of standard input. Raises UsageError, which asks for `what`, if it is a terminal or does not exist."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"standard input is a terminal; write {what} as an argument, or pipe it into the command")
     return sys.stdin.buffer.read()
@@ -147,7 +147,7 @@ def read_message(prompt: str | None) -> list[str]:
 
 
 def _is_piped() -> bool:
-    """Return whether standard input is a pipe or a file. Print a line if nothing arrives on a pipe within PATIENCE."""
+    """Return whether standard input is a pipe or a file. Print a line if a pipe has no data within PATIENCE."""
     try:
         descriptor = sys.stdin.fileno()
         mode = os.fstat(descriptor).st_mode
@@ -181,7 +181,7 @@ def load_named(spec: str, flag: str, what: str, error_type: type[SabirError] = U
     """Import and return the object that `spec`, of the form `module:name`, names. `what` is the kind of object, for the
     error.
 
-    Raises `refused`, with the flag in its text, if the module cannot be imported or has no such object.
+    Raises `error_type`, with the flag in its text, if the module cannot be imported or has no such object.
     """
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):
@@ -196,11 +196,11 @@ def load_named(spec: str, flag: str, what: str, error_type: type[SabirError] = U
     return target
 
 
-def _import_from_here(module_name: str, argument: str, error_type: type[SabirError]) -> Any:  # it holds anything
+def _import_from_here(module_name: str, argument: str, error_type: type[SabirError]) -> Any:  # a module
     """Import a module, with the working folder first on the path, and restore `sys.path`.
 
-    If the folder stayed on the path, its files could replace modules that libraries import later. Raises `refused` for
-    any exception of the import.
+    If the folder stayed on the path, its files could replace modules that libraries import later. Raises `error_type`
+    for any exception of the import except KeyboardInterrupt.
     """
     here = os.getcwd()
     is_new = here not in sys.path  # the path of a console script begins with the script's folder instead

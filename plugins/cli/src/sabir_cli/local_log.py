@@ -2,7 +2,7 @@
 
     logger "sabir.local", level INFO ──▶ one dim line on standard error for each record; with --json nothing
 
-The library itself prints nothing, so the command prints its log.
+The library logs these facts and prints nothing.
 """
 
 import logging
@@ -26,8 +26,10 @@ class _LogPrinter(logging.Handler):
         self._output = output
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record in one line on standard error. The line is rendered first and then written as text, so that
-        rich prints it above a spinner.
+        """Print a record in one line on standard error.
+
+        The line is written to `sys.stderr`, which rich redirects while it shows a spinner, so that the line appears
+        above the spinner.
         """
         console = self._output.err
         with console.capture() as captured:

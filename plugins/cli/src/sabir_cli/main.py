@@ -5,12 +5,12 @@
 
 A command's module is imported when the command is used:
 
-    sabir --help, sabir --version ──▶ help_page.py, which imports no command
+    sabir --help, sabir --version ──▶ help_page.py, which imports none of sabir's commands
     sabir chat …                  ──▶ sabir_cli.chat.command
     sabir acme …                  ──▶ the entry point `acme` of the group `sabir.commands`
 
 An entry point names a cyclopts App, or a typed function whose signature and docstring become the command. A broken
-entry point does not affect other commands. Using it prints one line and exits with Exit.PLUGIN.
+entry point does not affect other commands. A call of its command prints one line and exits with Exit.PLUGIN.
 """
 
 import os
@@ -69,7 +69,7 @@ def build(output: "Output") -> "App":
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run a command line, by default `sys.argv[1:]`, and return its exit code. Errors are printed, not raised."""
+    """Run a command line, by default `sys.argv[1:]`, and return its exit code. Every exception becomes an exit code."""
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     for stream in (sys.stdout, sys.stderr):
         use_ascii_where_needed(stream)
@@ -80,8 +80,8 @@ def main(tokens: Sequence[str] | None = None) -> int:
             return Exit.OK
         result = _run_command(tokens)
         sys.stdout.flush()
-    except SystemExit as left:  # a command of another package may leave this way
-        return left.code if isinstance(left.code, int) else Exit.FAILED if left.code else Exit.OK
+    except SystemExit as exit_:  # raised for SIGTERM, and by commands of other packages
+        return exit_.code if isinstance(exit_.code, int) else Exit.FAILED if exit_.code else Exit.OK
     except BaseException as error:
         return _print_error(error)
     return int(result) if isinstance(result, int) else Exit.OK
@@ -102,18 +102,17 @@ def _run_command(tokens: Sequence[str]) -> object:
 def signals_raise() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise SystemExit in the `with` block, so that the terminal's cursor and echo are restored.
 
-    Signals for which the calling program has set a handler are not changed. Outside of the main thread, nothing is
-    done.
+    Signals for which the calling program has set a handler keep it. Outside of the main thread, no signal is changed.
     """
 
-    def leave(number: int, _: object) -> None:
+    def raise_exit(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in changed:
-        signal.signal(number, leave)
+        signal.signal(number, raise_exit)
     try:
         yield
     finally:
@@ -122,13 +121,16 @@ def signals_raise() -> Iterator[None]:
 
 
 def _print_error(error: BaseException) -> int:
-    """Print the error in one line and return its exit code."""
+    """Print the error in one line, and return its exit code.
+
+    For Ctrl-C, an empty line is printed, and for a closed pipe nothing.
+    """
     from sabir_cli.failures import exit_of, explain
     from sabir_cli.output import Output
 
     code = exit_of(error)
     with suppress(OSError):
-        if code is Exit.PIPE:  # discard what the interpreter flushes at its end
+        if code is Exit.PIPE:  # the interpreter flushes its buffer at exit: discard it
             # https://docs.python.org/3/library/signal.html#note-on-sigpipe
             with suppress(ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

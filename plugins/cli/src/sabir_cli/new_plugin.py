@@ -29,7 +29,7 @@ from sabir_cli.output import Output, UsageError
 
 WORKED, COMPATIBLE = "template", "compatible_template"
 URL = "https://api.acme.example/v1"
-"""The URL in the templates."""
+"""The URL of the API in the templates."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _ACME = re.compile(r"sabir-acme|acme(?=\.example)|ACME|Acme|acme")
 _PLAIN_URL = re.compile(r"[!#-&(-;=?-\[\]-~]+")
@@ -131,8 +131,9 @@ def _shorter(path: Path, start: Path) -> str:
 
 
 def template_files(template: Traversable, folder: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of every file of a template, except caches and hidden files. `within` is the path of
-    the folder.
+    """Yield the path and the text of every file in `template`. The paths begin with `folder`.
+
+    Caches are left out, and hidden files and folders except `.github`.
     """
     for entry in template.iterdir():
         if entry.name == "__pycache__" or (entry.name.startswith(".") and entry.name != ".github"):

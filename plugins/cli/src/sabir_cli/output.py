@@ -68,8 +68,9 @@ class Output:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[Callable[[], None]]:
-        """Show a spinner with the text `what` in the `with` block, on a terminal only. Yields a function that removes
-        the spinner earlier.
+        """Show a spinner with the text `what` in the `with` block. Yields a function that removes the spinner earlier.
+
+        Without a terminal, with `--json`, and after an unfinished line of text, there is no spinner.
         """
         if self.machine or self._within_line or not (self.err.is_terminal and self.out.is_terminal):
             yield lambda: None
@@ -87,7 +88,7 @@ class Output:
         self._within_line = not text.endswith("\n")
 
     def end_line(self) -> None:
-        """End the line of streamed text, unless the text ended with a line break."""
+        """End the unfinished line of streamed text, if there is one."""
         if self._within_line:
             self._within_line = False
             self.out.file.write("\n")
@@ -160,7 +161,7 @@ def replace_file(path: Path, text: str) -> None:
     try:
         temporary.touch()
         if path.exists():
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before it has any content
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before the file has any content
         temporary.write_text(text, "utf-8")
         temporary.replace(path)
     finally:

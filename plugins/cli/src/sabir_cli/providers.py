@@ -135,7 +135,7 @@ def has_key(credentials: Sequence[Credential]) -> bool:
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
-    """Return a text for the column "key": where the credentials were found, or where to store the first missing one."""
+    """Return the text in the column "key": the sources of the credentials, or where to store the first missing one."""
     if not credentials:
         return Text("none needed", style="dim")
     if missing := first_missing(credentials):

@@ -1,4 +1,4 @@
-"""Print rows of facts: as a table if the console is wide enough, otherwise each row as a record of several lines.
+"""Rows of facts, printed as a table if the console is wide enough, otherwise each row as a record of several lines.
 Nothing is cut off.
 
 provider  state      key                       openai
@@ -82,7 +82,7 @@ class RecordTable:
                 )
 
     def _row_lines(self, console: Console, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Text]:
-        """Yield the lines of one row, with its last cell folded."""
+        """Yield the lines of one row. Only its last cell is folded."""
         *begun, last = cells
         folded = last.wrap(console, max(1, widths[-1]), overflow="fold") or [Text()]
         for number, part in enumerate(folded):

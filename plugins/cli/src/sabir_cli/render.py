@@ -42,7 +42,9 @@ STRICT = frozenset({"dropped", "downgraded"})
 NARROWEST = 56
 """Minimum width, in columns, of a body that is shown next to another body."""
 LEAF_LINES = 3
-"""The maximum number of lines of an object without inner objects. In a longer object, each field gets its own line."""
+"""The maximum number of lines in which an object without inner objects is folded. In a longer object, each field
+begins a line.
+"""
 LONGEST_DATA = 96
 """Maximum length, in characters, of a string without spaces that is shown completely."""
 
@@ -68,7 +70,7 @@ class View:
         return self.rendering.losses if self.rendering else ()
 
     def document(self) -> dict[str, Any]:  # any JSON
-        """Return the view as a JSON object for `--json`, with the complete body."""
+        """Return the view as a JSON object for `--json`: the complete body and the losses, or the error."""
         if self.rendering is None:
             return {"target": self.title, "error": self.error}
         target = self.rendering.target
@@ -204,8 +206,10 @@ def _views_side_by_side(views: Sequence[View], width: int, columns: int) -> Rend
 
 
 def layout(value: JSONValue, width: int) -> list[Line]:
-    """Return a JSON value in lines that fit a width. The line of an object without inner objects may be LEAF_LINES
-    times as long. Long strings are shortened.
+    """Return the lines of a JSON value, with long strings shortened.
+
+    An object or array is in one line if it fits in `width`, or, without inner objects and arrays, in LEAF_LINES times
+    the width. Otherwise each of its items begins a line.
     """
     return list(_layout_lines(shorten(value), Line(0, ""), "", width))
 

@@ -34,19 +34,21 @@ from sabir_calls.cache.keys import request_key
 from sabir_calls.cache.stores import ResponseStore, SQLiteResponses
 
 _COMPLETE = frozenset({"stop", "option_calls"})
-"""The finish reasons of replies that are stored. Others were cut off, refused or failed, and may end differently."""
+"""The finish reasons of replies that are stored. Other replies were cut off, refused or failed; a repeated request may
+succeed.
+"""
 _NOTHING_USED = Usage(input_tokens=0, output_tokens=0)
 
 
 class _CacheEntry(NamedTuple):
-    """The place of one request in the store."""
+    """A request, and its key in the store."""
 
     store: ResponseStore
     key: str
     rendering: Rendering
 
     def find(self) -> Reply | None:
-        """Return the stored reply to this request, or None. An entry of another version of sabir does not count."""
+        """Return the stored reply to this request. None if there is none, or if this version cannot read it."""
         stored = self.store.get(self.key)
         if stored is None:
             return None
@@ -60,7 +62,10 @@ class _CacheEntry(NamedTuple):
         return reply.model_copy(update=fields)
 
     def save(self, reply: Reply) -> Reply:
-        """Store a complete reply to this request, without the losses of the request; return the reply unchanged."""
+        """Store the reply, without the losses of the request, and return it unchanged.
+
+        A reply is not stored if it is incomplete, from the cache, or from a fallback in which a member failed.
+        """
         if reply.finish_reason in _COMPLETE and not reply.failed_members and not reply.from_cache:
             losses = _remaining_losses(reply.losses, self.rendering.losses)
             self.store.put(self.key, reply.model_copy(update={"losses": losses}).model_dump_json().encode())
@@ -102,7 +107,7 @@ class CachedAdapter(WrappedAdapter):
         entry = self._entry(messages, how)
         if stored_reply := entry.find():
             return stored_reply
-        if isinstance(self.inner, ModelAdapter):  # sends the same request, without rendering again
+        if isinstance(self.inner, ModelAdapter):  # avoids a second rendering of the request
             return entry.save(await self.inner.send(entry.rendering))
         return entry.save(await self.inner.complete(messages, **how))
 

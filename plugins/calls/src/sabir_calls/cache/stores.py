@@ -1,6 +1,6 @@
-"""Where replies are stored: in a SQLite file, or in memory.
+"""Stores of replies: a SQLite file, or memory.
 
-key ──▶ the reply as JSON          too old: not returned, and deleted; too many bytes: the least recently used go
+key ──▶ the reply as JSON       deleted: too old replies, and with too many bytes the least recently used replies
 """
 
 import os
@@ -99,7 +99,7 @@ CREATE INDEX IF NOT EXISTS sabir_reply_uses_by_use ON sabir_reply_uses (used, by
 CREATE TABLE IF NOT EXISTS sabir_replies
     (key TEXT PRIMARY KEY REFERENCES sabir_reply_uses ON DELETE CASCADE, reply BLOB NOT NULL);
 """
-"""The replies are in a table of their own, so that counting and deleting entries reads none of their bytes."""
+"""SQL of the tables. The replies are in a separate table, so that counting and deleting entries does not read them."""
 
 
 class SQLiteResponses:
@@ -176,13 +176,13 @@ class SQLiteResponses:
         with self._lock:
             self._database.close()
 
-    def _run_sql(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # of columns, as SQLite returns them
+    def _run_sql(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # Any: values of columns
         with self._reporting():
             return self._database.execute(sql, values).fetchall()
 
     @contextmanager
     def _in_transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
-        """Run the statements of the `with` block as one change. Yields the function that executes them."""
+        """Run the statements of the `with` block in one transaction. Yields the function that executes a statement."""
         with self._reporting():
             self._database.execute("BEGIN IMMEDIATE")
             with self._database:  # commits, or rolls back after an exception
@@ -190,7 +190,7 @@ class SQLiteResponses:
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
-        """Hold the lock, and raise CacheError for an error of the database."""
+        """Hold the lock during the `with` block. Raises CacheError for an error of the database."""
         try:
             with self._lock:
                 yield

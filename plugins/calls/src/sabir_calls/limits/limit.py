@@ -155,7 +155,10 @@ class Slot:
 
     @contextmanager
     def _wait_in_queue(self, wake: Callable[[], object]) -> Iterator[None]:
-        """Join the queue, and leave it if the `with` block raises. The block waits until `_ask` returns 0."""
+        """Join the queue, and leave it if the `with` block raises. Add the time of the block to the limit's total.
+
+        The block must call `_try_to_start` until it returns 0.0.
+        """
         began = monotonic()
         self._ticket.wake = wake
         with self.limit._lock:

@@ -89,14 +89,14 @@ class LimitedAdapter(WrappedAdapter):
 
 
 class _LimitedStream(Relay):
-    """A stream that waits for its slot before the first event, and gives the slot back at its end."""
+    """A stream that enters its slot before the first event, and leaves the slot at its end."""
 
     def __init__(self, stream: ReplyStream | SyncReplyStream, slot: Slot) -> None:
         super().__init__(stream)
         self._slot = slot
 
     async def start(self) -> tuple[Script[Reply], Performer]:
-        """Wait for the slot."""
+        """Wait until the slot may be entered, and start the stream."""
         if isinstance(self.stream, ReplyStream):
             await self._slot.__aenter__()
         else:
@@ -146,6 +146,6 @@ def limited(
 
 
 def _record_usage(slot: Slot, reply: Reply) -> Reply:
-    """Replace the slot's estimate by the usage of the reply, if the provider reported it, and return the reply."""
+    """Replace the slot's estimate by the reply's tokens, if the provider reported them, and return the reply."""
     slot.use(reply.usage.total_tokens)
     return reply

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(eq=False, slots=True)
 class CountedRequest:
-    """A request in a window: when it was admitted, and its tokens, first estimated and then as used."""
+    """A request in a window: when it was sent, and its tokens, first as estimated and then as used."""
 
     time: float
     tokens: int
@@ -34,7 +34,7 @@ class Window:
         A request with more tokens than the limit fits into an empty window.
         """
         self._remove_old_requests(now)
-        start = 0.0  # the moment after which an entry must have been added to still count
+        start = 0.0  # the first time at which the request fits
         if self._requests is not None and len(self._entries) >= self._requests:
             start = self._entries[len(self._entries) - self._requests].time + self._seconds
         if self._tokens is not None:
@@ -47,14 +47,17 @@ class Window:
         return max(0.0, start - now)
 
     def add(self, now: float, tokens: int) -> CountedRequest:
-        """Count a request, whether it fits or not, and return its entry."""
+        """Count a request, even if it does not fit, and return its entry."""
         entry = CountedRequest(now, tokens)
         self._entries.append(entry)
         self._total += tokens
         return entry
 
     def correct(self, entry: CountedRequest, tokens: int) -> None:
-        """Replace the tokens of an entry, for example by the tokens that the reply reports."""
+        """Replace the tokens of a request, for example by the tokens that the reply reports.
+
+        A request that has left the window is not changed.
+        """
         if self._entries and entry.time >= self._entries[0].time:
             self._total += tokens - entry.tokens
             entry.tokens = tokens

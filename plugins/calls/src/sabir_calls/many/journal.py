@@ -2,8 +2,8 @@
 
     {"key": "<SHA-256 of the request>", "number": 0, "reply": {…}}
 
-A line is complete or it does not count: a process that is killed while writing leaves half a line, which the next run
-removes. Equal requests are counted, so that two equal prompts have a reply each.
+A process that is killed while it writes leaves an incomplete line at the end, which the next run removes. `number`
+counts equal requests, so that two equal prompts have a reply each.
 """
 
 import errno
@@ -25,7 +25,7 @@ class JournalError(SabirError):
 
 
 class ReplyJournal:
-    """The replies of earlier runs, and the file to which this run appends. Not thread-safe: its user holds a lock."""
+    """The replies of earlier runs, and the file to which this run appends. Not thread-safe."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
@@ -43,7 +43,7 @@ class ReplyJournal:
             raise
 
     def claim(self, key: str) -> tuple[str, int]:
-        """Return the place of the next request with this key: the key, and how many equal requests came before."""
+        """Return the place of the next request with this key: the key, and the number of earlier calls with it."""
         self._numbers[key] += 1
         return key, self._numbers[key] - 1
 
@@ -58,7 +58,7 @@ class ReplyJournal:
         data = line.encode()
         try:
             written = os.write(self._file, data)
-            if written < len(data):  # a full disk: half a line before other lines could not be read again
+            if written < len(data):  # the disk is full; remove the incomplete line, so that later lines can be read
                 os.ftruncate(self._file, os.fstat(self._file).st_size - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
@@ -69,8 +69,11 @@ class ReplyJournal:
         os.close(self._file)
 
     def _lock(self) -> None:
-        """Raise JournalError if another run uses the file. The lock ends with the process, also if it is killed."""
-        if sys.platform == "win32":  # there, nothing keeps two runs from using one file
+        """Lock the file until `close`, or until the process ends, even if it is killed. On Windows, do nothing.
+
+        Raises JournalError if another run has locked the file.
+        """
+        if sys.platform == "win32":
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

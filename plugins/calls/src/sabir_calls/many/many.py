@@ -3,7 +3,7 @@
 complete_many(llm, prompts)        a list of outcomes, in the order of the prompts
 each_completed(llm, prompts)       an iterator of outcomes, in the order in which they arrive
 
-prompts ──next_outcomes──▶ running calls ──collect──▶ outcomes         Run decides; the functions below only wait
+prompts ──next_outcomes──▶ running calls ──collect──▶ outcomes         _Run decides; the functions below only wait
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class ManyArguments(CallArguments, total=False):
 
 
 class _Run(Generic[CallT]):
-    """One run over prompts: starts the calls, stores the replies, and counts. `start` starts one call."""
+    """One run over prompts: starts the calls, stores the replies, and counts them."""
 
     def __init__(self, llm: Adapter, prompts: Prompts, arguments: ManyArguments) -> None:
         self.at_once = arguments.pop("at_once", 8)
@@ -75,7 +75,7 @@ class _Run(Generic[CallT]):
         self._progress = Progress(total=len(prompts) if isinstance(prompts, Sized) else None)
 
     def next_outcomes(self, start: Callable[[list[Message]], CallT]) -> Iterator[Outcome]:
-        """Start calls until `at_once` are running. Yields the outcomes that need no call."""
+        """Start calls with `start` until `at_once` are running. Yield the outcomes of replies of earlier runs."""
         while len(self.running) < self.at_once and (following := next(self._prompts, None)):
             index, prompt = following
             messages, _ = repeatable(prompt, {})
@@ -108,7 +108,11 @@ class _Run(Generic[CallT]):
         return outcomes
 
     def end_early(self, reason: BaseException) -> None:
-        """Store the replies that arrived while the run ended early, and note on `reason` what may have been paid."""
+        """Store the replies that have arrived, after the exception `reason` ended the run.
+
+        Add a note about the progress and possible charges to `reason`, unless the iterator was closed while no call was
+        running.
+        """
         self.collect([call for call in self.running if _has_reply(call)])
         unfinished = len(self.running)
         if unfinished or not isinstance(reason, GeneratorExit):
@@ -126,7 +130,7 @@ class _Run(Generic[CallT]):
         if self._journal is None:
             return None
         how = self.how.copy()
-        how["strict"] = False  # the call itself refuses losses
+        how["strict"] = False  # the call itself raises an error for losses
         rendering = self._llm.render(messages, **how)
         place = self._journal.claim(request_key(rendering, getattr(self._llm, "speaks_as", "llm")))
         self._places[index] = place

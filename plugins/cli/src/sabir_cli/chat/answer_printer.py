@@ -1,7 +1,8 @@
 """Show an answer as it arrives: text on standard output; calls, results, losses and a last line on standard error.
 
-chat.watch ──event──▶ Shown ── text ──▶ as Markdown on a terminal, else unchanged
-                            └─ call, result, loss ──▶ a line each         status ──▶ model · tokens · cost · losses
+Conversation.watch ──event──▶ AnswerPrinter ── text ──▶ as Markdown on a terminal, else unchanged
+                                            └─ call, result, loss ──▶ a line each
+status_line ──▶ model · tokens · cost · losses
 """
 
 import time
@@ -59,8 +60,9 @@ def writer_for(output: Output, *, plain: bool) -> Writer:
 
 
 class OutputClosed(BaseException):
-    """Raised if standard output cannot be written, for example because it was closed. A BaseException, so that no
-    handler of ordinary errors stops it. `error` is the OSError.
+    """Raised if the output cannot be written, for example because a pipe was closed. `error` is the OSError.
+
+    A BaseException, so that no code between the printer and ConsoleChat catches it with `except Exception`.
     """
 
     def __init__(self, error: OSError) -> None:
@@ -69,7 +71,7 @@ class OutputClosed(BaseException):
 
 
 class AnswerPrinter(ExitStack):
-    """Shows the events of one answer. `heard` lists its replies, and `ran` the names of the options that ran."""
+    """Shows the events of one answer. `replies` lists its replies, and `ran` the names of the options that ran."""
 
     def __init__(
         self, output: Output, writer: Writer, target: object, messages: Callable[[], Sequence[sabir.Message]]
@@ -83,7 +85,7 @@ class AnswerPrinter(ExitStack):
         self.callback(writer.end)
 
     def __call__(self, event: sabir_session.Event) -> None:
-        """Show one event. Raises NobodyReads if standard output cannot be written."""
+        """Show one event. Raises OutputClosed if the output cannot be written."""
         try:
             self._print_event(event)
         except OSError as error:
@@ -112,7 +114,7 @@ class AnswerPrinter(ExitStack):
     def _end_reply(self, reply: sabir.Reply) -> None:
         """End the text of a reply, and print a line if the model refused or the reply is incomplete.
 
-        The text of a refusal is written if the reply has no other text.
+        If the reply has no text, the text of a refusal is written instead.
         """
         self._arrived()
         if reply.refusal and not reply.text:

@@ -88,7 +88,7 @@ def _list_chats(output: Output) -> None:
     if not summaries:
         output.note(f"no conversation is saved in {str(home)!r} yet; `sabir chat` begins a conversation")
         return
-    width = max(LEAST_WORDS, output.out.width - 50)  # one line, next to names of an ordinary length
+    width = max(LEAST_WORDS, output.out.width - 50)  # so that each row is one line, if its name is not long
     table = RecordTable("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
     for summary in summaries:
         table.add(
@@ -104,9 +104,7 @@ def _list_chats(output: Output) -> None:
 def _load_summaries(home: Path) -> "list[Summary]":
     try:
         return read_summaries(home / STORE_FILE)
-    except (
-        LookupError
-    ):  # tables of another version: opening the store upgrades them, or raises an error with the reason
+    except LookupError:  # tables of another version: opening the store upgrades them, or raises an error
         from sabir_cli.chat.home import Home
 
         with Home(home) as store:

@@ -2,7 +2,7 @@
 
 PROMPT, piped text, or both ──▶ one turn ──▶ text      no PROMPT on a terminal ──▶ a loop, until /quit or Ctrl-D
 
-Files, options, the output's type and the folder of conversations are checked before anything is sent to the model.
+Before anything is sent to the model, files, options, the output's type and the folder of conversations are checked.
 """
 
 import os
@@ -164,8 +164,8 @@ def chat(
 
 
 class _FailSafeWriter:
-    """A writer that writes nothing after the first OSError, such as a closed pipe, so that the complete answer is still
-    recorded. The error is in `error`.
+    """A writer that stores the first OSError, such as a closed pipe, in `error`, and then writes nothing more. So the
+    answer is still received and recorded completely.
     """
 
     def __init__(self, writer: "Writer") -> None:
@@ -185,7 +185,7 @@ class _FailSafeWriter:
             act()
         except OSError as error:
             self.error = error
-            with suppress(OSError, ValueError):  # so that the rest of the buffer is discarded without an error
+            with suppress(OSError, ValueError):  # discard the rest of the buffer, whose flush would fail
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

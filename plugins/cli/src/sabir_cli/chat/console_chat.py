@@ -33,7 +33,7 @@ LONGEST_ANSWER = 200
 """Maximum length of an earlier answer that is shown, in characters."""
 Part: TypeAlias = sabir.MediaPart | sabir.TextPart
 MessageContent: TypeAlias = str | Part | sabir.Message
-AnyAnswer: TypeAlias = "sabir_session.Answer[Any]"  # its output is of the type that the user named
+AnyAnswer: TypeAlias = "sabir_session.Answer[Any]"  # Any: the type of its output
 
 
 UNFINISHED = "/retry continues it, /drop removes it"
@@ -57,8 +57,8 @@ def quoted(content: MessageContent) -> str:
 
 
 class ConsoleChat:
-    """One conversation whose answers are shown to the user. With `shows_output`, the typed output of an answer is
-    printed instead of its text.
+    """A conversation on the console: sends messages and shows the answers. With `shows_output`, the typed output of an
+    answer is printed instead of its text.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class ConsoleChat:
     def say(self, *content: MessageContent) -> AnyAnswer:
         """Send a message with the attachments, and show and return the answer. An interrupted turn is finished first.
 
-        Raises the errors of `Conversation.ask`, OutputError if the model calls options without end, and OSError if
-        standard output is closed. Call `recover` after an error.
+        Raises the errors of `Conversation.ask`, OutputError if the model only calls options until the turn's budget is
+        used up, and OSError if the output cannot be written. Call `recover` after an error.
         """
         if self.conversation.unfinished:
             self.finish()
@@ -214,9 +214,9 @@ class ConsoleChat:
     def recover(self, *, stopped: bool = False) -> "Recovery | None":
         """Keep or discard the turn that was stopped or failed. Return what was done; None if the turn is complete.
 
-        A failed turn in which an option ran is kept, so that /retry can continue it. Other failed turns, and all turns
-        that the user stopped (`stopped`), are discarded; effects of options that ran remain. After a failed /retry, the
-        earlier answer stays.
+        A failed turn in which an option ran is kept, so that /retry can continue it. Other failed turns, and turns that
+        the user stopped (`stopped`), are discarded, but not the effects of options that ran. An interrupted turn that
+        `finish` tried to finish stays unfinished. After a failed /retry, the earlier answer stays.
         """
         content, self._last_content = self._last_content, ()
         ran = ", ".join(dict.fromkeys(self.printer.ran))

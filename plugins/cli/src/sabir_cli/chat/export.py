@@ -43,8 +43,8 @@ def as_text(messages: "Sequence[sabir.Message]", export_format: ExportFormat) ->
 
 
 def as_markdown(messages: "Iterable[sabir.Message]") -> str:
-    """Return a conversation as Markdown. Media are shown by their kind and name, and option calls and results in one
-    line each. Reasoning and opaque parts are left out.
+    """Return a conversation as Markdown. Media are shown by their kind, name and web address, and option calls and
+    results in one line each. Reasoning and opaque parts are left out.
     """
     return "\n\n".join(_markdown_paragraphs(messages)) + "\n"
 

@@ -9,6 +9,7 @@ The file is opened for writing before anything is sent to a model, so that no an
 """
 
 import difflib
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,11 +27,11 @@ from sabir_cli.output import Output, UsageError
 
 SYSTEM = "system"
 """The policy of messages with instructions to the model."""
-AnyConversation: TypeAlias = "sabir_session.Conversation[Any]"  # its output is of the type that the user named
+AnyConversation: TypeAlias = "sabir_session.Conversation[Any]"  # Any: the type of its output
 
 
 def last_origin(records: Sequence[InnerMessage]) -> sabir.Origin | None:
-    """Return the origin of the last message that has one, that is of the last reply; None without a reply."""
+    """Return the origin of the last reply; None without a reply. Only messages of replies have an origin."""
     origins = (message.origin for record in reversed(records) for message in record.messages)
     return next(filter(None, origins), None)
 
@@ -39,9 +40,9 @@ SET_HOME = "set SABIR_HOME to a folder that you may write"
 
 
 class Home(SyncClosing):
-    """The file with all conversations, created if it does not exist. `remedy` is added to the error's remedy.
+    """The file with all conversations, created if it does not exist.
 
-    Raises UsageError if the file cannot be written.
+    Raises UsageError if the file cannot be opened for writing. `remedy` is appended to the error's text.
     """
 
     def __init__(self, folder: Path, remedy: str = "") -> None:
@@ -118,7 +119,8 @@ class ChatLocation(ExitStack):
 
     @classmethod
     def of(cls, folder: Path, name: str | None, *, continues_last: bool, is_saved: bool) -> "ChatLocation":
-        """Return the place for the flags: `name` is --name, `last` is -c, and `kept` is False for --no-keep.
+        """Return the location for the flags: `name` is --name, `continues_last` is -c, and `is_saved` is False for
+        --no-keep.
 
         Raises UsageError for an invalid name, for a file that is not writable, and for -c without a saved conversation.
         """
@@ -143,8 +145,8 @@ class ChatLocation(ExitStack):
     def adapter(self, model: str | None, base_url: str | None, output: Output) -> sabir.ModelAdapter:
         """Return the adapter for `model`; with None, for the model of the last answer, else for the default model.
 
-        A conversation continues in the dialect of its last answer, even if `provider:model` means another dialect
-        today. Prints a note if the dialect or the endpoint differs from the default.
+        A conversation continues in the dialect of its last answer. A note is printed if `provider:model` means another
+        dialect today, or if the last answer came from another endpoint and there is neither `model` nor `base_url`.
         """
         last = f"{self.origin.provider}:{self.origin.model}" if self.origin else ""
         continued = sabir_session.continued_model(last, [self.origin]) if self.origin else ""
@@ -162,15 +164,15 @@ class ChatLocation(ExitStack):
     ) -> AnyConversation:
         """Return the conversation, which is closed at the end of the `with` block.
 
-        `instructions` replaces the instructions of a continued conversation, if it is not None. `default` is used for
-        a new conversation without `instructions`. Raises ConversationBusy while another process uses the conversation.
+        `instructions`, if not None, replaces the instructions of a continued conversation. Without `instructions`, a
+        new conversation gets `default`. Raises ConversationBusy while another process uses the conversation.
         """
-        chat = self._open_conversation(model=model, **arguments)
+        conversation = self._open_conversation(model=model, **arguments)
         if instructions is not None:
-            chat.instructions = instructions
-        elif not chat.messages:
-            chat.instructions = default or ""
-        return chat
+            conversation.instructions = instructions
+        elif not conversation.messages:
+            conversation.instructions = default or ""
+        return conversation
 
     def _open_conversation(self, **arguments: Any) -> AnyConversation:  # the arguments of Conversation
         if self._home is None:
@@ -191,10 +193,7 @@ class ChatLocation(ExitStack):
     def _numbers(self) -> Iterator[str]:
         assert self._home is not None
         numbers = [int(name) for name in self._home.store.names() if name.isdecimal()]
-        following = max(numbers, default=0)
-        while True:
-            following += 1
-            yield str(following)
+        yield from map(str, itertools.count(max(numbers, default=0) + 1))
 
     def _close_at_exit(self, conversation: AnyConversation) -> AnyConversation:
         self.callback(self._close_conversation, conversation)

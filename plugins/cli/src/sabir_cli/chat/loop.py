@@ -1,7 +1,7 @@
 """The chat on a terminal: send each message to the model, and run slash commands, until the user leaves.
 
-entry ──▶ /command ──▶ obey       text ──▶ say ──▶ the answer
-             └── error, Ctrl-C ──▶ a line that tells whether the turn was kept, and then the next message
+reader ──▶ /command ──▶ run_command       text ──▶ say ──▶ the answer
+               └── error, Ctrl-C ──▶ a line that says whether the turn was kept, and then the next message
 """
 
 import sabir
@@ -19,8 +19,10 @@ LEAVING_WORDS = frozenset({"exit", "quit"})
 
 
 def run_loop(chat: ConsoleChat, reader: MessageReader, name: str | None) -> None:
-    """Read messages and commands, and answer them, until the user leaves. `name` is the saved conversation's name; None
-    if the conversation is not saved.
+    """Read messages and commands, and process them, until the user leaves.
+
+    `name` is the saved conversation's name; None if the conversation is not saved. Raises BrokenPipeError, but no other
+    Exception: it is printed.
     """
     _greet(chat, name)
     is_leaving = False
@@ -54,7 +56,7 @@ def run_loop(chat: ConsoleChat, reader: MessageReader, name: str | None) -> None
 
 
 def _process_input(chat: ConsoleChat, reader: MessageReader, text: str) -> None:
-    """Run a slash command, or send a message. Raises Leave if the user leaves, and what the command or the call
+    """Run a slash command, or send a message. Raises Quit if the user leaves, and what the command or the call
     raises.
     """
     if text.lower() in LEAVING_WORDS:

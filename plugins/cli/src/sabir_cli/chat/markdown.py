@@ -109,8 +109,8 @@ def _image_as_text(token: Token) -> Token:
 
 
 class _TrimmedLines:
-    """The lines of a renderable, without blank lines at its start and end and blanks at the end of lines. With
-    `height`, only that many of the last lines.
+    """A renderable without blank lines at its start and end, and without blanks at the end of lines. With `height`,
+    only its last `height` lines.
     """
 
     def __init__(self, content: RenderableType, height: int | None = None) -> None:
@@ -143,7 +143,7 @@ class MarkdownWriter:
         self._next = 0.0
 
     def write(self, text: str) -> None:
-        """Add a piece of the text. Redraw the growing block, but not if the last drawing was just before."""
+        """Add a piece of the text. Redraw the growing block, unless it was drawn a moment ago."""
         self._tail += printable(text)
         began = time.monotonic()
         if began >= self._next:

@@ -1,7 +1,8 @@
 """Read the user's messages: in an editor if the terminal supports one, else line by line.
 
-    keys ──▶ Enter: send the message      Alt-Enter, or \\ and Enter: a new line      a paste: one message with its
-    lines
+    Enter                       sends the message
+    Alt-Enter, or \\ and Enter   begins a new line
+    a paste of several lines    is one message
 
 The editor has a history, stored in a file if a path is given, and completes slash commands and their arguments.
 """
@@ -67,6 +68,8 @@ def open_reader(output: Output, history: Path | None, suggest: Suggest) -> Messa
 
 
 class _LineReader:
+    """Reads messages from standard input line by line."""
+
     def __init__(self, output: Output) -> None:
         self._output = output
 
@@ -104,6 +107,8 @@ def _has_input(seconds: float) -> bool:
 
 
 class _Editor:
+    """Reads messages with prompt_toolkit."""
+
     def __init__(self, history: Path | None, suggest: Suggest) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -140,7 +145,7 @@ class _Editor:
         from prompt_toolkit import PromptSession
 
         try:
-            # a separate session, so that the answer is not in the history
+            # in a separate session, so that the answer does not get into the history
             return is_yes(PromptSession[str]().prompt(question))
         except EOFError:
             return True
@@ -216,7 +221,8 @@ def echo_disabled() -> Iterator[None]:
     except (OSError, ValueError, AttributeError, termios.error):  # standard input is not a terminal
         yield
         return
-    silent = [*before[:3], before[3] & ~termios.ECHO | termios.NOFLSH, *before[4:]]  # Ctrl-C discards no keys
+    flags = before[3] & ~termios.ECHO | termios.NOFLSH  # NOFLSH, so that Ctrl-C does not discard keys
+    silent = [*before[:3], flags, *before[4:]]
     termios.tcsetattr(descriptor, termios.TCSADRAIN, silent)
     try:
         yield

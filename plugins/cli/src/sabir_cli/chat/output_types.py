@@ -50,11 +50,16 @@ def _type_of_schema(file: str) -> type:
             raise ValueError(f"{error.json_path}: {error.message}")
         return value
 
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or Path(file).stem))  # a name that vendors accept
+    title = str(schema.get("title") or Path(file).stem)
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", title)  # only characters that vendors accept
     referenced = _referenced_schemas(schema, file)
 
     def describe(_schema: object, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the schema. The parts to which its references point become definitions of pydantic's schema."""
+        """Return the file's schema. Each part to which a reference points becomes a definition in pydantic's schema.
+
+        pydantic collects the definitions under `$defs` and names them itself, so each reference is replaced by the
+        fields with which pydantic refers to the definition.
+        """
         replacements: dict[str, dict[str, Any]] = {}
         for number, reference in enumerate(referenced):
             short = reference.rpartition("/")[2].strip("#") or name
@@ -64,7 +69,7 @@ def _type_of_schema(file: str) -> type:
             definition_fields = _inline_references(_without_definitions(target), replacements)
             handler.resolve_ref_schema(replacements[reference]).update(definition_fields)
         root = schema
-        for _ in referenced:  # pydantic does not accept a reference as the root
+        for _ in referenced:  # as the root of a schema, pydantic does not accept a reference
             if isinstance(root_reference := root.get("$ref"), str):
                 root = {**referenced[root_reference], **{key: field for key, field in root.items() if key != "$ref"}}
         root = _without_definitions(root) if replacements else schema
@@ -121,7 +126,7 @@ def _without_definitions(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inline_references(value: Any, replacements: Mapping[str, Mapping[str, Any]]) -> Any:  # any JSON
-    """Return a part of the schema, with each reference replaced by the fields that `replacements` has for it."""
+    """Return a part of the schema with each reference replaced by its fields in `replacements`."""
     if isinstance(value, list):
         return [_inline_references(element, replacements) for element in value]
     if not isinstance(value, dict):

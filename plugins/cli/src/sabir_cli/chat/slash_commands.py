@@ -1,6 +1,6 @@
 """The slash commands of the chat, which are never sent to the model.
 
-/command argument ──find──▶ a row of WORDS ──▶ its function        //text ──▶ "/text" is sent to the model
+/command argument ──find──▶ a row of SLASH_COMMANDS ──▶ its function        //text ──▶ "/text" is sent to the model
       ├── unknown command ──▶ UsageError, with the most similar command
       └── unexpected or missing argument ──▶ UsageError
 """
@@ -32,8 +32,8 @@ SLASH_HINT = "to send a message that begins with a slash, type //"
 
 
 class SlashCommand(NamedTuple):
-    """One slash command. `argument` names its argument: "" for none, "[…]" if optional, capitals if required.
-    `completes` is the kind of values that the editor completes.
+    """A slash command. `argument` describes its argument: "" for none, "[…]" if optional, capitals if required.
+    `completes` is the kind of arguments that the editor completes.
     """
 
     name: str
@@ -67,7 +67,7 @@ def run_command(chat: ConsoleChat, text: str) -> None:
 
 
 class Quit(Exception):
-    """Raised to end the chat, by /quit or a confirmed leaving word."""
+    """Raised by /quit, and after a confirmed "exit" or "quit", to end the chat."""
 
 
 def _run_help(chat: ConsoleChat, _: str) -> None:

@@ -2,8 +2,8 @@
 
     sabir_journals ──▶ name, parent          sabir_session_records ──▶ turns, first question, last reply, time
 
-After /drop, /retry or a fork, the first records of a journal belong to its parent journal. The records of such a
-journal are read from each journal separately. `docs/reference/sessions-and-runs.md` documents the tables.
+After /drop, /retry or a fork, the first records of a conversation belong to the parent of its journal. Such a
+conversation is read from all of these journals. `docs/reference/sessions-and-runs.md` documents the tables.
 """
 
 import json
@@ -34,6 +34,7 @@ LONGEST_WORDS = 200
 """Maximum length of `Summary.words` in characters."""
 WAIT = "wait until the other program releases it"
 _POSITIONS = 1 << 32
+"""The key of a record is the id of its journal times this number, plus its position in the journal."""
 _Journal: TypeAlias = tuple[int, str | None, int | None, int]
 """A journal's id, name (None if it is only a parent), parent's id, and the number of its records that belong to the
 parent.
@@ -47,7 +48,7 @@ FROM sabir_session_records
 WHERE kind IN ('sabir.message', 'sabir_session:InnerMessage') AND id >= ? AND id < ? ORDER BY id
 """
 """SQL for the records in a range of keys: each key, with 1 for a question, 2 for a reply and 0 for any other record.
-The role is usually at the beginning of a record, where it is found fastest.
+It compares the beginning of a record, which is faster than parsing the JSON, and parses only if the role is not there.
 """
 _TEXTS = """
 SELECT json_extract(last.body, '$.created_at'), json_extract(reply.body, '$.messages[0].origin'), question.body
@@ -72,8 +73,8 @@ class Summary(NamedTuple):
 
 @dataclass(slots=True)
 class _Counts:
-    """What is known of the records of a journal: the number of questions, and the keys of the last record, the first
-    question and the last reply.
+    """Counts of the records of a journal: the number of questions, and the keys of the last record, the first question
+    and the last reply.
     """
 
     last: int = 0
@@ -113,7 +114,7 @@ def read_summaries(file: Path) -> list[Summary]:
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Return whether an error is SQLite's refusal because another program has locked the file."""
+    """Return whether SQLite raised an error because another program has locked the file."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 

@@ -147,7 +147,7 @@ def test_retry_keeps_the_old_answer_if_the_provider_fails_in_the_new_one() -> No
         chat.recover()
         chat.retry()
 
-        assert chat.messages[-1].parts[0].kind == "refusal"
+        assert chat.conversation.messages[-1].parts[0].kind == "refusal"
 
 
 def test_retry_refused_before_it_is_sent_keeps_the_old_answer(chat: ConsoleChat) -> None:

@@ -171,7 +171,7 @@ def test_the_user_leaves(chat: ConsoleChat) -> None:
         run_command(chat, "/quit")
 
 
-@pytest.mark.usefixtures("talk")
+@pytest.mark.usefixtures("chat")
 @pytest.mark.parametrize(
     ("text", "found"),
     [

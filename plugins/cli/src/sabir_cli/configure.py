@@ -43,15 +43,15 @@ def config(
     variable overrides the settings file. The file never contains API keys.
     """
     output, path = Output(machine=as_json), settings_path()
-    words = [word for word in (name, value) if word is not None]
-    if len(words) != len(TAKES[action].split()):
+    arguments = [word for word in (name, value) if word is not None]
+    if len(arguments) != len(TAKES[action].split()):
         raise UsageError(f"wrong number of arguments for {action}; write `sabir config {action}{TAKES[action]}`")
     if action == "path":
         output.document({"path": str(path)}) if as_json else output.data(f"{path}\n")
         return Exit.OK
     if action != "show":
-        shadow = f"; {variable_of(words[0])} overrides it" if os.environ.get(variable_of(words[0])) else ""
-        output.note(store(path, *words) + shadow)
+        shadow = f"; {variable_of(arguments[0])} overrides it" if os.environ.get(variable_of(arguments[0])) else ""
+        output.note(store(path, *arguments) + shadow)
     if as_json:
         rows = [{**row._asdict(), "value": to_jsonable_python(row.value)} for row in gather()]
         output.document({"path": str(path), "settings": rows})

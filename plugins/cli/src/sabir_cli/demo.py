@@ -130,21 +130,21 @@ class _Demonstration:
         self.document |= {"model": model, "messages": [message.model_dump(mode="json") for message in self.messages]}
 
     def _run_steps(self, llm: sabir.ModelAdapter) -> None:
-        began = time.perf_counter()
+        start = time.perf_counter()
         pieces: list[str] = []
-        choice = speak(llm, self.messages, self.output, options=self.options, settings=CHOOSE, write=pieces.append)
-        self.messages += choice.reply.messages
+        timed = speak(llm, self.messages, self.output, options=self.options, settings=CHOOSE, write=pieces.append)
+        self.messages += timed.reply.messages
         if pieces:
             self._print_labelled("says", "".join(pieces))
-        calls = choice.reply.option_calls
+        calls = timed.reply.option_calls
         if not calls:
-            self._print_usage(choice)
+            self._print_usage(timed)
             self._record_failure(f"{llm.target} answered without calling an option", Exit.FAILED)
             return
         for call in calls:
-            self._print_labelled("call", f"{describe_call(call)}   chosen in {time.perf_counter() - began:.1f} s")
-        answering = sabir.answer(choice.reply, self.options) if needs_loop(self.options) else None
-        results = asyncio.run(answering) if answering else sabir.answer_sync(choice.reply, self.options)
+            self._print_labelled("call", f"{describe_call(call)}   chosen in {time.perf_counter() - start:.1f} s")
+        answering = sabir.answer(timed.reply, self.options) if needs_loop(self.options) else None
+        results = asyncio.run(answering) if answering else sabir.answer_sync(timed.reply, self.options)
         for result in results:
             self.messages.append(result)
             self._print_labelled("result", describe_result(result))
@@ -155,14 +155,14 @@ class _Demonstration:
         folded = FoldedWriter(self.output.write, self.output.out.width)
         try:
             silent = Output(machine=True)  # `speak` would end the line before `folded` writes the last word
-            spoken = speak(llm, messages, silent, options=self.options, settings=settings, write=folded.add)
+            timed = speak(llm, messages, silent, options=self.options, settings=settings, write=folded.add)
         finally:
             folded.end()
             self.output.end_line()
-        messages += spoken.reply.messages
-        self._print_usage(spoken)
-        if spoken.failed or not spoken.reply.text:
-            reason = spoken.reply.refusal or spoken.reply.finish_reason
+        messages += timed.reply.messages
+        self._print_usage(timed)
+        if timed.failed or not timed.reply.text:
+            reason = timed.reply.refusal or timed.reply.finish_reason
             self._record_failure(f"{llm.target} gave no answer: {reason}", Exit.FAILED)
 
     def render(self, *, bodies: bool) -> None:
@@ -261,14 +261,14 @@ class _Demonstration:
 
     def _print_labelled(self, label: str, text: str) -> None:
         width = max(1, self.output.out.width - LABEL)
-        first, *rest = Text(printable(text)).wrap(self.output.out, width, overflow="fold") or [Text()]
-        self.output.show(Text.assemble(_label(label), first), *(Text.assemble(" " * LABEL, line) for line in rest))
+        first, *further = Text(printable(text)).wrap(self.output.out, width, overflow="fold") or [Text()]
+        self.output.show(Text.assemble(_label(label), first), *(Text.assemble(" " * LABEL, line) for line in further))
 
-    def _print_usage(self, spoken: TimedReply) -> None:
-        self._print_labelled("", spoken.summary())
-        for loss in spoken.reply.losses:
+    def _print_usage(self, timed: TimedReply) -> None:
+        self._print_labelled("", timed.summary())
+        for loss in timed.reply.losses:
             self._print_labelled("", f"loss: {describe_loss(loss, self.messages)}")
-        self.document.setdefault("tokens_per_second", spoken.rate)
+        self.document.setdefault("tokens_per_second", timed.rate)
 
     def _record_sent(self, provider: str, **fields: Any) -> None:  # any JSON
         self.document["sent"].append({"provider": provider, **fields})

@@ -23,18 +23,18 @@ def stored_facts(path: Path | None = None) -> dict[str, sabir.ModelInfo]:
     """
     path = path or settings_path()
     tables = read_settings(path).get(MODEL_FACTS, {})
-    where = f"{str(path)!r}: {MODEL_FACTS}"
+    source = f"{str(path)!r}: {MODEL_FACTS}"
     if not isinstance(tables, dict):
-        raise UsageError(f'{where} must contain tables; write [{MODEL_FACTS}."provider:model"]')
+        raise UsageError(f'{source} must contain tables; write [{MODEL_FACTS}."provider:model"]')
     facts: dict[str, sabir.ModelInfo] = {}
     for name, table in tables.items():
         provider, _, prefix = name.partition(":")
         if not (provider and prefix and isinstance(table, dict)):
-            raise UsageError(f'{where}: {name!r} must be a table named "provider:model"')
+            raise UsageError(f'{source}: {name!r} must be a table named "provider:model"')
         try:
             facts[name] = sabir.ModelInfo.model_validate({**table, "prefix": prefix})
         except ValidationError as error:
-            raise UsageError(f"{where}, {name!r}: {describe_validation_error(error)}") from None
+            raise UsageError(f"{source}, {name!r}: {describe_validation_error(error)}") from None
     return facts
 
 

@@ -20,7 +20,7 @@ from sabir.authoring import one_line
 
 from sabir_cli.output import UsageError
 
-if TYPE_CHECKING:  # `sabir chat --help` imports this module, and not the library
+if TYPE_CHECKING:  # `sabir chat --help` imports this module, but must not load the library
     from sabir import Option
 
 MODEL_VARIABLE = "SABIR_MODEL"
@@ -113,22 +113,22 @@ def load_options(specs: Iterable[str] | None) -> "tuple[Option, ...]":
     return sabir.Option.all_of([_load_option(spec) for spec in specs or ()])
 
 
-def read_pipe(what: str) -> bytes:
-    """Read all of standard input. Raises UsageError, which asks for `what`, if it is a terminal or does not exist."""
+def read_pipe(argument: str) -> bytes:
+    """Read all of standard input. Raises UsageError, which asks for `argument`, if it is a terminal or missing."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError(f"standard input is a terminal; write {what} as an argument, or pipe it into the command")
+        raise UsageError(f"standard input is a terminal; write {argument} as an argument, or pipe it into the command")
     return sys.stdin.buffer.read()
 
 
-def read_bytes(file: str, what: str) -> bytes:
+def read_bytes(file: str, argument: str) -> bytes:
     """Return the content of a file, or of standard input if `file` is "-". Raises UsageError if it cannot be read."""
     if file == "-":
-        return read_pipe(what)
+        return read_pipe(argument)
     try:
         return Path(file).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{file!r} cannot be read: {reason}; write the path of {what} that exists") from None
+        raise UsageError(f"{file!r} cannot be read: {reason}; write the path of {argument} that exists") from None
 
 
 def read_message(prompt: str | None) -> list[str]:
@@ -177,15 +177,15 @@ def _load_option(spec: str) -> "Option":
     return option
 
 
-def load_named(spec: str, flag: str, what: str, error_type: type[SabirError] = UsageError) -> Any:  # any object
-    """Import and return the object that `spec`, of the form `module:name`, names. `what` is the kind of object, for the
+def load_named(spec: str, flag: str, kind: str, error_type: type[SabirError] = UsageError) -> Any:  # any object
+    """Import and return the object that `spec`, of the form `module:name`, names. `kind` is the kind of object, for the
     error.
 
     Raises `error_type`, with the flag in its text, if the module cannot be imported or has no such object.
     """
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):
-        raise error_type(f"{flag} {spec!r} does not name a {what}; write module:{what}")
+        raise error_type(f"{flag} {spec!r} does not name a {kind}; write module:{kind}")
     target = _import_from_here(module_name, f"{flag} {spec!r}", error_type)
     for name in path.split("."):
         if not hasattr(target, name):
@@ -202,17 +202,17 @@ def _import_from_here(module_name: str, argument: str, error_type: type[SabirErr
     If the folder stayed on the path, its files could replace modules that libraries import later. Raises `error_type`
     for any exception of the import except KeyboardInterrupt.
     """
-    here = os.getcwd()
-    is_new = here not in sys.path  # the path of a console script begins with the script's folder instead
-    if is_new:
-        sys.path.insert(0, here)
+    folder = os.getcwd()
+    is_added = folder not in sys.path  # `sys.path` of a console script begins with the script's folder
+    if is_added:
+        sys.path.insert(0, folder)
     try:
         return importlib.import_module(module_name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        where = f"{module_name!r} cannot be imported from {here!r} or the environment"
-        raise error_type(f"{argument}: {where}: {one_line(error, 200)}") from error
+        problem = f"{module_name!r} cannot be imported from {folder!r} or the environment"
+        raise error_type(f"{argument}: {problem}: {one_line(error, 200)}") from error
     finally:
-        if is_new and here in sys.path:
-            sys.path.remove(here)
+        if is_added and folder in sys.path:
+            sys.path.remove(folder)

@@ -93,7 +93,7 @@ def _run_command(tokens: Sequence[str]) -> object:
 
     output = Output()
     app = build(output)
-    attach(app, tokens, output)
+    add_plugin_commands(app, tokens, output)
     with printing_local_log(output, tokens), signals_raise():
         return app(tokens)
 
@@ -130,7 +130,7 @@ def _print_error(error: BaseException) -> int:
 
     code = exit_of(error)
     with suppress(OSError):
-        if code is Exit.PIPE:  # the interpreter flushes its buffer at exit: discard it
+        if code is Exit.PIPE:  # send to devnull what the interpreter flushes at exit
             # https://docs.python.org/3/library/signal.html#note-on-sigpipe
             with suppress(ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -145,7 +145,7 @@ def _print_error(error: BaseException) -> int:
     return code
 
 
-def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
+def add_plugin_commands(app: "App", tokens: Sequence[str], output: "Output") -> None:
     """Add the commands of other packages to the app, unless the command line names one of sabir's own commands.
 
     If the command line names a command of another package, only this command is added.

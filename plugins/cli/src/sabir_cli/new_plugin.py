@@ -104,13 +104,13 @@ def next_steps(folder: Path, name: str, template: str) -> str:
     install = f"{python} -m pip install" if find_spec("pip") else "uv pip install"
     kit = "" if find_spec(KIT.replace("-", "_")) else f" {KIT}"
 
-    def as_typed(what: str) -> str:
-        return replace_acme(what, name).replace("INSTALL -e .", f"{install} -e .{kit}").replace("PYTHON", python)
+    def as_typed(step: str) -> str:
+        return replace_acme(step, name).replace("INSTALL -e .", f"{install} -e .{kit}").replace("PYTHON", python)
 
-    rows = [(as_typed(what), replace_acme(why, name)) for what, why in NEXT[template].items()]
-    width = max(len(what) for what, _ in rows)
+    rows = [(as_typed(step), replace_acme(purpose, name)) for step, purpose in NEXT[template].items()]
+    width = max(len(step) for step, _ in rows)
     activate = [f"  . {_shorter(_activation(), folder)}"] if is_virtual and not _is_active() else []
-    steps = [f"  {what:<{width}}  {why}" for what, why in rows]
+    steps = [f"  {step:<{width}}  {purpose}" for step, purpose in rows]
     return "\n".join([f"wrote {folder}; next:", f"  cd {folder}", *activate, *steps])
 
 

@@ -67,8 +67,8 @@ class Output:
             self._within_line = True
 
     @contextmanager
-    def waiting(self, what: str) -> Iterator[Callable[[], None]]:
-        """Show a spinner with the text `what` in the `with` block. Yields a function that removes the spinner earlier.
+    def waiting(self, text: str) -> Iterator[Callable[[], None]]:
+        """Show a spinner with `text` in the `with` block. Yields a function that removes the spinner earlier.
 
         Without a terminal, with `--json`, and after an unfinished line of text, there is no spinner.
         """
@@ -76,7 +76,7 @@ class Output:
             yield lambda: None
             return
         spinner = "line" if self.err.options.ascii_only else "dots"
-        with self.err.status(Text(printable(what), style="dim"), spinner=spinner) as status:
+        with self.err.status(Text(printable(text), style="dim"), spinner=spinner) as status:
             yield status.stop
 
     def write(self, text: str) -> None:

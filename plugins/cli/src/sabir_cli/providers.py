@@ -169,7 +169,7 @@ def _provider_table(statuses: Sequence[sabir.ProviderStatus]) -> RecordTable:
         "provider", "state", "package", "dialects", "key", plain={"state", "package", "dialects", "key"}
     )
     for status in statuses:
-        dot = "" if status.means_bare_name else "."  # usable only with its full name, such as `ollama.native`
+        dot = "" if status.means_bare_name else "."  # a dot: usable only with the full name, such as `ollama.native`
         table.add(
             status.name,
             Text(status.state, style=STATE_STYLES[status.state]),
@@ -289,7 +289,7 @@ def _model_table(infos_by_name: dict[str, list[sabir.ModelInfo]]) -> RecordTable
 
 
 def _facts_text(info: sabir.ModelInfo) -> str:
-    facts = ((fact, value) for fact, value in info.facts.items() if fact != "own_settings")  # those are on the pages
+    facts = ((fact, value) for fact, value in info.facts.items() if fact != "own_settings")  # documented on pages
     return printable(" ".join(f"{fact}={json.dumps(value, ensure_ascii=False)}" for fact, value in facts))
 
 

@@ -48,14 +48,14 @@ class RecordTable:
                 for line in self._fact_lines(console, facts, max(1, options.max_width - GAP)):
                     yield Padding(line, (0, 0, 0, GAP), expand=False)
 
-    def _fits(self, widths: Sequence[int], room: int) -> bool:
-        """Return whether a table fits into `room` columns if only its last column is folded, between words."""
+    def _fits(self, widths: Sequence[int], width: int) -> bool:
+        """Return whether a table fits into `width` columns if only its last column is folded, between words."""
         *others, last = widths
-        left_over = room - sum(others) - GAP * len(others)
-        if last <= left_over:
+        last_width = width - sum(others) - GAP * len(others)
+        if last <= last_width:
             return True
         words = (word for cell in self._columns()[-1] for word in cell.split())
-        return max(NARROWEST, *map(_width, words)) <= left_over
+        return max(NARROWEST, *map(_width, words)) <= last_width
 
     def _cells(self) -> Sequence[Sequence[str | Text]]:
         return [*zip(*self._rows, strict=True)] or [()] * len(self._titles)

@@ -230,8 +230,8 @@ def shorten(value: JSONValue) -> JSONValue:
 def _panel(view: View, width: int) -> RenderableType:
     rows: list[RenderableType] = [Text(printable(view.title), style="bold")]
     if view.rendering is not None:
-        where = f"{view.rendering.target.dialect} · POST {view.rendering.path}"
-        rows += [Text(printable(where), style="dim"), *_body_lines(view.rendering, width)]
+        request_line = f"{view.rendering.target.dialect} · POST {view.rendering.path}"
+        rows += [Text(printable(request_line), style="dim"), *_body_lines(view.rendering, width)]
     if view.error is not None:
         rows.append(Text(printable(view.error), style="red"))
     else:

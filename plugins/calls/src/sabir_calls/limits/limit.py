@@ -71,8 +71,8 @@ class Limit:
                 raise SettingsInvalid(f"Limit: {name} is {number!r}; expected a whole number of at least 1, or None")
         seconds = _SECONDS.get(per, 0.0) if isinstance(per, str) else per
         if type(seconds) not in (int, float) or not isfinite(seconds) or seconds <= 0:
-            words = ", ".join(map(repr, _SECONDS))
-            raise SettingsInvalid(f"Limit: per is {per!r}; expected {words}, or a number of seconds")
+            periods = ", ".join(map(repr, _SECONDS))
+            raise SettingsInvalid(f"Limit: per is {per!r}; expected {periods}, or a number of seconds")
         self.tokens = tokens
         """The limit of tokens in each period, or None."""
         self._text = ", ".join(f"{name}={number}" for name, number in {**numbers, "per": per}.items() if number)

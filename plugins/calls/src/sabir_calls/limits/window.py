@@ -34,7 +34,7 @@ class Window:
         A request with more tokens than the limit fits into an empty window.
         """
         self._remove_old_requests(now)
-        start = 0.0  # the first time at which the request fits
+        start = 0.0  # the time from which the request fits; 0.0 for now
         if self._requests is not None and len(self._entries) >= self._requests:
             start = self._entries[len(self._entries) - self._requests].time + self._seconds
         if self._tokens is not None:

@@ -43,17 +43,17 @@ class ReplyJournal:
             raise
 
     def claim(self, key: str) -> tuple[str, int]:
-        """Return the place of the next request with this key: the key, and the number of earlier calls with it."""
+        """Return the entry key of the next request with this key: the key, and the number of requests before."""
         self._numbers[key] += 1
         return key, self._numbers[key] - 1
 
-    def find(self, place: tuple[str, int]) -> Reply | None:
-        """Return the reply of an earlier run at this place, or None."""
-        return self._stored.get(place)
+    def find(self, entry_key: tuple[str, int]) -> Reply | None:
+        """Return the reply that an earlier run stored under this entry key, or None."""
+        return self._stored.get(entry_key)
 
-    def append(self, place: tuple[str, int], reply: Reply) -> None:
+    def append(self, entry_key: tuple[str, int], reply: Reply) -> None:
         """Write a reply at the end of the file."""
-        key, number = place
+        key, number = entry_key
         line = json.dumps({"key": key, "number": number, "reply": reply.model_dump(mode="json")}) + "\n"
         data = line.encode()
         try:

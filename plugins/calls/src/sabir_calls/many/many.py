@@ -69,7 +69,7 @@ class _Run(Generic[CallT]):
         """The arguments of each call."""
         self._prompts = enumerate(prompts)
         self._journal = None if resume is None else ReplyJournal(resume)
-        self._places: dict[int, tuple[str, int]] = {}
+        self._entry_keys: dict[int, tuple[str, int]] = {}
         self.running: dict[CallT, int] = {}
         """Each running call, and the index of its prompt."""
         self._progress = Progress(total=len(prompts) if isinstance(prompts, Sized) else None)
@@ -97,7 +97,7 @@ class _Run(Generic[CallT]):
             error = call.exception()
             if error is None:
                 if self._journal is not None:
-                    self._journal.append(self._places.pop(index), call.result())
+                    self._journal.append(self._entry_keys.pop(index), call.result())
                 outcomes.append(self._count_outcome(Outcome(index, call.result())))
             elif isinstance(error, SabirError) and is_failure(error):
                 outcomes.append(self._count_outcome(Outcome(index, error=error)))
@@ -132,9 +132,9 @@ class _Run(Generic[CallT]):
         how = self.how.copy()
         how["strict"] = False  # the call itself raises an error for losses
         rendering = self._llm.render(messages, **how)
-        place = self._journal.claim(request_key(rendering, getattr(self._llm, "speaks_as", "llm")))
-        self._places[index] = place
-        return self._journal.find(place)
+        entry_key = self._journal.claim(request_key(rendering, getattr(self._llm, "speaks_as", "llm")))
+        self._entry_keys[index] = entry_key
+        return self._journal.find(entry_key)
 
     def _count_outcome(self, outcome: Outcome) -> Outcome:
         self._set_progress(self._progress.finished(outcome))

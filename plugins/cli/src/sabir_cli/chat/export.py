@@ -76,5 +76,5 @@ def _message_texts(message: "sabir.Message") -> Iterator[str]:
         if isinstance(part, sabir.TextPart | sabir.RefusalPart):
             yield part.text
         elif isinstance(part, sabir.MediaPart):
-            where = part.url if part.url.startswith("http") else ""
-            yield f"[{part.modality}{f' {part.name}' if part.name else ''}]{f'({where})' if where else ''}"
+            address = part.url if part.url.startswith("http") else ""
+            yield f"[{part.modality}{f' {part.name}' if part.name else ''}]{f'({address})' if address else ''}"

@@ -70,8 +70,8 @@ def _process_input(chat: ConsoleChat, reader: MessageReader, text: str) -> None:
 
 
 def _greet(chat: ConsoleChat, name: str | None) -> None:
-    where = f"saved as {name}" if name else "not saved; /save FILE writes it to a file"
-    chat.output.note(f"{chat.target} · {where} · /help")
+    storage = f"saved as {name}" if name else "not saved; /save FILE writes it to a file"
+    chat.output.note(f"{chat.target} · {storage} · /help")
     questions = [message for message in chat.conversation.messages if message.policy == USER]
     if questions:
         chat.output.note(f"> {quoted(questions[-1])}", "bold dim")

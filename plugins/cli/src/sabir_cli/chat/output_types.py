@@ -17,7 +17,7 @@ from sabir_cli.inputs import load_named, read_bytes
 from sabir_cli.output import UsageError
 
 
-def load_output_type(name: str) -> Any:  # a type, which may be any
+def load_output_type(name: str) -> Any:  # Any: a type
     """Return the type that `module:Model` names, or create a type from a file with a JSON schema. Raises UsageError for
     an unknown name or an unusable schema.
     """

@@ -52,8 +52,8 @@ def run_command(chat: ConsoleChat, text: str) -> None:
     """Run a slash command. Raises UsageError for an unknown command or a wrong argument, and what the command's
     function raises.
     """
-    name, *rest = re.split(r"\s", text[1:], maxsplit=1)
-    argument = "".join(rest).strip()
+    name, *arguments = re.split(r"\s", text[1:], maxsplit=1)
+    argument = "".join(arguments).strip()
     command = next((each for each in SLASH_COMMANDS if each.name == name), None)
     if command is None:
         similar = difflib.get_close_matches(name, [each.name for each in SLASH_COMMANDS], 1, 0.5)

@@ -14,10 +14,10 @@ from sabir.authoring import AsyncClosing, KnownPart, SyncClosing
 from typing_extensions import TypeAliasType, TypeForm
 
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
-from sabir_session.conversation.reading import Reading
+from sabir_session.conversation.event_buffers import Reading
 from sabir_session.evaluation.evaluate import to_its_end
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.perform import LoopPerformer, Performer, SyncPerformer
+from sabir_session.evaluation.performers import LoopPerformer, Performer, SyncPerformer
 from sabir_session.evaluation.prompts import Output, Validator
 
 Wanted = TypeVar("Wanted")

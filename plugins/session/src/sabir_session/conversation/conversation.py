@@ -40,8 +40,8 @@ from typing_extensions import TypeForm
 from sabir_session.conversation.answers import Answer
 from sabir_session.conversation.arguments import NAME, ConversationArguments, Instructions
 from sabir_session.conversation.asking import OWN, Asked, Asking, AsyncFunction, Content, How
-from sabir_session.conversation.keeping import Kept
-from sabir_session.conversation.reading import AsyncReading, Reading, Turn, wait_for
+from sabir_session.conversation.event_buffers import AsyncReading, Reading, Turn, wait_for
+from sabir_session.conversation.storage import Kept
 from sabir_session.conversation.totals import Totals
 from sabir_session.conversation.words import check_value, refuse_words
 from sabir_session.evaluation import people
@@ -55,7 +55,7 @@ from sabir_session.evaluation.evaluate import (
     requests_of,
 )
 from sabir_session.evaluation.outputs import RETRIES, Outputs, Requests
-from sabir_session.evaluation.perform import LoopPerformer, Performer
+from sabir_session.evaluation.performers import LoopPerformer, Performer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,

@@ -23,7 +23,7 @@ from sabir_session.evaluation import people
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, received, tries
-from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, SyncPerformer
+from sabir_session.evaluation.performers import LoopPerformer, Performer, Run, SyncPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,

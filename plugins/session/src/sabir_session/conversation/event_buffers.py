@@ -17,7 +17,7 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from sabir_session.evaluation.people import Event
-from sabir_session.evaluation.perform import Performer
+from sabir_session.evaluation.performers import Performer
 
 if TYPE_CHECKING:
     import asyncio

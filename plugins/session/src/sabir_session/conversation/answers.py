@@ -18,8 +18,8 @@ from sabir import Loss, Message, Reply, SettingsInvalid, Usage
 from sabir.authoring import AsyncClosing, FinishReason, SyncClosing, installed_hooks, one_line
 
 from sabir_session.conversation.event_buffers import AsyncEvents, AsyncReading, Reading, SyncEvents, SyncReading
+from sabir_session.evaluation.events import Event, OutputArrived, RequestStarted, TextArrived
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.people import Event, OutputArrived, RequestStarted, TextArrived
 from sabir_session.evaluation.prompts import Output, total
 
 

@@ -7,8 +7,9 @@ from sabir import Settings
 from sabir.authoring import KnownPart
 from typing_extensions import TypeAliasType
 
+from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.people import Approve, Watch
+from sabir_session.evaluation.events import Watch
 from sabir_session.evaluation.prompts import Options, Strict, Validator
 from sabir_session.stores.store import Store
 

@@ -44,7 +44,7 @@ from sabir_session.conversation.event_buffers import AsyncReading, Reading, Turn
 from sabir_session.conversation.storage import Kept
 from sabir_session.conversation.totals import Totals
 from sabir_session.conversation.words import check_value, refuse_words
-from sabir_session.evaluation import people
+from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
 from sabir_session.evaluation.evaluate import (
     EvaluationArguments,
@@ -54,6 +54,7 @@ from sabir_session.evaluation.evaluate import (
     proceed,
     requests_of,
 )
+from sabir_session.evaluation.events import Watch
 from sabir_session.evaluation.outputs import RETRIES, Outputs, Requests
 from sabir_session.evaluation.performers import LoopPerformer, Performer
 from sabir_session.evaluation.prompts import (
@@ -128,8 +129,8 @@ class Conversation(Asking[Output]):
         settings: Settings | None = None,
         strict: Strict | None = None,
         budget: Budget | None = None,
-        approve: people.Approve | None = None,
-        watch: people.Watch | None = None,
+        approve: Approve | None = None,
+        watch: Watch | None = None,
         keep: str | Path | Store | None = None,
         name: str = NAME,
         **misnamed: Never,

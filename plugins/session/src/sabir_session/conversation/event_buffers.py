@@ -16,7 +16,7 @@ from threading import get_ident
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from sabir_session.evaluation.people import Event
+from sabir_session.evaluation.events import Event
 from sabir_session.evaluation.performers import Performer
 
 if TYPE_CHECKING:

@@ -19,14 +19,15 @@ from sabir import Message
 from sabir_session.errors import ConversationBusy, RecordingFailed, StoreError
 from sabir_session.evaluation.evaluations import Evaluation, begin, heading_of, resumed, turn_start
 from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
-from sabir_session.evaluation.writing import SYSTEM, RecordWriter, messages_of, spent_in
+from sabir_session.record_log import as_recorded, enable_inner_message_recording, get_inner_messages
 from sabir_session.records import (
+    SYSTEM,
     InnerMessage,
     InstructionsMark,
+    RecordWriter,
     SpentReply,
-    as_recorded,
-    enable_inner_message_recording,
-    get_inner_messages,
+    messages_of,
+    spent_in,
 )
 from sabir_session.state.codec import Codec
 from sabir_session.state.session import Session

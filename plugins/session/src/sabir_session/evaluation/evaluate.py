@@ -19,11 +19,12 @@ from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInv
 from sabir.authoring import show_arguments
 from sabir.errors import OptionInvalid
 
-from sabir_session.evaluation import people
+from sabir_session.evaluation.approval import Approve, denial, with_arguments
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
 from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
+from sabir_session.evaluation.events import CallEnded, Reader, ReplyArrived, RequestStarted, Watch
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, received, tries
-from sabir_session.evaluation.performers import LoopPerformer, Performer, Run, SyncPerformer
+from sabir_session.evaluation.performers import LoopPerformer, Performer, Recorder, Run, SyncPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
@@ -37,7 +38,7 @@ from sabir_session.evaluation.prompts import (
     as_prompt,
     total,
 )
-from sabir_session.records import enable_inner_message_recording
+from sabir_session.record_log import enable_inner_message_recording
 from sabir_session.state.session import Session
 
 Request = TypeVar("Request")
@@ -61,8 +62,8 @@ class EvaluationArguments(TypedDict, total=False):
     settings: Settings | None
     strict: Strict | None
     budget: Budget | None
-    approve: people.Approve | None
-    watch: people.Watch | None
+    approve: Approve | None
+    watch: Watch | None
     retries: int
     output_validator: Validator[Any] | None
 
@@ -79,7 +80,7 @@ class SessionArguments(TypedDict, total=False):
     """
 
     session: Session | None
-    recorder: people.Recorder | None
+    recorder: Recorder | None
     resume: bool
     evaluation_id: str | None
 
@@ -227,7 +228,7 @@ def performer_of(
     evaluation: Evaluation,
     requests: Requests,
     how: EvaluationArguments,
-    reader: people.Reader | None = None,
+    reader: Reader | None = None,
 ) -> Performer:
     """Return the performer of an evaluation. Raises OptionInvalid for an option that cannot run or is missing."""
     check_functions(performer_class, requests)
@@ -287,11 +288,11 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
 async def _ask(evaluation: Evaluation, io: Performer) -> None:
     """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
     io.spending.check()
-    await io.show(people.RequestStarted(evaluation.turn + 1, question=io.question))
+    await io.show(RequestStarted(evaluation.turn + 1, question=io.question))
     reply = await io.complete(io.take_prepared() or evaluation.sent)
     await io.record(evaluation.take(reply, io.asked_about or ()))
     io.spending.add(reply)
-    await io.show(people.ReplyArrived(reply, question=io.question))
+    await io.show(ReplyArrived(reply, question=io.question))
 
 
 async def _output(evaluation: Evaluation, io: Performer) -> object:
@@ -320,9 +321,9 @@ async def _answer(evaluation: Evaluation, io: Performer) -> None:
         asks = call.message.call.option_name in (io.asked_about or ())
         decision = await io.ask(call.message) if asks else None
         if decision is None or decision.kind == "allow":
-            runs.append(Run(call, people.with_arguments(call.message, decision)))
+            runs.append(Run(call, with_arguments(call.message, decision)))
         elif decision.kind == "deny":
-            await _settle(evaluation, io, call, people.denial(call.message, decision))
+            await _settle(evaluation, io, call, denial(call.message, decision))
     io.start(runs)
     for _ in runs:
         is_recording = False
@@ -357,7 +358,7 @@ def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
 
 async def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
     await io.record(evaluation.settle(call, result))
-    io.tell(people.CallEnded(call.message, result, question=io.question))
+    io.tell(CallEnded(call.message, result, question=io.question))
 
 
 @show_arguments

@@ -31,14 +31,22 @@ from sabir.authoring import OptionCall, as_messages
 
 from sabir_session.evaluation.budgets import Budget, Ledger
 from sabir_session.evaluation.prompts import ConversationNotFound, Output, Prompt, PromptMismatch
-from sabir_session.evaluation.writing import SYSTEM, USER, Heading, RecordWriter, messages_of, reply_of, spent_in
-from sabir_session.records import (
-    InnerMessage,
-    InstructionsMark,
+from sabir_session.record_log import (
     enable_inner_message_recording,
     get_inner_messages,
     get_last_records,
     get_latest_evaluation_id,
+)
+from sabir_session.records import (
+    SYSTEM,
+    USER,
+    Heading,
+    InnerMessage,
+    InstructionsMark,
+    RecordWriter,
+    messages_of,
+    reply_of,
+    spent_in,
 )
 from sabir_session.state.session import Session
 

@@ -8,7 +8,7 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sabir
 from sabir import Message, Rendering, Reply, SettingsInvalid, ToolContext
 from sabir.authoring import CallArguments, CallDepth, OptionCall, Signature, call_function, run_in_thread
+from typing_extensions import TypeAliasType
 
-from sabir_session.evaluation import people
+from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.evaluations import OpenCall
+from sabir_session.evaluation.events import Arriving, CallProgress, CallStarted, Event, Reader, Watch
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, Requests
 from sabir_session.evaluation.prompts import BudgetExhausted
 from sabir_session.records import InnerMessage
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sabir")
 
+Recorder = TypeAliasType("Recorder", Callable[[Callable[[], None]], Awaitable[None]])
+"""A coroutine function that is awaited for each write to a session. Its argument is the function that writes, which the
+coroutine function must call, for example in a thread."""
 LEAVING = 1.0
 """How many seconds cancelled coroutines have to end after the time of the budget is over."""
 
@@ -62,13 +67,13 @@ class Performer(ABC):
     requests: Requests
     session: Session | None
     spending: Spending
-    approve: people.Approve | None = None
-    watch: people.Watch | None = None
-    reader: people.Reader | None = None
+    approve: Approve | None = None
+    watch: Watch | None = None
+    reader: Reader | None = None
     question: str = ""
     prepared: Rendering | None = None
     cancelled: Signal = field(default_factory=Signal, init=False)
-    recorder: people.Recorder | None = field(default=None, init=False)
+    recorder: Recorder | None = field(default=None, init=False)
 
     @property
     def asked_about(self) -> frozenset[str] | None:
@@ -80,7 +85,7 @@ class Performer(ABC):
         if self.session is not None:
             self.session.mutate(InnerMessage).append(record)
 
-    def tell(self, event: people.Event) -> None:
+    def tell(self, event: Event) -> None:
         """Report an event to the watcher and the stream. A watcher's error is only logged."""
         if self.reader is not None:
             self.reader.tell(event)
@@ -90,7 +95,7 @@ class Performer(ABC):
         except Exception as error:
             logger.warning("watch failed at %s: %s: %s", type(event).__name__, type(error).__name__, error)
 
-    async def show(self, event: people.Event) -> None:
+    async def show(self, event: Event) -> None:
         """Report an event, and wait until the stream's reader has read it."""
         self.tell(event)
         await self.shown()
@@ -110,9 +115,9 @@ class Performer(ABC):
         """Whether option calls are running, whose results may still have to be recorded."""
         return False
 
-    def arriving(self) -> people.Arriving:
+    def arriving(self) -> Arriving:
         """Return the converter for the events of one reply's stream."""
-        return people.Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
+        return Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
 
     def take_prepared(self) -> Rendering | None:
         """Return the rendering of the first request, and None in later calls."""
@@ -134,11 +139,11 @@ class Performer(ABC):
         In an event loop, a coroutine function is awaited. A sync performer raises SettingsInvalid for such a function.
         """
 
-    async def ask(self, call: OptionCall) -> people.Decision:
+    async def ask(self, call: OptionCall) -> Decision:
         """Call the `approve` function with a call, and return its decision. Waits until the stream is read so far."""
         assert self.approve is not None
         await self.shown()
-        return people.as_decision(await self.apply("approve", partial(self.approve, call)))
+        return as_decision(await self.apply("approve", partial(self.approve, call)))
 
     @abstractmethod
     def start(self, runs: Sequence[Run]) -> None:
@@ -167,13 +172,13 @@ class Performer(ABC):
             )
         return self.spending.time_over(running)
 
-    def context(self, run: Run, heard: Callable[[people.Event], None]) -> ToolContext:
+    def context(self, run: Run, heard: Callable[[Event], None]) -> ToolContext:
         """Report CallStarted, and return the context of a run. `heard` is called with the option's progress events."""
 
         def report(done: float, total: float | None, text: str) -> None:
-            heard(people.CallProgress(run.open.message, done, total, text, question=self.question))
+            heard(CallProgress(run.open.message, done, total, text, question=self.question))
 
-        self.tell(people.CallStarted(run.open.message, run.open.is_resume, question=self.question))
+        self.tell(CallStarted(run.open.message, run.open.is_resume, question=self.question))
         return ToolContext(
             call_id=run.message.call.invocation_id,
             is_resume=run.open.is_resume,
@@ -335,14 +340,14 @@ class LoopPerformer(Performer):
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
 
 
-def _here(heard: Callable[[people.Event], None]) -> Callable[[people.Event], None]:
+def _here(heard: Callable[[Event], None]) -> Callable[[Event], None]:
     """Return a function that calls `heard` in this event loop's thread, from any thread."""
     import asyncio
     from threading import get_ident
 
     loop, home = asyncio.get_running_loop(), get_ident()
 
-    def hear(event: people.Event) -> None:
+    def hear(event: Event) -> None:
         if get_ident() == home:
             heard(event)
         elif not loop.is_closed():

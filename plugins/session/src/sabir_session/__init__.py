@@ -13,8 +13,7 @@ existing records. Each new record is written to the journal before the session c
 
 from sabir_session.continued import continued_model
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
-from sabir_session.conversation.arguments import Instructions
-from sabir_session.conversation.asking import Content
+from sabir_session.conversation.arguments import Content, Instructions
 from sabir_session.conversation.conversation import Conversation
 from sabir_session.errors import (
     ConversationBusy,

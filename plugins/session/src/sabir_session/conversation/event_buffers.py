@@ -1,7 +1,7 @@
 """Deliver the events of one question to the iterators of a stream, and stop when nothing iterates any more.
 
     stream.text ──▶ iterator ──▶ Reading ──▶ the question's coroutine: here (sync), or in a task of its own (async)
-                       │            └── turn: the right to answer, which `leave` releases at once
+                       │            └── reservation: the right to answer, which `leave` releases at once
                        └── gone, and no `with` block open ──▶ abandoned: the next question may begin
 
 Law: a question advances only while its stream is read. An abandoned stream never makes the conversation busy: it ends
@@ -28,7 +28,7 @@ Select: TypeAlias = Callable[[Event], Item | None]
 """Returns the value that an iterator yields for an event, or None to skip the event."""
 
 
-class Turn:
+class Reservation:
     """The right to answer one question: a context manager that another object can end early.
 
     `hold` is the context manager that reserves the conversation. `performer` is None until the question is answered.
@@ -40,7 +40,7 @@ class Turn:
         self.reading = reading
         self.performer: Performer | None = None
 
-    def __enter__(self) -> "Turn":
+    def __enter__(self) -> "Reservation":
         """Acquire the right. Raises ConversationBusy if another question is being answered."""
         self._hold.__enter__()
         self.is_open = True
@@ -69,7 +69,7 @@ class Reading(ABC, Generic[Result]):
     def __init__(self, start: "Callable[[Any], Coroutine[Any, Any, Result]]") -> None:
         self.question = ""
         """The id of the new question's first message; "" while an earlier question is being finished."""
-        self.turn: Turn | None = None
+        self.reservation: Reservation | None = None
         self.is_entered = False
         """Whether a `with` block of the stream is open."""
         self.iterators = 0
@@ -197,8 +197,8 @@ class AsyncReading(Reading[Result]):
         if not loop.is_closed():
             self.task.add_done_callback(_retrieve)
             self.task.cancel()
-        if self.turn is not None:
-            self.turn.abandon()
+        if self.reservation is not None:
+            self.reservation.abandon()
 
     async def close(self) -> None:
         """Cancel the question, and wait until its options have ended."""

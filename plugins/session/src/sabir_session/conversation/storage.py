@@ -37,7 +37,7 @@ from sabir_session.stores.journal import StoredJournal
 from sabir_session.stores.store import Store
 
 
-class Opened:
+class SharedStore:
     """A store, and the number of conversations that use it.
 
     If this object opened the store, the store is closed when the last conversation leaves.
@@ -74,16 +74,18 @@ class DraftJournal:
         return iter(self.records)
 
 
-class Kept:
+class ConversationStorage:
     """The storage of one conversation. `keep` is None for memory, or a path, a URL or a store.
 
     `session` contains the records of a conversation in memory; None means a new session. Raises StoreError if the store
     cannot be opened, and ConversationBusy if another process has the conversation open.
     """
 
-    def __init__(self, keep: str | Path | Store | Opened | None, name: str, session: Session | None = None) -> None:
+    def __init__(
+        self, keep: str | Path | Store | SharedStore | None, name: str, session: Session | None = None
+    ) -> None:
         self.name = name
-        self._opened = keep if isinstance(keep, Opened) or keep is None else Opened(keep)
+        self._opened = keep if isinstance(keep, SharedStore) or keep is None else SharedStore(keep)
         self._journal: StoredJournal | None = None
         self._claim: Claim | None = None
         self.evaluation: Evaluation | None = None
@@ -168,7 +170,7 @@ class Kept:
             return False
         return any(message.policy != SYSTEM for message in self.evaluation.last_turn.messages)
 
-    def say(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
+    def record_question(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
         """Record a question. `instructions` says whether its first message replaces the instructions ("new").
 
         "none" removes the instructions, and "same" leaves them unchanged.
@@ -288,13 +290,13 @@ class Kept:
             session.mutate(InnerMessage).append(record)
         return session
 
-    def fork(self, name: str) -> "Kept":
+    def fork(self, name: str) -> "ConversationStorage":
         """Return the storage of a new conversation with the same records. Raises JournalExists for a used name."""
         with self.asking():
             if self._opened is None:
-                return Kept(None, name, self.session.clone())
+                return ConversationStorage(None, name, self.session.clone())
             self._opened.store.fork(self.name, name)
-            return Kept(self._opened, name)
+            return ConversationStorage(self._opened, name)
 
     def close(self) -> None:
         """Release the claim and the store. A second call has no effect."""

@@ -16,12 +16,12 @@ from sabir.authoring import StoredModel
 from sabir_session.errors import RecordConflict, SliceNotRegistered
 from sabir_session.records import CallStatus, InnerMessage, ToolCallRecord
 from sabir_session.state.session import Session
-from sabir_session.state.slices import Fold, ReducerContext, kept_by
+from sabir_session.state.slices import Fold, ReducerContext, uses_fold
 
 Record = TypeVar("Record", bound=StoredModel)
 
 
-def changed(record: Record, field: str, value: object) -> Record:
+def with_field(record: Record, field: str, value: object) -> Record:
     """Return a copy of a record with one field changed, without validation. The other values are shared."""
     if record.__pydantic_extra__:  # a newer writer's fields are copied too
         copy = record.model_copy()
@@ -30,15 +30,15 @@ def changed(record: Record, field: str, value: object) -> Record:
     return type(record).construct_unchecked({**vars(record), field: value}, record.__pydantic_fields_set__)
 
 
-Place: TypeAlias = tuple[int, int]
+CallPosition: TypeAlias = tuple[int, int]
 """The place of a call: the sequence number of its record, and the index of the call in the record."""
-Answers: TypeAlias = dict[Place, InnerMessage]
+ResultRecords: TypeAlias = dict[CallPosition, InnerMessage]
 
 
-def answers_in(records: Iterable[InnerMessage]) -> Answers:
+def find_results(records: Iterable[InnerMessage]) -> ResultRecords:
     """Return the places of the answered calls in one evaluation's records, each with the record of its result."""
-    open_calls: dict[str, list[Place]] = {}
-    answers: Answers = {}
+    open_calls: dict[str, list[CallPosition]] = {}
+    answers: ResultRecords = {}
     for record in records:
         if record.role == "assistant":
             for index, call in reversed(list(enumerate(record.tool_calls))):
@@ -50,40 +50,40 @@ def answers_in(records: Iterable[InnerMessage]) -> Answers:
     return answers
 
 
-def advanced(records: Sequence[InnerMessage]) -> list[InnerMessage]:
+def with_statuses(records: Sequence[InnerMessage]) -> list[InnerMessage]:
     """Return the records of one evaluation, with "completed" or "failed" as the status of each answered call.
 
     An unanswered call keeps its recorded status.
     """
-    answers = answers_in(records).items()
+    answers = find_results(records).items()
     return _with_statuses(records, {place: "failed" if result.is_error else "completed" for place, result in answers})
 
 
-def as_recorded(records: Sequence[InnerMessage]) -> list[InnerMessage]:
+def without_statuses(records: Sequence[InnerMessage]) -> list[InnerMessage]:
     """Return the records of one evaluation with "pending" as the status of the answered calls, as in the journal."""
-    return _with_statuses(records, dict.fromkeys(answers_in(records), "pending"))
+    return _with_statuses(records, dict.fromkeys(find_results(records), "pending"))
 
 
-def _with_statuses(records: Iterable[InnerMessage], statuses: Mapping[Place, CallStatus]) -> list[InnerMessage]:
+def _with_statuses(records: Iterable[InnerMessage], statuses: Mapping[CallPosition, CallStatus]) -> list[InnerMessage]:
     changed_sequences = {sequence for sequence, _ in statuses}
-    return [_with_own(record, statuses) if record.sequence in changed_sequences else record for record in records]
+    return [_with_call_statuses(each, statuses) if each.sequence in changed_sequences else each for each in records]
 
 
-def _with_own(record: InnerMessage, statuses: Mapping[Place, CallStatus]) -> InnerMessage:
+def _with_call_statuses(record: InnerMessage, statuses: Mapping[CallPosition, CallStatus]) -> InnerMessage:
     calls = []
     for index, call in enumerate(record.tool_calls):
         status = statuses.get((record.sequence, index), call.status)
-        calls.append(call if status == call.status else changed(call, "status", status))
-    return record if tuple(calls) == record.tool_calls else changed(record, "tool_calls", tuple(calls))
+        calls.append(call if status == call.status else with_field(call, "status", status))
+    return record if tuple(calls) == record.tool_calls else with_field(record, "tool_calls", tuple(calls))
 
 
-def is_earlier(record: InnerMessage, current: InnerMessage) -> bool:
+def is_earlier_version(record: InnerMessage, current: InnerMessage) -> bool:
     """Return whether `record` equals `current`, or equals `current` as it was before its calls were answered."""
     if len(record.tool_calls) != len(current.tool_calls):
         return False
     pairs = zip(record.tool_calls, current.tool_calls, strict=True)
-    calls = tuple(changed(call, "status", known.status) if call.status == "pending" else call for call, known in pairs)
-    return changed(record, "tool_calls", calls) == current
+    calls = tuple(with_field(old, "status", new.status) if old.status == "pending" else old for old, new in pairs)
+    return with_field(record, "tool_calls", calls) == current
 
 
 class EvaluationRecords:
@@ -92,14 +92,14 @@ class EvaluationRecords:
     def __init__(self) -> None:
         self.sequences: list[int] = []
         self.recorded: list[InnerMessage] = []
-        self._advanced: list[InnerMessage] | None = None
+        self._records: list[InnerMessage] | None = None
 
     @property
     def records(self) -> list[InnerMessage]:
         """The records, ordered by sequence number."""
-        if self._advanced is None:
-            self._advanced = advanced(self.recorded)
-        return self._advanced
+        if self._records is None:
+            self._records = with_statuses(self.recorded)
+        return self._records
 
     def at(self, sequence: int) -> InnerMessage | None:
         """Return the record with that sequence number, or None."""
@@ -112,7 +112,7 @@ class EvaluationRecords:
         position = bisect_left(self.sequences, record.sequence)
         self.sequences.insert(position, record.sequence)
         self.recorded.insert(position, record)
-        self._advanced = None
+        self._records = None
         return not position
 
 
@@ -125,7 +125,7 @@ class RecordFold(Fold[InnerMessage]):
         """Evaluations by id, in the order in which their first records arrived."""
         self._order: list[EvaluationRecords] = []
         """Evaluations in the order of the times of their first records."""
-        self._taken: dict[int, InnerMessage] = {}
+        self._by_message_id: dict[int, InnerMessage] = {}
         """Message id → record, to find duplicates."""
         self._stale = False
 
@@ -136,23 +136,23 @@ class RecordFold(Fold[InnerMessage]):
         """
         evaluation = self._evaluations.get(event.evaluation_id)
         is_next = evaluation is None or event.sequence > evaluation.sequences[-1]
-        if is_next and event.message_id.int not in self._taken:  # as for nearly all records
+        if is_next and event.message_id.int not in self._by_message_id:  # as for nearly all records
             return event
-        same_id = self._same_id(event)
-        if same_id is not None and is_earlier(event, same_id):
+        same_id = self._find_same_id(event)
+        if same_id is not None and is_earlier_version(event, same_id):
             return None
-        shown = f"record {event.sequence} of evaluation {event.evaluation_id!r}"
+        position = f"record {event.sequence} of evaluation {event.evaluation_id!r}"
         if same_id is not None:
             remedy = "give each record its own message_id, and never change a record"
-            raise RecordConflict(f"{shown} has the message_id {event.message_id} of another record; {remedy}")
+            raise RecordConflict(f"{position} has the message_id {event.message_id} of another record; {remedy}")
         if evaluation is not None and evaluation.at(event.sequence) is not None:
             remedy = "use the next sequence number"
-            raise RecordConflict(f"{shown} already exists with another message_id; {remedy}")
+            raise RecordConflict(f"{position} already exists with another message_id; {remedy}")
         return event
 
-    def _same_id(self, record: InnerMessage) -> InnerMessage | None:
-        taken = self._taken.get(record.message_id.int)
-        return None if taken is None else self._evaluations[taken.evaluation_id].at(taken.sequence)
+    def _find_same_id(self, record: InnerMessage) -> InnerMessage | None:
+        first = self._by_message_id.get(record.message_id.int)
+        return None if first is None else self._evaluations[first.evaluation_id].at(first.sequence)
 
     def commit(self, plan: InnerMessage) -> None:
         """Insert the record at its place."""
@@ -165,7 +165,7 @@ class RecordFold(Fold[InnerMessage]):
                 self._order.remove(evaluation)
             start = bisect_right(self._order, plan.created_at, key=lambda each: each.recorded[0].created_at)
             self._order.insert(start, evaluation)
-        self._taken[plan.message_id.int] = plan
+        self._by_message_id[plan.message_id.int] = plan
         self._stale = True
 
     def items(self) -> tuple[InnerMessage, ...]:
@@ -181,21 +181,21 @@ class RecordFold(Fold[InnerMessage]):
 
     def last(self) -> InnerMessage | None:
         """Return the record that arrived last, or None."""
-        return next(reversed(self._taken.values()), None)
+        return next(reversed(self._by_message_id.values()), None)
 
     def covers(self, items: tuple[InnerMessage, ...]) -> bool:
         """Return whether all of these records are here, even if their calls have been answered since."""
-        pairs = ((item, self._same_id(item)) for item in items)
-        return all(current is not None and is_earlier(item, current) for item, current in pairs)
+        pairs = ((item, self._find_same_id(item)) for item in items)
+        return all(current is not None and is_earlier_version(item, current) for item, current in pairs)
 
     def missing(self, items: tuple[InnerMessage, ...]) -> tuple[InnerMessage, ...]:
         """Return the records that are not here, as they were before their calls were answered."""
         groups = (list(group) for _, group in groupby(items, key=lambda item: item.evaluation_id))
-        recorded = chain.from_iterable(map(as_recorded, groups))
-        return tuple(record for record in recorded if record.message_id.int not in self._taken)
+        recorded = chain.from_iterable(map(without_statuses, groups))
+        return tuple(record for record in recorded if record.message_id.int not in self._by_message_id)
 
 
-@kept_by(RecordFold, kind="log")
+@uses_fold(RecordFold, kind="log")
 def inner_message_append(
     items: tuple[InnerMessage, ...],
     event: InnerMessage,
@@ -264,8 +264,8 @@ def get_last_records(session: Session) -> list[InnerMessage]:
 
 def _check_records(session: Session) -> None:
     if session.has_journal and not session.is_registered(InnerMessage):
-        shown = "the records of the session's journal are not loaded"
-        raise SliceNotRegistered(f"{shown}; call enable_inner_message_recording(session) first")
+        fault = "the records of the session's journal are not loaded"
+        raise SliceNotRegistered(f"{fault}; call enable_inner_message_recording(session) first")
 
 
 def get_pending_tool_calls(session: Session, evaluation_id: str) -> tuple[ToolCallRecord, ...]:
@@ -274,7 +274,7 @@ def get_pending_tool_calls(session: Session, evaluation_id: str) -> tuple[ToolCa
     Raises SliceNotRegistered if the session has a journal whose records are not loaded.
     """
     records = get_inner_messages(session, evaluation_id)
-    answered = answers_in(records)
+    answered = find_results(records)
     return tuple(
         call
         for record in records

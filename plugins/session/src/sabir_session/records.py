@@ -141,15 +141,18 @@ class RecordWriter:
         self._sequence = sequence
         self.turn = turn
 
-    def opening(self, messages: Iterable[Message], speaks_as: str) -> Iterator[InnerMessage]:
+    def prompt_records(self, messages: Iterable[Message], speaks_as: str) -> Iterator[InnerMessage]:
         """Yield the records of a prompt's messages. The first record is the instructions, even if they are empty."""
-        groups = list(_grouped(messages, speaks_as))
+        groups = list(_group_messages(messages, speaks_as))
         if not groups or groups[0][0] != SYSTEM:
             groups.insert(0, (SYSTEM, []))
         for role, group in groups:
-            yield self._write(role, group, tool_calls=_calls_of(group)) if role != "tool" else self.result(group[0])
+            if role == "tool":
+                yield self.result_record(group[0])
+            else:
+                yield self._write(role, group, tool_calls=_calls_of(group))
 
-    def following(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
+    def question_record(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
         """Return the record of the messages of a question. It is one record, so that a crash cannot separate them.
 
         `instructions` is "new" if the first message replaces the instructions, "none" if the question removes them.
@@ -157,11 +160,11 @@ class RecordWriter:
         role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
         return self._write(role, messages, instructions=instructions)
 
-    def dropped(self, replies: tuple[SpentReply, ...]) -> InnerMessage:
+    def dropped_record(self, replies: tuple[SpentReply, ...]) -> InnerMessage:
         """Return the record of the replies of removed turns."""
         return self._write(SYSTEM, (), dropped=replies)
 
-    def reply(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
+    def reply_record(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
         """Return the record of a reply with pending calls. Sequence numbers are reserved for their results.
 
         `needs_approval`: whether calls wait for a person's approval.
@@ -173,7 +176,9 @@ class RecordWriter:
         self._sequence += len(calls)
         return record
 
-    def result(self, message: Message, sequence: int | None = None, *, gives_output: bool = False) -> InnerMessage:
+    def result_record(
+        self, message: Message, sequence: int | None = None, *, gives_output: bool = False
+    ) -> InnerMessage:
         """Return the record of a result. `sequence` is the number reserved for it; None means the next free number."""
         assert message.result is not None
         names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
@@ -207,7 +212,7 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
     return tuple(Message(policy=policy, payload=payload) for payload in payloads)
 
 
-def spent_in(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
+def find_spent_replies(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
     """Return the numbers of the replies in records that are removed, and of replies that were removed earlier."""
     spent: list[SpentReply] = []
     for record in records:
@@ -231,16 +236,16 @@ def reply_of(record: InnerMessage) -> Reply:
     )
 
 
-def _grouped(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str, list[Message]]]:
+def _group_messages(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str, list[Message]]]:
     """Group messages into records: neighbouring messages of the assistant together, each other message alone."""
-    for role, group in groupby(messages, key=lambda message: _role_of(message, speaks_as)):
+    for role, group in groupby(messages, key=lambda message: _find_role(message, speaks_as)):
         if role == "assistant":
             yield role, list(group)
         else:
             yield from ((role, [message]) for message in group)
 
 
-def _role_of(message: Message, speaks_as: str) -> str:
+def _find_role(message: Message, speaks_as: str) -> str:
     if message.kind in ("option_call", "option_result"):
         return "assistant" if message.kind == "option_call" else "tool"
     return {speaks_as: "assistant", SYSTEM: SYSTEM}.get(message.policy, USER)

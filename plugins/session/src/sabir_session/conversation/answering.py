@@ -16,9 +16,9 @@ from sabir.errors import OptionInvalid
 
 from sabir_session.conversation.answers import Answer
 from sabir_session.conversation.arguments import Content, QuestionOptions
-from sabir_session.conversation.event_buffers import AsyncReading, Reading, Reservation, wait_for
+from sabir_session.conversation.event_buffers import AsyncEventBuffer, EventBuffer, Reservation, wait_for
 from sabir_session.conversation.storage import ConversationStorage
-from sabir_session.evaluation.evaluate import EvaluationArguments, check_functions, performer_of, proceed
+from sabir_session.evaluation.evaluate import EvaluationArguments, check_functions, create_performer, proceed
 from sabir_session.evaluation.outputs import Requests
 from sabir_session.evaluation.performers import LoopPerformer, Performer
 from sabir_session.evaluation.prompts import ApprovalPending, BudgetExhausted, ConversationNotFound
@@ -68,16 +68,16 @@ class QuestionAnswerer:
         content: tuple[Content, ...],
         options: QuestionOptions,
         prepare: Prepare,
-        reading: Reading[Any] | None,
+        buffer: EventBuffer[Any] | None,
     ) -> Answer[Any]:
-        """Record and answer a question with a performer of that class. `reading` receives the events of a stream."""
+        """Record and answer a question with a performer of that class. `buffer` receives the events of a stream."""
         ending = self.leave_abandoned()
         if ending is not None and performer_class is LoopPerformer:
             await wait_for(ending)
-        with Reservation(self.storage.asking(), reading) as reservation:
+        with Reservation(self.storage.reserve(), buffer) as reservation:
             self._reservation = reservation
-            if reading is not None:
-                reading.reservation = reservation
+            if buffer is not None:
+                buffer.reservation = reservation
             if not content and options.is_own and self._unanswered is not None:
                 options = self._unanswered
             if self.storage.is_unfinished and content:
@@ -92,18 +92,18 @@ class QuestionAnswerer:
             if evaluation is None or not evaluation.length:
                 nothing = f"the conversation {self.storage.name!r} has no question yet"
                 raise ConversationNotFound(f"{nothing}, so ask() has nothing to finish; pass a question")
-            if reading is not None:
-                reading.question = evaluation.question
+            if buffer is not None:
+                buffer.question = evaluation.question
             return await self._finish(performer_class, question, reservation, rendering)
 
     def leave_abandoned(self) -> "asyncio.Task[Any] | None":
         """Stop the stream of the last question if nobody reads it. Return its task if the task still has to end."""
         reservation = self._reservation
-        reading = None if reservation is None else reservation.reading
-        if reservation is None or reading is None or not reading.is_abandoned:
+        buffer = None if reservation is None else reservation.buffer
+        if reservation is None or buffer is None or not buffer.is_abandoned:
             return None
-        reading.leave()
-        return reading.task if reservation.is_open and isinstance(reading, AsyncReading) else None
+        buffer.stop()
+        return buffer.task if reservation.is_open and isinstance(buffer, AsyncEventBuffer) else None
 
     def _record_question(
         self, performer_class: type[Performer], question: PreparedQuestion, messages: tuple[Message, ...]
@@ -116,10 +116,10 @@ class QuestionAnswerer:
         check_functions(performer_class, requests)
         messages = (*question.instructions, *messages)
         if requests.sends_renderings:
-            with storage.lent_with(messages, question.mark) as sent:
+            with storage.borrow_messages_with(messages, question.mark) as sent:
                 rendering = requests.adapter.render(sent, **requests.how)
         else:
-            rendering = requests.adapter.render(storage.sent_with(messages, question.mark), **requests.how)
+            rendering = requests.adapter.render(storage.messages_with(messages, question.mark), **requests.how)
         if question.mark != "same" and storage.instructions is not self._sent_instructions:
             changed = f"the instructions of the conversation {storage.name!r} differ from the recorded instructions"
             logger.warning("%s; only the new instructions are sent", changed)
@@ -137,8 +137,8 @@ class QuestionAnswerer:
         evaluation = self.storage.evaluation
         assert evaluation is not None
         with note_on_error(UNANSWERED_NOTE, *UNANSWERED):
-            session, reading = self.storage.session, reservation.reading
-            io = performer_of(performer_class, session, evaluation, question.requests, question.arguments, reading)
+            session, buffer = self.storage.session, reservation.buffer
+            io = create_performer(performer_class, session, evaluation, question.requests, question.arguments, buffer)
             io.prepared, reservation.performer = rendering, io
             output = await proceed(evaluation, io)
         self._unanswered = None

@@ -51,7 +51,7 @@ from sabir_session.conversation.arguments import (
 from sabir_session.conversation.storage import ConversationStorage
 from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.evaluate import EvaluationArguments, outputs_of, requests_of, to_its_end
+from sabir_session.evaluation.evaluate import EvaluationArguments, build_outputs, build_requests, run_without_suspending
 from sabir_session.evaluation.events import Watch
 from sabir_session.evaluation.outputs import RETRIES, Outputs
 from sabir_session.evaluation.performers import LoopPerformer, SyncPerformer
@@ -228,7 +228,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
     def sent_messages(self) -> tuple[Message, ...]:
         """The messages that the next request sends before its question: first the current instructions, if any."""
         change = instructions_change(self._answerer.storage.instructions, self._current_instructions)
-        return tuple(self._answerer.storage.sent_with(*change))
+        return tuple(self._answerer.storage.messages_with(*change))
 
     @property
     def unfinished(self) -> bool:
@@ -317,7 +317,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         'Hello!'
         """
         options = self._question_options(output, output_validator, settings, misnamed)
-        return to_its_end(self._answerer.answer(SyncPerformer, content, options, self._prepare, None))
+        return run_without_suspending(self._answerer.answer(SyncPerformer, content, options, self._prepare, None))
 
     @overload
     def stream(
@@ -397,7 +397,9 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         """
         question = self._prepare(self._question_options(output, None, settings, {}))
         messages = (*question.instructions, *question_messages(content))
-        return self.adapter.render(self._answerer.storage.sent_with(messages, question.mark), **question.requests.how)
+        return self.adapter.render(
+            self._answerer.storage.messages_with(messages, question.mark), **question.requests.how
+        )
 
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
@@ -460,7 +462,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         """Return the parser of the conversation's own output, or None for text. Cached until the attributes change."""
         key = (self.output, self.output_validator, self.retries)
         if self._outputs_cache is None or self._outputs_cache[0] != key:
-            self._outputs_cache = key, outputs_of(*key)
+            self._outputs_cache = key, build_outputs(*key)
         return self._outputs_cache[1]
 
     def _question_options(
@@ -475,7 +477,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
             settings = settings.laid_over(self.settings)
         if output is UNSET and validator is None:
             return QuestionOptions(self._default_outputs(), settings or self.settings, settings is None)
-        outputs = outputs_of(self.output if output is UNSET else output, validator, self.retries)
+        outputs = build_outputs(self.output if output is UNSET else output, validator, self.retries)
         return QuestionOptions(outputs, settings or self.settings, False)
 
     def _prepare(self, options: QuestionOptions | None) -> PreparedQuestion:
@@ -489,6 +491,6 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
             approve=self.approve,
             watch=self.watch,
         )
-        requests = requests_of(self.adapter, options.outputs, arguments)
+        requests = build_requests(self.adapter, options.outputs, arguments)
         change = instructions_change(self._answerer.storage.instructions, self._current_instructions)
         return PreparedQuestion(requests, arguments, *change)

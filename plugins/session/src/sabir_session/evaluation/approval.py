@@ -16,7 +16,7 @@ from sabir import Message, OptionResultBuilder, SettingsInvalid
 from sabir.authoring import JSONValue, OptionCall, encode_json, one_line
 from typing_extensions import TypeAliasType
 
-Word: TypeAlias = Literal["allow", "deny", "wait"]
+DecisionWord: TypeAlias = Literal["allow", "deny", "wait"]
 
 DENIED = "denied"
 """The error type of the result of an option call that a person denied."""
@@ -36,7 +36,7 @@ class Decision:
     Raises SettingsInvalid for an unknown kind, and for arguments of a call that is not allowed.
     """
 
-    kind: Word
+    kind: DecisionWord
     reason: str = ""
     arguments: Mapping[str, JSONValue] | None = None
 
@@ -48,8 +48,8 @@ class Decision:
             raise SettingsInvalid(f"Decision({self.kind!r}) cannot have arguments; only an allowed call runs")
 
 
-Decided: TypeAlias = Decision | Word
-Approve = TypeAliasType("Approve", Callable[[OptionCall], Decided | Awaitable[Decided]])
+DecisionLike: TypeAlias = Decision | DecisionWord
+Approve = TypeAliasType("Approve", Callable[[OptionCall], DecisionLike | Awaitable[DecisionLike]])
 """A function that gets an option call before the call runs, and returns "allow", "deny", "wait" or a Decision. In async
 evaluations, the function may be a coroutine function; any other function is then called in a thread."""
 
@@ -64,7 +64,7 @@ def as_decision(decided: object) -> Decision:
     raise SettingsInvalid(f"approve() returned a value of type {name}; expected 'allow', 'deny', 'wait' or a Decision")
 
 
-def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
+def apply_decision(call: OptionCall, decision: Decision | None) -> OptionCall:
     """Return the call with the arguments of the decision; unchanged if the decision has none."""
     if decision is None or decision.arguments is None:
         return call
@@ -73,7 +73,7 @@ def with_arguments(call: OptionCall, decision: Decision | None) -> OptionCall:
     return call.model_copy(update={"payload": payload})
 
 
-def denial(call: Message, decision: Decision) -> Message:
+def denial_result(call: Message, decision: Decision) -> Message:
     """Return the error result of a denied call, which is recorded and sent to the model."""
     reason = one_line(decision.reason) or "a person denied this call"
     return OptionResultBuilder.response_to(call, policy=HUMAN).error(DENIED, reason)

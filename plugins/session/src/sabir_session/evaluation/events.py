@@ -111,14 +111,14 @@ the evaluation continues."""
 class Reader(Protocol):
     """A reader of the events of an evaluation. The evaluation pauses until the reader has read all events."""
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Add an event to the unread events."""
 
-    async def taken(self) -> None:
+    async def wait_until_read(self) -> None:
         """Wait until all added events are read."""
 
 
-class Arriving:
+class EventConverter:
     """Converts the events of one reply's stream to progress events.
 
     `output_option` is the name of the option whose arguments are the output, or None. `question` is the id for the

@@ -65,7 +65,7 @@ OUTPUT_OPTION = "final_answer"
 """The option whose arguments are the output, for models that accept no schema."""
 
 
-class Applies(Protocol):
+class UserFunctionCaller(Protocol):
     """Calls a function of the caller, in the event loop or in this thread."""
 
     async def __call__(self, argument: str, function: Callable[[], Any]) -> Any:  # each function has its own type
@@ -86,14 +86,14 @@ class Outputs(Generic[Output]):
         if self._function is not None:
             signature = Signature.of(self._function)
             if signature.provided:
-                shown = f"the output function {signature.name!r} has the parameter {signature.provided[0].name!r}"
-                raise OptionInvalid(f"{shown}, whose type is available to options only; remove the parameter")
+                parameter = f"the output function {signature.name!r} has the parameter {signature.provided[0].name!r}"
+                raise OptionInvalid(f"{parameter}, whose type is available to options only; remove the parameter")
             name, schema, description = signature.name, signature.parameters, signature.description
             self._read: Callable[[JSONText], object] = signature.binder
         else:
-            name, adapter, schema = _adapter_of(form)
+            name, adapter, schema = _build_validator(form)
             description = str(schema.get("description", ""))
-            self._read = partial(_read, adapter, form)
+            self._read = partial(_parse_json, adapter, form)
         self.name = name
         self.format = ResponseFormat(name=name, schema=schema, description=description or None)
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
@@ -127,24 +127,26 @@ class Outputs(Generic[Output]):
             if reply.finish_reason == "length":
                 cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
                 raise OutputTruncated(cut, reply) from None
-            raise OutputInvalid(f"the reply does not fit {self.name}: {_told(error)}", reply) from error
+            raise OutputInvalid(f"the reply does not fit {self.name}: {_describe_fault(error)}", reply) from error
 
-    async def finish(self, value: object, reply: Reply, apply: Applies) -> Output:
+    async def finish(self, value: object, reply: Reply, call_function_of_user: UserFunctionCaller) -> Output:
         """Return the output of a value from `read`: call the function with the value, then the validator.
 
         Raises OutputInvalid if one of them raises a ValueError, unless the ValueError is a SabirError.
         """
         try:
             if isinstance(value, BoundArguments) and self._function is not None:
-                value = await apply("output", partial(self._function, *value.positional, **value.named))
-            value = self._unwrapped(value)
+                value = await call_function_of_user("output", partial(self._function, *value.positional, **value.named))
+            value = self._unwrap(value)
             if self._validator is not None:
-                checked = await apply("output_validator", partial(self._validator, cast("Output", value)))
+                checked = await call_function_of_user(
+                    "output_validator", partial(self._validator, cast("Output", value))
+                )
                 value = value if checked is None else checked
         except SabirError:
             raise
         except ValueError as error:
-            raise OutputInvalid(f"the answer was refused: {_told(error)}", reply) from error
+            raise OutputInvalid(f"the answer was refused: {_describe_fault(error)}", reply) from error
         return cast("Output", value)
 
     def part(self, text: str) -> Output | None:
@@ -156,12 +158,12 @@ class Outputs(Generic[Output]):
             return None
         with suppress(ValueError):
             whole_numbers = _NUMBER_AT_END.sub(r"\1", text)  # more digits may follow
-            for value in _shrunk(from_json(whole_numbers, allow_partial="trailing-strings")):
+            for value in _shorten_json(from_json(whole_numbers, allow_partial="trailing-strings")):
                 with suppress(ValueError):
-                    return cast("Output", self._unwrapped(self._read(JSONText(to_json(value).decode()))))
+                    return cast("Output", self._unwrap(self._read(JSONText(to_json(value).decode()))))
         return None
 
-    def _unwrapped(self, value: object) -> object:
+    def _unwrap(self, value: object) -> object:
         return value.value if isinstance(value, _Wrapper) else value
 
 
@@ -171,7 +173,7 @@ class _Wrapper(BaseModel):
     value: Any
 
 
-def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # any type, for the caller knows which
+def _build_validator(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # any type, for the caller knows which
     """Return the name, the validator and the JSON schema of a type, wrapped in an object if necessary."""
     name = getattr(form, "__name__", "") or "output"
     is_typing = isinstance(form, type) or get_origin(form) is not None or hasattr(form, "__supertype__")
@@ -190,7 +192,7 @@ def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # a
         raise SettingsInvalid(f"output={one_line(repr(form), 80)} has no JSON schema: {one_line(error)}") from None
 
 
-def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # any type, for the caller knows which
+def _parse_json(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # any type, for the caller knows which
     """Return the value of a JSON text. Also accepts a value without the object around it, as some models answer."""
     try:
         return adapter.validate_json(text)
@@ -247,8 +249,8 @@ class Requests:
         options, settings = self.offered, self._settings
         if self.outputs is not None and self.by_call:
             if OUTPUT_OPTION in [option.name for option in options]:
-                shown = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
-                raise OptionInvalid(f"{shown}; rename your option of this name with sabir.option(name=…)")
+                reason = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
+                raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
             options, settings = (*options, self.outputs.option), self._laid_over(Settings(option_choice="required"))
         elif self.outputs is not None:
             settings = self._by_format(self.outputs)
@@ -262,33 +264,33 @@ class Requests:
         """Return whether a call has the name of the output's option, and no option of the caller has this name."""
         return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.offered]
 
-    def complaint(self, error: OutputInvalid) -> Message:
+    def correction(self, error: OutputInvalid) -> Message:
         """Return the message that tells the model why its answer was refused, and asks for another answer."""
-        asked = f"Answer again, by the option {OUTPUT_OPTION}." if self.by_call else "Answer again."
-        return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {asked}"),)))
+        request = f"Answer again, by the option {OUTPUT_OPTION}." if self.by_call else "Answer again."
+        return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {request}"),)))
 
     def _by_format(self, outputs: Outputs[Any]) -> Settings:
         return self._laid_over(Settings(response_format=outputs.format))
 
-    def _laid_over(self, asked: Settings) -> Settings:
-        return asked if self._settings is None else self._settings.laid_over(asked)
+    def _laid_over(self, defaults: Settings) -> Settings:
+        return defaults if self._settings is None else self._settings.laid_over(defaults)
 
 
-def received(call: OptionCall) -> Message:
+def output_received(call: OptionCall) -> Message:
     """Return the result message for the call whose arguments are the output. The arguments are validated later."""
-    return OptionResultBuilder.response_to(call, policy=RUNTIME).success("The answer was received.")
+    return OptionResultBuilder.response_to(call, policy=RUNTIME).success("The answer was output_received.")
 
 
-def tries(messages: Iterable[Message]) -> int:
+def count_retries(messages: Iterable[Message]) -> int:
     """Return how many messages of a turn ask the model to answer again."""
     return sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
 
 
-def _told(error: ValueError) -> str:
+def _describe_fault(error: ValueError) -> str:
     return describe_validation_error(error) if isinstance(error, ValidationError) else one_line(str(error))
 
 
-def _shrunk(value: Any) -> Iterator[Any]:  # any JSON
+def _shorten_json(value: Any) -> Iterator[Any]:  # any JSON
     """Yield an incomplete JSON value, then the value without its last item, from the innermost to the outermost."""
     yield value
     around = []

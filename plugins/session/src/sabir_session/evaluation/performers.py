@@ -23,7 +23,7 @@ from typing_extensions import TypeAliasType
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
 from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.evaluations import OpenCall
-from sabir_session.evaluation.events import Arriving, CallProgress, CallStarted, Event, Reader, Watch
+from sabir_session.evaluation.events import CallProgress, CallStarted, Event, EventConverter, Reader, Watch
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, Requests
 from sabir_session.evaluation.prompts import BudgetExhausted
 from sabir_session.records import InnerMessage
@@ -45,11 +45,11 @@ LEAVING = 1.0
 class Run(NamedTuple):
     """A call that may run. A person may have changed the arguments in `message`."""
 
-    open: OpenCall
+    open_call: OpenCall
     message: OptionCall
 
 
-class Ended(NamedTuple):
+class EndedRun(NamedTuple):
     """A run and its result."""
 
     run: Run
@@ -76,7 +76,7 @@ class Performer(ABC):
     recorder: Recorder | None = field(default=None, init=False)
 
     @property
-    def asked_about(self) -> frozenset[str] | None:
+    def options_to_approve(self) -> frozenset[str] | None:
         """The options whose calls need approval; None without an `approve` function."""
         return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
 
@@ -85,28 +85,28 @@ class Performer(ABC):
         if self.session is not None:
             self.session.mutate(InnerMessage).append(record)
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Report an event to the watcher and the stream. A watcher's error is only logged."""
         if self.reader is not None:
-            self.reader.tell(event)
+            self.reader.emit(event)
         try:
             if self.watch is not None:
                 self.watch(event)
         except Exception as error:
             logger.warning("watch failed at %s: %s: %s", type(event).__name__, type(error).__name__, error)
 
-    async def show(self, event: Event) -> None:
+    async def emit_and_wait(self, event: Event) -> None:
         """Report an event, and wait until the stream's reader has read it."""
-        self.tell(event)
-        await self.shown()
+        self.emit(event)
+        await self.wait_until_read()
 
-    async def shown(self) -> None:
+    async def wait_until_read(self) -> None:
         """Wait until the stream's reader, if there is one, has read all events."""
         if self.reader is not None:
-            await self.reader.taken()
+            await self.reader.wait_until_read()
 
     @property
-    def is_heard(self) -> bool:
+    def must_stream(self) -> bool:
         """Whether there is a watcher or a stream, so that replies must be streamed."""
         return self.watch is not None or self.reader is not None
 
@@ -115,11 +115,11 @@ class Performer(ABC):
         """Whether option calls are running, whose results may still have to be recorded."""
         return False
 
-    def arriving(self) -> Arriving:
+    def event_converter(self) -> EventConverter:
         """Return the converter for the events of one reply's stream."""
-        return Arriving(OUTPUT_OPTION if self.requests.by_call else None, self.question)
+        return EventConverter(OUTPUT_OPTION if self.requests.by_call else None, self.question)
 
-    def take_prepared(self) -> Rendering | None:
+    def pop_prepared(self) -> Rendering | None:
         """Return the rendering of the first request, and None in later calls."""
         prepared, self.prepared = self.prepared, None
         return prepared
@@ -133,34 +133,34 @@ class Performer(ABC):
         """Send a request and return the reply."""
 
     @abstractmethod
-    async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+    async def call_function_of_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function of the caller, and return its result. `argument` names the function in errors.
 
         In an event loop, a coroutine function is awaited. A sync performer raises SettingsInvalid for such a function.
         """
 
-    async def ask(self, call: OptionCall) -> Decision:
+    async def decide(self, call: OptionCall) -> Decision:
         """Call the `approve` function with a call, and return its decision. Waits until the stream is read so far."""
         assert self.approve is not None
-        await self.shown()
-        return as_decision(await self.apply("approve", partial(self.approve, call)))
+        await self.wait_until_read()
+        return as_decision(await self.call_function_of_user("approve", partial(self.approve, call)))
 
     @abstractmethod
     def start(self, runs: Sequence[Run]) -> None:
-        """Prepare calls to run. In an event loop, all start at once. A sync performer only stores them for `take`."""
+        """Prepare calls to run. In an event loop, all start at once. A sync performer only queues them."""
 
     @abstractmethod
-    async def take(self) -> Ended:
+    async def next_result(self) -> EndedRun:
         """Wait until one of the calls from `start` ends, and return the call with its result.
 
         A sync performer runs the next call here. Raises BudgetExhausted when the time of the budget is over.
         """
 
-    async def stop(self) -> list[Ended]:
+    async def stop(self) -> list[EndedRun]:
         """Stop the running calls. Return the calls that ended before they could be stopped."""
         return []
 
-    def give_up(self, runs: Iterable[Run]) -> BudgetExhausted:
+    def time_over_error(self, runs: Iterable[Run]) -> BudgetExhausted:
         """Return the BudgetExhausted error for the end of the time, and log a warning for each call that still runs."""
         running = [run.message for run in runs]
         for message in running:
@@ -172,17 +172,17 @@ class Performer(ABC):
             )
         return self.spending.time_over(running)
 
-    def context(self, run: Run, heard: Callable[[Event], None]) -> ToolContext:
-        """Report CallStarted, and return the context of a run. `heard` is called with the option's progress events."""
+    def context(self, run: Run, emit: Callable[[Event], None]) -> ToolContext:
+        """Report CallStarted, and return the context of a run. `emit` is called with the option's progress events."""
 
         def report(done: float, total: float | None, text: str) -> None:
-            heard(CallProgress(run.open.message, done, total, text, question=self.question))
+            emit(CallProgress(run.open_call.message, done, total, text, question=self.question))
 
-        self.tell(CallStarted(run.open.message, run.open.is_resume, question=self.question))
+        self.emit(CallStarted(run.open_call.message, run.open_call.is_resume, question=self.question))
         return ToolContext(
             call_id=run.message.call.invocation_id,
-            is_resume=run.open.is_resume,
-            idempotency_key=run.open.key,
+            is_resume=run.open_call.is_resume,
+            idempotency_key=run.open_call.key,
             cancelled=self.cancelled,
             _report=report,
         )
@@ -190,24 +190,24 @@ class Performer(ABC):
 
 @dataclass
 class SyncPerformer(Performer):
-    """Performs without an event loop. None of its coroutines suspends. Calls run when `take` is called."""
+    """Performs without an event loop. None of its coroutines suspends. Calls run when `next_result` is called."""
 
-    _waiting: deque[Run] = field(default_factory=deque, init=False)
+    _queued: deque[Run] = field(default_factory=deque, init=False)
 
     async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Send a request and return the reply, streamed if there is a watcher or a stream."""
         adapter, how = self.requests.adapter, self.arguments_for(request)
-        if not self.is_heard:
+        if not self.must_stream:
             if isinstance(request, Rendering):
                 return adapter.send_sync(request)
             return adapter.complete_sync(request, **how)
         with adapter.stream_sync(request, **how) as stream:
-            for event in map(self.arriving(), stream):
+            for event in map(self.event_converter(), stream):
                 if event is not None:
-                    await self.show(event)
+                    await self.emit_and_wait(event)
             return stream.reply()
 
-    async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+    async def call_function_of_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function in this thread. Raises SettingsInvalid if the function returns a coroutine."""
         returned = function()
         if inspect.iscoroutine(returned):
@@ -216,10 +216,10 @@ class SyncPerformer(Performer):
         return returned
 
     def start(self, runs: Sequence[Run]) -> None:
-        """Store the calls. Each begins when `take` is called."""
-        self._waiting.extend(runs)
+        """Store the calls. Each begins when `next_result` is called."""
+        self._queued.extend(runs)
 
-    async def take(self) -> Ended:
+    async def next_result(self) -> EndedRun:
         """Run the next call in this thread, and return it with its result.
 
         With a time limit, the call runs in its own thread. When the time is over, raises BudgetExhausted and leaves the
@@ -227,30 +227,30 @@ class SyncPerformer(Performer):
         """
         left = self.spending.left()
         if left == 0:
-            raise self.give_up(())
-        run = self._waiting.popleft()
-        context = self.context(run, self.tell)
-        await self.shown()
+            raise self.time_over_error(())
+        run = self._queued.popleft()
+        context = self.context(run, self.emit)
+        await self.wait_until_read()
         if left is None:
             return self._run(run, context)
         ending = run_in_thread(partial(self._run, run, context))
         wait([ending], timeout=left)
         if ending.done():
             return ending.result()
-        raise self.give_up([run])
+        raise self.time_over_error([run])
 
-    def _run(self, run: Run, context: ToolContext) -> Ended:
+    def _run(self, run: Run, context: ToolContext) -> EndedRun:
         with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
             (result,) = sabir.answer_sync([run.message], self.requests.offered)
-        return Ended(run, result)
+        return EndedRun(run, result)
 
 
 @dataclass
 class LoopPerformer(Performer):
     """Performs in an event loop. Each started call has a task."""
 
-    _running: "dict[asyncio.Task[Ended], Run]" = field(default_factory=dict, init=False)
-    _ended: list[Ended] = field(default_factory=list, init=False)
+    _running: "dict[asyncio.Task[EndedRun], Run]" = field(default_factory=dict, init=False)
+    _ended_runs: list[EndedRun] = field(default_factory=list, init=False)
 
     async def record(self, record: InnerMessage) -> None:
         """Append a record to the session, with the recorder if there is one."""
@@ -266,18 +266,18 @@ class LoopPerformer(Performer):
     async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Send a request and return the reply, streamed if there is a watcher or a stream."""
         adapter, how = self.requests.adapter, self.arguments_for(request)
-        if not self.is_heard:
+        if not self.must_stream:
             if isinstance(request, Rendering):
                 return await adapter.send(request)
             return await adapter.complete(request, **how)
         async with adapter.stream(request, **how) as stream:
-            arriving = self.arriving()
+            event_converter = self.event_converter()
             async for each in stream:
-                if (event := arriving(each)) is not None:
-                    await self.show(event)
+                if (event := event_converter(each)) is not None:
+                    await self.emit_and_wait(event)
             return await stream.reply()
 
-    async def apply(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+    async def call_function_of_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function. A coroutine function is awaited; any other function runs in a thread."""
         if Signature.is_asynchronous(function):
             return await function()
@@ -289,33 +289,36 @@ class LoopPerformer(Performer):
 
         self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
 
-    async def _run(self, run: Run) -> Ended:
-        with self.context(run, _here(self.tell)).entered(), CallDepth.one_deeper(run.message.call.option_name):
+    async def _run(self, run: Run) -> EndedRun:
+        with (
+            self.context(run, _in_loop_thread(self.emit)).entered(),
+            CallDepth.one_deeper(run.message.call.option_name),
+        ):
             (result,) = await sabir.answer([run.message], self.requests.offered)
-        return Ended(run, result)
+        return EndedRun(run, result)
 
-    async def take(self) -> Ended:
+    async def next_result(self) -> EndedRun:
         """Wait for the next call that ends. When the time is over, stop all calls and raise BudgetExhausted."""
         import asyncio
 
         while not (ended := [task for task in self._running if task.done()]):
             left = self.spending.left()
             if left == 0:
-                raise self.give_up(await self._stop(LEAVING))
+                raise self.time_over_error(await self._stop(LEAVING))
             await asyncio.wait(self._running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         del self._running[ended[0]]
         return ended[0].result()
 
-    async def stop(self) -> list[Ended]:
+    async def stop(self) -> list[EndedRun]:
         """Cancel the running calls and wait for their tasks. Return the calls that have a result all the same."""
         await self._stop(None)
-        return self._ended
+        return self._ended_runs
 
     async def _stop(self, seconds: float | None) -> list[Run]:
         """Cancel the running calls and wait for their tasks. Return the calls that still run.
 
-        `seconds` limits the wait; None means no limit. Results of calls that ended are stored in `_ended`. If the wait
-        is cancelled, the next `_stop` waits for the remaining tasks; each task is cancelled only once.
+        `seconds` limits the wait; None means no limit. Results of calls that ended are stored in `_ended_runs`. If the
+        wait is cancelled, the next `_stop` waits for the remaining tasks; each task is cancelled only once.
         """
         import asyncio
 
@@ -334,23 +337,23 @@ class LoopPerformer(Performer):
         done = (await asyncio.wait(running, timeout=seconds))[0] if running else set()
         self._running = {}
         results = await asyncio.gather(*done, return_exceptions=True)
-        ended = [each for each in results if isinstance(each, Ended)]
-        self._ended += ended
+        ended = [each for each in results if isinstance(each, EndedRun)]
+        self._ended_runs += ended
         on_time = [each.run for each in ended]
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
 
 
-def _here(heard: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Return a function that calls `heard` in this event loop's thread, from any thread."""
+def _in_loop_thread(emit: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return a function that calls `emit` in this event loop's thread, from any thread."""
     import asyncio
     from threading import get_ident
 
     loop, home = asyncio.get_running_loop(), get_ident()
 
-    def hear(event: Event) -> None:
+    def forward(event: Event) -> None:
         if get_ident() == home:
-            heard(event)
+            emit(event)
         elif not loop.is_closed():
-            loop.call_soon_threadsafe(heard, event)
+            loop.call_soon_threadsafe(emit, event)
 
-    return hear
+    return forward

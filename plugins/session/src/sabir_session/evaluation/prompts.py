@@ -80,9 +80,9 @@ PromptLike = TypeAliasType("PromptLike", Prompt[Output] | Messages, type_params=
 Prompt without `ns`, `key`, `system` and `output`."""
 
 
-def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
+def as_prompt(prompt: PromptLike[Output]) -> Prompt[Output]:
     """Return the prompt itself, or a prompt of the text or messages. Raises WrongWord for anything else."""
-    return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
+    return prompt if isinstance(prompt, Prompt) else Prompt(messages=as_messages(prompt))
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 from sabir.authoring import DatabaseFailure, one_line
 
 from sabir_session.errors import StoreError, StoreLost
-from sabir_session.stores.claims import Claim, busy, claim_file, remove_lock_file
-from sabir_session.stores.database import APPEND, Executed, Row
-from sabir_session.stores.files import identity_of, located, scheme_of, text_of
+from sabir_session.stores.claims import Claim, busy_error, claim_file, remove_lock_file
+from sabir_session.stores.database import APPEND, Row, StatementResult
+from sabir_session.stores.files import absolute_path, address_text, find_identity, find_scheme
 from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
 from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
@@ -44,8 +44,8 @@ def open_store(address: str | Path) -> Store:
 
     Raises StoreError for any other address, and for a store that cannot be opened.
     """
-    text = text_of(address)
-    if scheme_of(text).startswith("postgres"):
+    text = address_text(address)
+    if find_scheme(text).startswith("postgres"):
         return PostgresStore(text)
     return SQLiteStore(text.removeprefix("sqlite:///"))
 
@@ -60,31 +60,31 @@ class SQLiteStore(Store):
     """
 
     _failures = sqlite3.Error
-    _taken = sqlite3.IntegrityError
+    _duplicate_key_error = sqlite3.IntegrityError
     _find_tables = "SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'"
     _tables = SQLITE_TABLES
     _upgrades = SQLITE_UPGRADES
 
     def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
         super().__init__()
-        path = text_of(path)
-        self._described = one_line(repr(path), 200)
-        self._path = located(path)
+        path = address_text(path)
+        self._description = one_line(repr(path), 200)
+        self._path = absolute_path(path)
         self._file: tuple[int, int] | None = None
         _check_options(durability, timeout)
         if self._path is not None:
             with suppress(OSError):  # if the file cannot be created, SQLite's error below says why
                 Path(path).touch(0o600)  # only the owner may read the file; SQLite would use the umask
-        with self._working("be opened"):
+        with self._converting_errors("be opened"):
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
         try:
             self._open()
-            with self._working("be opened"):
+            with self._converting_errors("be opened"):
                 ((mode,),) = self._write_ahead(time.monotonic() + timeout)
                 if mode not in ("wal", "memory"):
-                    raise StoreError(f"{self._described} is not on a disk with write-ahead logs; use a local disk")
+                    raise StoreError(f"{self._description} is not on a disk with write-ahead logs; use a local disk")
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
-            self._file = None if self._path is None else identity_of(self._path)
+            self._file = None if self._path is None else find_identity(self._path)
         except BaseException:
             self._connection.close()
             raise
@@ -131,9 +131,9 @@ class SQLiteStore(Store):
 
     def __repr__(self) -> str:
         """Return `SQLiteStore(path)`."""
-        return f"SQLiteStore({self._described})"
+        return f"SQLiteStore({self._description})"
 
-    def _execute(self, statement: str, values: Row = ()) -> Executed:
+    def _execute(self, statement: str, values: Row = ()) -> StatementResult:
         return self._connection.execute(statement, values)
 
     @contextmanager
@@ -146,15 +146,15 @@ class SQLiteStore(Store):
             if self._connection.in_transaction:  # SQLite itself ends a transaction when the disk is full
                 self._connection.execute("ROLLBACK")
             raise
-        self._check_place()
+        self._check_file()
 
     def _snapshot(self) -> AbstractContextManager[None]:
         return self._transaction("BEGIN")  # all statements see the database at the moment of the first statement
 
-    def _check_place(self) -> None:
-        if self._file is not None and self._path is not None and identity_of(self._path) != self._file:
-            shown = f"the file of {self._described} was deleted or replaced while it was open"
-            raise StoreLost(f"{shown}, so new records would be lost; open the store again")
+    def _check_file(self) -> None:
+        if self._file is not None and self._path is not None and find_identity(self._path) != self._file:
+            reason = f"the file of {self._description} was deleted or replaced while it was open"
+            raise StoreLost(f"{reason}, so new records would be lost; open the store again")
 
 
 def _check_options(durability: object, timeout: object) -> None:
@@ -180,8 +180,8 @@ class PostgresStore(Store):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        url = text_of(url)
-        scheme = scheme_of(url)
+        url = address_text(url)
+        scheme = find_scheme(url)
         if scheme not in ("postgresql", "postgres"):
             fault = f"is a URL of {scheme!r}" if scheme else "is not a URL"
             remedy = (
@@ -195,13 +195,13 @@ class PostgresStore(Store):
         self._psycopg = psycopg
         self._secrets = _secrets_of(url)
         self._failures = psycopg.Error
-        self._taken = psycopg.errors.UniqueViolation
+        self._duplicate_key_error = psycopg.errors.UniqueViolation
         self._url = url
         self._is_closed = False
         self._process = os.getpid()
         self._forgotten: list[int] = []  # keys of garbage-collected claims, which cannot unlock during a statement
-        self._described = "the Postgres database"
-        with self._working("be reached"):
+        self._description = "the Postgres database"
+        with self._converting_errors("be reached"):
             self._connection = self._connect()
         try:
             self._open()
@@ -220,7 +220,7 @@ class PostgresStore(Store):
         locked_by: list[int] = []
 
         def holds() -> bool:
-            with self._working(f"claim the journal {name!r}"):
+            with self._converting_errors(f"claim the journal {name!r}"):
                 backend = self._connected().info.backend_pid
                 if backend not in locked_by and self._rows("SELECT pg_try_advisory_lock(?)", (key,))[0][0]:
                     locked_by[:] = [backend]
@@ -234,11 +234,11 @@ class PostgresStore(Store):
         while self._forgotten:
             self._unlock(self._forgotten.pop())
         if not holds():
-            raise busy(name, "another process, or another store object of this one,")
+            raise busy_error(name, "another process, or another store object of this one,")
         return Claim(name, holds, release, lambda: self._forgotten.append(key))
 
     def _unlock(self, key: int) -> None:
-        with self._working("release a journal"):
+        with self._converting_errors("release a journal"):
             self._rows("SELECT pg_advisory_unlock(?)", (key,))
 
     def close(self) -> None:
@@ -249,7 +249,7 @@ class PostgresStore(Store):
 
     def __repr__(self) -> str:
         """Return the name, host and port of the database, without user and password."""
-        return f"PostgresStore({self._described})"
+        return f"PostgresStore({self._description})"
 
     def _connect(self) -> "psycopg.Connection[Row]":
         try:
@@ -257,7 +257,7 @@ class PostgresStore(Store):
         except self._psycopg.Error as error:  # the driver's message may contain the password
             raise self._psycopg.OperationalError(DatabaseFailure(error, tuple(self._secrets)).text) from None
         known = connection.info
-        self._described = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
+        self._description = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
         return connection
 
     def _connected(self) -> "psycopg.Connection[Row]":
@@ -267,7 +267,7 @@ class PostgresStore(Store):
             self._process, self._connection = os.getpid(), self._connect()
         return self._connection
 
-    def _execute(self, statement: str, values: Row = ()) -> Executed:
+    def _execute(self, statement: str, values: Row = ()) -> StatementResult:
         written: LiteralString = statement.replace("?", "%s")  # psycopg's placeholders
         return self._connected().execute(written, values, prepare=bool(values))
 

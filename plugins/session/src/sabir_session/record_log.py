@@ -16,7 +16,7 @@ from sabir.authoring import StoredModel
 from sabir_session.errors import RecordConflict, SliceNotRegistered
 from sabir_session.records import CallStatus, InnerMessage, ToolCallRecord
 from sabir_session.state.session import Session
-from sabir_session.state.slices import Fold, ReducerContext, uses_fold
+from sabir_session.state.slices import ReducerContext, SliceFold, uses_fold
 
 Record = TypeVar("Record", bound=StoredModel)
 
@@ -116,7 +116,7 @@ class EvaluationRecords:
         return not position
 
 
-class RecordFold(Fold[InnerMessage]):
+class RecordFold(SliceFold[InnerMessage]):
     """The fold of `inner_message_append`. The cost of an append does not depend on the number of records."""
 
     def __init__(self) -> None:

@@ -150,7 +150,7 @@ class RecordWriter:
             if role == "tool":
                 yield self.result_record(group[0])
             else:
-                yield self._write(role, group, tool_calls=_calls_of(group))
+                yield self._new_record(role, group, tool_calls=_calls_of(group))
 
     def question_record(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
         """Return the record of the messages of a question. It is one record, so that a crash cannot separate them.
@@ -158,11 +158,11 @@ class RecordWriter:
         `instructions` is "new" if the first message replaces the instructions, "none" if the question removes them.
         """
         role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
-        return self._write(role, messages, instructions=instructions)
+        return self._new_record(role, messages, instructions=instructions)
 
     def dropped_record(self, replies: tuple[SpentReply, ...]) -> InnerMessage:
         """Return the record of the replies of removed turns."""
-        return self._write(SYSTEM, (), dropped=replies)
+        return self._new_record(SYSTEM, (), dropped=replies)
 
     def reply_record(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
         """Return the record of a reply with pending calls. Sequence numbers are reserved for their results.
@@ -172,7 +172,9 @@ class RecordWriter:
         self.turn += 1
         calls = _calls_of(reply.messages)
         fields = {name: getattr(reply, name) for name in ("finish_reason", "raw_finish_reason", "usage")}
-        record = self._write("assistant", reply.messages, tool_calls=calls, needs_approval=needs_approval, **fields)
+        record = self._new_record(
+            "assistant", reply.messages, tool_calls=calls, needs_approval=needs_approval, **fields
+        )
         self._sequence += len(calls)
         return record
 
@@ -182,9 +184,9 @@ class RecordWriter:
         """Return the record of a result. `sequence` is the number reserved for it; None means the next free number."""
         assert message.result is not None
         names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
-        return self._write("tool", [message], sequence=sequence, gives_output=gives_output, **names)
+        return self._new_record("tool", [message], sequence=sequence, gives_output=gives_output, **names)
 
-    def _write(
+    def _new_record(
         self, role: str, messages: Iterable[Message], *, sequence: int | None = None, **fields: Any
     ) -> InnerMessage:
         messages = tuple(messages)
@@ -207,8 +209,8 @@ def messages_of(record: InnerMessage) -> tuple[Message, ...]:
     payloads: list[PartsPayload | OptionCallPayload] = []
     if record.content:
         payloads.append(PartsPayload(parts=(TextPart(text=record.content),)))
-    nowhere = DecodeScope(Target(provider="unknown", dialect="unknown"))
-    payloads += [nowhere.read_call(call.call_id, call.name, call.arguments) for call in record.tool_calls]
+    scope = DecodeScope(Target(provider="unknown", dialect="unknown"))
+    payloads += [scope.read_call(call.call_id, call.name, call.arguments) for call in record.tool_calls]
     return tuple(Message(policy=policy, payload=payload) for payload in payloads)
 
 

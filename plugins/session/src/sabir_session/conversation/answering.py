@@ -18,9 +18,9 @@ from sabir_session.conversation.answers import Answer
 from sabir_session.conversation.arguments import Content, QuestionOptions
 from sabir_session.conversation.event_buffers import AsyncEventBuffer, EventBuffer, Reservation, wait_for
 from sabir_session.conversation.storage import ConversationStorage
-from sabir_session.evaluation.evaluate import EvaluationArguments, check_functions, create_performer, proceed
+from sabir_session.evaluation.evaluate import EvaluationArguments, check_functions, create_performer, finish_evaluation
 from sabir_session.evaluation.outputs import Requests
-from sabir_session.evaluation.performers import LoopPerformer, Performer
+from sabir_session.evaluation.performers import LoopPerformer, StepPerformer
 from sabir_session.evaluation.prompts import ApprovalPending, BudgetExhausted, ConversationNotFound
 from sabir_session.records import InstructionsMark
 
@@ -64,7 +64,7 @@ class QuestionAnswerer:
 
     async def answer(
         self,
-        performer_class: type[Performer],
+        performer_class: type[StepPerformer],
         content: tuple[Content, ...],
         options: QuestionOptions,
         prepare: Prepare,
@@ -82,7 +82,7 @@ class QuestionAnswerer:
                 options = self._unanswered
             if self.storage.is_unfinished and content:
                 with note_on_error(EARLIER_NOTE, SabirError):
-                    await self._finish(performer_class, prepare(self._unanswered), reservation)
+                    await self._finish_question(performer_class, prepare(self._unanswered), reservation)
             question = prepare(options)
             rendering = None
             if content:
@@ -94,7 +94,7 @@ class QuestionAnswerer:
                 raise ConversationNotFound(f"{nothing}, so ask() has nothing to finish; pass a question")
             if buffer is not None:
                 buffer.question = evaluation.question
-            return await self._finish(performer_class, question, reservation, rendering)
+            return await self._finish_question(performer_class, question, reservation, rendering)
 
     def leave_abandoned(self) -> "asyncio.Task[Any] | None":
         """Stop the stream of the last question if nobody reads it. Return its task if the task still has to end."""
@@ -106,7 +106,7 @@ class QuestionAnswerer:
         return buffer.task if reservation.is_open and isinstance(buffer, AsyncEventBuffer) else None
 
     def _record_question(
-        self, performer_class: type[Performer], question: PreparedQuestion, messages: tuple[Message, ...]
+        self, performer_class: type[StepPerformer], question: PreparedQuestion, messages: tuple[Message, ...]
     ) -> Rendering | None:
         """Render a question, and record it. Return the rendering if the adapter can send the rendering itself.
 
@@ -116,10 +116,11 @@ class QuestionAnswerer:
         check_functions(performer_class, requests)
         messages = (*question.instructions, *messages)
         if requests.sends_renderings:
-            with storage.borrow_messages_with(messages, question.mark) as sent:
-                rendering = requests.adapter.render(sent, **requests.how)
+            with storage.lend_messages(messages, question.mark) as sent:
+                rendering = requests.adapter.render(sent, **requests.call_arguments)
         else:
-            rendering = requests.adapter.render(storage.messages_with(messages, question.mark), **requests.how)
+            sent = storage.messages_with(messages, question.mark)
+            rendering = requests.adapter.render(sent, **requests.call_arguments)
         if question.mark != "same" and storage.instructions is not self._sent_instructions:
             changed = f"the instructions of the conversation {storage.name!r} differ from the recorded instructions"
             logger.warning("%s; only the new instructions are sent", changed)
@@ -127,9 +128,9 @@ class QuestionAnswerer:
         self._sent_instructions = storage.instructions
         return rendering if requests.sends_renderings else None
 
-    async def _finish(
+    async def _finish_question(
         self,
-        performer_class: type[Performer],
+        performer_class: type[StepPerformer],
         question: PreparedQuestion,
         reservation: Reservation,
         rendering: Rendering | None = None,
@@ -140,7 +141,7 @@ class QuestionAnswerer:
             session, buffer = self.storage.session, reservation.buffer
             io = create_performer(performer_class, session, evaluation, question.requests, question.arguments, buffer)
             io.prepared, reservation.performer = rendering, io
-            output = await proceed(evaluation, io)
+            output = await finish_evaluation(evaluation, io)
         self._unanswered = None
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)

@@ -27,7 +27,7 @@ from sabir_session.conversation.event_buffers import (
 from sabir_session.evaluation.evaluations import Evaluation
 from sabir_session.evaluation.events import Event, OutputArrived, RequestStarted, TextArrived
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.prompts import Output, total
+from sabir_session.evaluation.prompts import Output, sum_usages
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +71,7 @@ class Answer(Generic[Output]):
     @property
     def usage(self) -> Usage:
         """The sum of the tokens of all replies. A number is None if a provider did not report it."""
-        return total(reply.usage for reply in self.replies)
+        return sum_usages(reply.usage for reply in self.replies)
 
     @property
     def cost(self) -> Decimal | None:
@@ -104,10 +104,10 @@ class Totals:
     def __init__(self) -> None:
         self._evaluation: Evaluation | None = None
         self._replies: list[Reply] = []
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
-        self._usage, self._used = total(()), 0
+    def _reset(self) -> None:
+        self._usage, self._used = sum_usages(()), 0
         self._cost, self._costed = Decimal(0), 0
 
     def up_to(self, evaluation: Evaluation | None) -> "Totals":
@@ -118,7 +118,7 @@ class Totals:
         if evaluation is not self._evaluation:
             self._evaluation = evaluation
             self._replies = [] if evaluation is None else evaluation.replies
-            self._begin()
+            self._reset()
         return self
 
     @property
@@ -126,7 +126,7 @@ class Totals:
         """The sum of the tokens of all replies. A number is None if a provider did not report it."""
         new = self._replies[self._used :]
         if new:
-            self._usage, self._used = total([self._usage, *(reply.usage for reply in new)]), len(self._replies)
+            self._usage, self._used = sum_usages([self._usage, *(reply.usage for reply in new)]), len(self._replies)
         return self._usage
 
     @property
@@ -158,7 +158,7 @@ class PartialOutput(Generic[Output]):
             self._call += event.text
         else:
             self._text += event.text
-        earlier, self._part = self._part, self._outputs.part(self._call or self._text)
+        earlier, self._part = self._part, self._outputs.parse_partial(self._call or self._text)
         return None if self._part == earlier else self._part
 
 

@@ -32,7 +32,7 @@ AsyncFunction: TypeAlias = Callable[..., Coroutine[Any, Any, Wanted]]
 
 Instructions = TypeAliasType("Instructions", str | tuple[str | KnownPart, ...])
 """The system message of a conversation: a text, or a tuple of texts and parts. "" means no system message."""
-NAME = "conversation"
+DEFAULT_NAME = "conversation"
 """The default name of a conversation in its store."""
 
 
@@ -76,23 +76,23 @@ class QuestionOptions(NamedTuple):
 
 
 Check = tuple[Callable[[object], bool], str]
-_CALLED: Check = (lambda value: value is None or callable(value), "a function, or None")
+_FUNCTION_OR_NONE: Check = (lambda value: value is None or callable(value), "a function, or None")
 _ANY: Check = (lambda value: True, "")
 ATTRIBUTES: Mapping[str, Check] = {
     "model": (lambda value: isinstance(value, str) or hasattr(value, "render"), "'provider:model', or an adapter"),
     "instructions": (lambda value: isinstance(value, str | tuple), "a text, or a tuple of texts and parts"),
     "options": (lambda value: isinstance(value, Iterable) and not isinstance(value, str), "a list of functions"),
     "output": _ANY,
-    "output_validator": _CALLED,
+    "output_validator": _FUNCTION_OR_NONE,
     "retries": (lambda value: type(value) is int and value >= 0, "a whole number of at least 0"),
     "settings": (lambda value: value is None or isinstance(value, Settings), "sabir.Settings(…), or None"),
     "strict": (lambda value: not isinstance(value, str), "True, False, or a set of kinds of loss"),
     "budget": (lambda value: value is None or isinstance(value, Budget), "Budget(…), or None"),
-    "approve": _CALLED,
-    "watch": _CALLED,
+    "approve": _FUNCTION_OR_NONE,
+    "watch": _FUNCTION_OR_NONE,
 }
 """Attribute → the check of a value, and the description of the expected values."""
-_WORDS: Mapping[str, str] = {
+_REMEDIES: Mapping[str, str] = {
     "system system_prompt prompt developer": "instructions=…",
     "output_type result_type response_format response_model output_schema schema": "output=…, a type or a function",
     "max_retries output_retries": "retries=…, how often the model may correct an answer that does not fit",
@@ -101,11 +101,11 @@ _WORDS: Mapping[str, str] = {
     "session session_id conversation_id thread_id db database store path memory checkpointer": "keep=… and name=…",
     "deps context": "a bound method as an option, or a parameter of the type sabir.ToolContext in an option",
 }
-WORDS = {word: remedy for words, remedy in _WORDS.items() for word in words.split()}
+REMEDIES = {word: remedy for words, remedy in _REMEDIES.items() for word in words.split()}
 """Another library's argument → the argument to use."""
 
 
-def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...]) -> None:
+def refuse_unknown_arguments(function: str, misnamed: Iterable[str], known: tuple[str, ...]) -> None:
     """Raise WrongWord for the first of the arguments `misnamed`, which the function does not have.
 
     The error names the argument to use. `known` are the arguments that the function has.
@@ -113,8 +113,8 @@ def refuse_words(function: str, misnamed: Iterable[str], known: tuple[str, ...])
     for word in misnamed:
         if word in ATTRIBUTES:
             raise WrongWord(f"{function}() has no argument `{word}`; set it on the conversation: chat.{word} = …")
-        if word in WORDS:
-            raise WrongWord(f"{function}() has no argument `{word}`; use {WORDS[word]}")
+        if word in REMEDIES:
+            raise WrongWord(f"{function}() has no argument `{word}`; use {REMEDIES[word]}")
         Settings.refuse_misnamed(function, {word: None}, known)
 
 

@@ -36,7 +36,7 @@ from sabir_session.conversation.answering import (
 )
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream, Totals
 from sabir_session.conversation.arguments import (
-    NAME,
+    DEFAULT_NAME,
     UNSET,
     AsyncFunction,
     Content,
@@ -46,7 +46,7 @@ from sabir_session.conversation.arguments import (
     QuestionOptions,
     Wanted,
     check_value,
-    refuse_words,
+    refuse_unknown_arguments,
 )
 from sabir_session.conversation.storage import ConversationStorage
 from sabir_session.evaluation.approval import Approve
@@ -130,10 +130,10 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         approve: Approve | None = None,
         watch: Watch | None = None,
         keep: str | Path | Store | None = None,
-        name: str = NAME,
+        name: str = DEFAULT_NAME,
         **misnamed: Never,
     ) -> None:
-        refuse_words("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
+        refuse_unknown_arguments("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
         check_name(name)
         self._adapters: dict[str, Adapter] = {}
         self._model: str | Adapter
@@ -397,9 +397,8 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         """
         question = self._prepare(self._question_options(output, None, settings, {}))
         messages = (*question.instructions, *question_messages(content))
-        return self.adapter.render(
-            self._answerer.storage.messages_with(messages, question.mark), **question.requests.how
-        )
+        sent = self._answerer.storage.messages_with(messages, question.mark)
+        return self.adapter.render(sent, **question.requests.call_arguments)
 
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
@@ -472,7 +471,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         settings: Settings | None,
         misnamed: Mapping[str, object],
     ) -> QuestionOptions:
-        refuse_words("ask", misnamed, ("output", *QuestionArguments.__annotations__))
+        refuse_unknown_arguments("ask", misnamed, ("output", *QuestionArguments.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
         if output is UNSET and validator is None:

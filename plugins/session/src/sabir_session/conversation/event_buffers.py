@@ -17,7 +17,7 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from sabir_session.evaluation.events import Event
-from sabir_session.evaluation.performers import Performer
+from sabir_session.evaluation.performers import StepPerformer
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,18 +31,18 @@ Select: TypeAlias = Callable[[Event], Item | None]
 class Reservation:
     """The right to answer one question: a context manager that another object can end early.
 
-    `hold` is the context manager that reserves the conversation. `performer` is None until the question is answered.
+    `lock` is the context manager that reserves the conversation. `performer` is None until the question is answered.
     """
 
-    def __init__(self, hold: AbstractContextManager[None], buffer: "EventBuffer[Any] | None") -> None:
-        self._hold = hold
+    def __init__(self, lock: AbstractContextManager[None], buffer: "EventBuffer[Any] | None") -> None:
+        self._lock = lock
         self.is_open = False
         self.buffer = buffer
-        self.performer: Performer | None = None
+        self.performer: StepPerformer | None = None
 
     def __enter__(self) -> "Reservation":
         """Acquire the right. Raises ConversationBusy if another question is being answered."""
-        self._hold.__enter__()
+        self._lock.__enter__()
         self.is_open = True
         return self
 
@@ -50,7 +50,7 @@ class Reservation:
         """Release the right, unless it was released before."""
         if self.is_open:
             self.is_open = False
-            self._hold.__exit__(*raised)
+            self._lock.__exit__(*raised)
 
     def abandon(self) -> None:
         """Release the right at once, so that the question records nothing more.
@@ -242,7 +242,7 @@ class _CountedIterator(Generic[Item]):
         self._is_open = True
         buffer.iterators += 1
 
-    def _end(self) -> None:
+    def _end_iteration(self) -> None:
         if self._is_open:
             self._is_open = False
             self._buffer.iterators -= 1
@@ -250,7 +250,7 @@ class _CountedIterator(Generic[Item]):
 
     def __del__(self) -> None:
         """End the iteration."""
-        self._end()
+        self._end_iteration()
 
 
 class SyncEvents(_CountedIterator[Item], Iterator[Item]):
@@ -264,13 +264,13 @@ class SyncEvents(_CountedIterator[Item], Iterator[Item]):
                 if item is not None:
                     return item
         except BaseException:
-            self._end()
+            self._end_iteration()
             raise
         raise StopIteration
 
     def close(self) -> None:
         """End the iteration. A stream without other references then stops answering."""
-        self._end()
+        self._end_iteration()
 
 
 class AsyncEvents(_CountedIterator[Item], AsyncIterator[Item]):
@@ -286,11 +286,11 @@ class AsyncEvents(_CountedIterator[Item], AsyncIterator[Item]):
                 if (item := self._select(event)) is not None:
                     return item
         except BaseException:
-            self._end()
+            self._end_iteration()
             raise
-        self._end()
+        self._end_iteration()
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
         """End the iteration. A stream without other references then stops answering."""
-        self._end()
+        self._end_iteration()

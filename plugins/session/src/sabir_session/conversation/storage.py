@@ -17,7 +17,7 @@ from pathlib import Path
 from sabir import Message
 
 from sabir_session.errors import ConversationBusy, RecordingFailed, StoreError
-from sabir_session.evaluation.evaluations import Evaluation, begin, evaluation_of, heading_of, turn_position
+from sabir_session.evaluation.evaluations import Evaluation, begin_evaluation, evaluation_of, heading_of, turn_position
 from sabir_session.evaluation.prompts import ConversationNotFound, Prompt
 from sabir_session.record_log import enable_inner_message_recording, get_inner_messages, without_statuses
 from sabir_session.records import (
@@ -78,7 +78,7 @@ class ConversationStorage:
     """The storage of one conversation. `keep` is None for memory, or a path, a URL or a store.
 
     `session` contains the records of a conversation in memory; None means a new session. Raises StoreError if the store
-    cannot be shared_store, and ConversationBusy if another process has the conversation open.
+    cannot be opened, and ConversationBusy if another process has the conversation open.
     """
 
     def __init__(
@@ -93,12 +93,12 @@ class ConversationStorage:
             self._shared_store.users += 1
         try:
             self._claim = Claim(name) if self._shared_store is None else claim_journal(self._shared_store.store, name)
-            self._open(session)
+            self._open_session(session)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, session: Session | None = None) -> None:
+    def _open_session(self, session: Session | None = None) -> None:
         if session is None:
             self._journal = None if self._shared_store is None else self._shared_store.store.journal(self.name)
             session = Session(journal=self._journal)
@@ -112,12 +112,18 @@ class ConversationStorage:
         A journal may contain several evaluations. The first time, the evaluation of the last record is used, by the
         order of the records, because clocks may have been set back.
         """
-        name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-        if name is None:
-            last = self.session.select_last(InnerMessage)
-            name = None if last is None else last.evaluation_id
-        records = () if name is None else get_inner_messages(self.session, name)
-        self.evaluation = evaluation_of(records) if records else None
+        last = self.session.select_last(InnerMessage)
+        if self.evaluation is None and last is not None:
+            self.evaluation = evaluation_of(get_inner_messages(self.session, last.evaluation_id))
+        else:
+            records = self._records()
+            self.evaluation = evaluation_of(records) if records else None
+
+    def _records(self) -> tuple[InnerMessage, ...]:
+        """Return the records of the evaluation."""
+        if self.evaluation is None:
+            return ()
+        return get_inner_messages(self.session, self.evaluation.heading.evaluation_id)
 
     @contextmanager
     def reserve(self) -> Iterator[None]:
@@ -155,14 +161,12 @@ class ConversationStorage:
         return self.evaluation.messages_with(question, instructions)
 
     @contextmanager
-    def borrow_messages_with(
-        self, question: tuple[Message, ...], instructions: InstructionsMark
-    ) -> Iterator[list[Message]]:
+    def lend_messages(self, question: tuple[Message, ...], instructions: InstructionsMark) -> Iterator[list[Message]]:
         """Yield the list of `messages_with` for the `with` block. The caller must copy what it needs."""
         if self.evaluation is None:
             yield [*question]
             return
-        with self.evaluation.borrow_messages_with(question, instructions) as messages:
+        with self.evaluation.lend_messages(question, instructions) as messages:
             yield messages
 
     @property
@@ -178,7 +182,7 @@ class ConversationStorage:
         "none" removes the instructions, and "same" leaves them unchanged.
         """
         if self.evaluation is None:
-            self.evaluation = begin(Prompt(), speaks_as)
+            self.evaluation = begin_evaluation(Prompt(), speaks_as)
         evaluation = self.evaluation
         for record in (*evaluation.unrecorded, evaluation.add_messages(*question, instructions=instructions)):
             self.session.mutate(InnerMessage).append(record)
@@ -191,15 +195,15 @@ class ConversationStorage:
         """
         with self.reserve():
             records, start, dropped = self._last_turn()
-            stored = None if self._journal is None else self._find_turn(self._journal, records, start)
+            positions = None if self._journal is None else self._find_turn(self._journal, records, start)
             spent = _spent_records(records, start)
-            if stored is None or self._shared_store is None:
-                self._open(self._copy_session(records, start, spent))
+            if positions is None or self._shared_store is None:
+                self._open_session(self._copy_session(records, start, spent))
             else:
                 codec = Codec(InnerMessage)
                 bodies = [(InnerMessage.stored_as, codec.encode(record)) for record in spent]
-                self._shared_store.store.rewind(self.name, *stored, bodies)
-                self._open()
+                self._shared_store.store.rewind(self.name, *positions, bodies)
+                self._open_session()
             return dropped
 
     @contextmanager
@@ -212,37 +216,35 @@ class ConversationStorage:
         with self.reserve():
             records, start, dropped = self._last_turn()
             journal, shared_store = self._journal, self._shared_store
-            stored = None if journal is None else self._find_turn(journal, records, start)
-            draft = DraftJournal(islice(journal.read(), stored[0])) if journal and stored else None
+            positions = None if journal is None else self._find_turn(journal, records, start)
+            draft = DraftJournal(islice(journal.read(), positions[0])) if journal and positions else None
             spent = _spent_records(records, start)
         state = self.session, self.evaluation, journal
         draft_session = self.session
         try:
             self._journal = None
-            self._open(self._copy_session(records, start) if draft is None else Session(journal=draft))
+            self._open_session(self._copy_session(records, start) if draft is None else Session(journal=draft))
             draft_session = self.session
             for record in spent:
                 self.session.mutate(InnerMessage).append(record)
             self._reload()
             yield dropped
             if self._is_answered(start + len(spent)):
-                if shared_store is None or draft is None or stored is None:
+                if shared_store is None or draft is None or positions is None:
                     state = self.session, self.evaluation, None
                 else:
-                    shared_store.store.rewind(self.name, *stored, draft.records[stored[0] :])
+                    shared_store.store.rewind(self.name, *positions, draft.records[positions[0] :])
         finally:
-            attempt = self._spent_since(start + len(spent))
+            attempt_spent = self._spent_since(start + len(spent))
             self.session, self.evaluation, self._journal = state
             if self._claim is not None and journal is not None and not journal.is_latest:
-                self._open()
-            elif attempt and self._claim is not None and self.session is not draft_session:
-                self._record_spent(attempt)
+                self._open_session()
+            elif attempt_spent and self._claim is not None and self.session is not draft_session:
+                self._record_spent(attempt_spent)
 
     def _spent_since(self, start: int) -> tuple[SpentReply, ...]:
         """Return the numbers of the replies from record `start` of the evaluation on, for the budget."""
-        if self.evaluation is None:
-            return ()
-        return find_spent_replies(get_inner_messages(self.session, self.evaluation.heading.evaluation_id)[start:])
+        return find_spent_replies(self._records()[start:])
 
     def _record_spent(self, spent: tuple[SpentReply, ...]) -> None:
         """Record the numbers of the replies of an attempt whose turn was discarded, so that a budget counts them."""
@@ -253,18 +255,14 @@ class ConversationStorage:
 
     def _is_answered(self, start: int) -> bool:
         """Return whether the last question is answered and is not one of the first `start` records."""
-        evaluation = self.evaluation
-        if evaluation is None or not evaluation.is_over:
-            return False
-        return len(get_inner_messages(self.session, evaluation.heading.evaluation_id)) > start
+        return self.evaluation is not None and self.evaluation.is_over and len(self._records()) > start
 
     def _last_turn(self) -> tuple[tuple[InnerMessage, ...], int, tuple[Message, ...]]:
         """Return the records, the position among them at which the last turn begins, and the messages of that turn.
 
         Raises ConversationNotFound if nothing was asked.
         """
-        name = None if self.evaluation is None else self.evaluation.heading.evaluation_id
-        records = () if name is None else get_inner_messages(self.session, name)
+        records = self._records()
         start = turn_position(records)
         messages = tuple(message for record in records[start:] for message in messages_of(record))
         if not messages:

@@ -75,7 +75,7 @@ class Budget:
             raise SettingsInvalid("Budget: cost= needs price=, a function that returns the cost of a reply")
 
 
-class Ledger:
+class UsageLedger:
     """The sums of the turns, tokens and costs of replies. `price` is None if the budget does not limit the cost.
 
     `tokens` and `cost` are None if the number of one reply is not known.
@@ -102,18 +102,18 @@ class Ledger:
 class Spending:
     """The used amounts of a budget. Thread-safe. `ledger` contains the amounts that were used before."""
 
-    def __init__(self, budget: Budget, ledger: Ledger | None = None) -> None:
+    def __init__(self, budget: Budget, ledger: UsageLedger | None = None) -> None:
         self._budget = budget
         self._began = time.monotonic()
         self._lock = Lock()
-        self._ledger = ledger or Ledger(budget.price if budget.cost is not None else None)
+        self._ledger = ledger or UsageLedger(budget.price if budget.cost is not None else None)
 
     def add(self, reply: Reply) -> None:
         """Count a reply. Raises SettingsInvalid if `price` does not return None or a number of at least 0."""
         with self._lock:
             self._ledger.add(reply)
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the remaining seconds; None without a time limit."""
         seconds = self._budget.seconds
         return None if seconds is None else max(0.0, seconds - time.monotonic() + self._began)
@@ -151,19 +151,19 @@ class BudgetedAdapter(WrappedAdapter):
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering unchanged, and count the reply. Raises BudgetExhausted instead if a limit is reached."""
-        return self._count(await self._adapter_in_budget.send(rendering))
+        return self._count_reply(await self._adapter_in_budget.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """Sync version of `send`. Blocks the thread."""
-        return self._count(self._adapter_in_budget.send_sync(rendering))
+        return self._count_reply(self._adapter_in_budget.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Send a conversation, and count the reply. Raises BudgetExhausted instead if a limit is reached."""
-        return self._count(await self._adapter_in_budget.complete(messages, **how))
+        return self._count_reply(await self._adapter_in_budget.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread."""
-        return self._count(self._adapter_in_budget.complete_sync(messages, **how))
+        return self._count_reply(self._adapter_in_budget.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply as a stream. If the stream is closed early, the part of the reply that arrived is counted.
@@ -184,7 +184,7 @@ class BudgetedAdapter(WrappedAdapter):
         self._spending.check()
         return self.inner
 
-    def _count(self, reply: Reply) -> Reply:
+    def _count_reply(self, reply: Reply) -> Reply:
         self._spending.add(reply)
         return reply
 

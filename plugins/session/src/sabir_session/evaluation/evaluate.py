@@ -21,10 +21,10 @@ from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation.approval import Approve, apply_decision, denial_result
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
-from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
+from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin_evaluation, restore_evaluation
 from sabir_session.evaluation.events import CallEnded, Reader, ReplyArrived, RequestStarted, Watch
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, count_retries, output_received
-from sabir_session.evaluation.performers import LoopPerformer, Performer, Recorder, Run, SyncPerformer
+from sabir_session.evaluation.performers import CallRun, LoopPerformer, Recorder, StepPerformer, SyncPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
@@ -36,7 +36,7 @@ from sabir_session.evaluation.prompts import (
     Strict,
     Validator,
     as_prompt,
-    total,
+    sum_usages,
 )
 from sabir_session.record_log import enable_inner_message_recording
 from sabir_session.state.session import Session
@@ -159,11 +159,11 @@ def run_without_suspending(steps: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def _run_evaluation(
-    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+    caller: str, performer_class: type[StepPerformer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> PromptResponse[Output]:
     """Check the arguments, run the evaluation to its end, and return the response."""
-    evaluation, io = _prepare_evaluation(function, performer_class, adapter, prompt, how)
-    return _build_response(evaluation, cast("Output", await proceed(evaluation, io)))
+    evaluation, io = _prepare_evaluation(caller, performer_class, adapter, prompt, how)
+    return _build_response(evaluation, cast("Output", await finish_evaluation(evaluation, io)))
 
 
 def _build_response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
@@ -173,27 +173,27 @@ def _build_response(evaluation: Evaluation, output: Output) -> PromptResponse[Ou
         reply=evaluation.replies[-1],
         messages=tuple(evaluation.messages),
         output=output,
-        usage=total(reply.usage for reply in evaluation.replies),
+        usage=sum_usages(reply.usage for reply in evaluation.replies),
     )
 
 
 def _prepare_evaluation(
-    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
-) -> tuple[Evaluation, Performer]:
+    caller: str, performer_class: type[StepPerformer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+) -> tuple[Evaluation, StepPerformer]:
     """Check the arguments, before anything is sent, run or recorded. Return the evaluation and its performer."""
-    Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
-    _check_types(function, adapter, how)
+    Settings.refuse_misnamed(caller, how, tuple(EvaluateArguments.__annotations__))
+    _check_types(caller, adapter, how)
     session, evaluation_id = how.get("session"), how.get("evaluation_id")
     outputs = build_outputs(prompt.output, how.get("output_validator"), how.get("retries", RETRIES))
     if session is not None:
         enable_inner_message_recording(session)
     requests = build_requests(adapter, outputs, how)
     if how.get("resume"):
-        evaluation = restore(session, prompt, requests.speaks_as, evaluation_id)
+        evaluation = restore_evaluation(session, prompt, requests.speaks_as, evaluation_id)
     elif evaluation_id is not None:
-        raise SettingsInvalid(f"{function}: evaluation_id= names the evaluation to resume; add resume=True")
+        raise SettingsInvalid(f"{caller}: evaluation_id= names the evaluation to resume; add resume=True")
     else:
-        evaluation = begin(prompt, requests.speaks_as)
+        evaluation = begin_evaluation(prompt, requests.speaks_as)
     io = create_performer(performer_class, session, evaluation, requests, how)
     io.recorder = how.get("recorder")
     return evaluation, io
@@ -212,9 +212,9 @@ def build_requests(adapter: Adapter, outputs: Outputs[Any] | None, how: Evaluati
     return Requests(adapter, options, outputs, how.get("settings"), how.get("strict"))
 
 
-def check_functions(performer_class: type[Performer], requests: Requests) -> None:
+def check_functions(performer_class: type[StepPerformer], requests: Requests) -> None:
     """Raise OptionInvalid or SettingsInvalid for a function that the performer class cannot run."""
-    for option in requests.offered:
+    for option in requests.options:
         option.check_runs(asynchronous=performer_class is LoopPerformer)
     if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
         raise SettingsInvalid(
@@ -223,17 +223,17 @@ def check_functions(performer_class: type[Performer], requests: Requests) -> Non
 
 
 def create_performer(
-    performer_class: type[Performer],
+    performer_class: type[StepPerformer],
     session: Session | None,
     evaluation: Evaluation,
     requests: Requests,
     how: EvaluationArguments,
     reader: Reader | None = None,
-) -> Performer:
+) -> StepPerformer:
     """Return the performer of an evaluation. Raises OptionInvalid for an option that cannot run or is missing."""
     check_functions(performer_class, requests)
     called = {call.message.call.option_name for call in evaluation.open_calls if not requests.is_named(call.message)}
-    missing = sorted(called.difference(option.name for option in requests.offered))
+    missing = sorted(called.difference(option.name for option in requests.options))
     if missing:  # the error results of these calls would be recorded, and no resume could replace them
         calls = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
         raise OptionInvalid(f"{calls}; pass these options= to resume, or abandon the calls with follow_up()")
@@ -258,7 +258,7 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-async def proceed(evaluation: Evaluation, io: Performer) -> object:
+async def finish_evaluation(evaluation: Evaluation, io: StepPerformer) -> object:
     """Continue an evaluation until its last reply calls no option and its output fits.
 
     Returns the output, or None without an output type. Raises BudgetExhausted, ApprovalPending and OutputError.
@@ -285,7 +285,7 @@ async def proceed(evaluation: Evaluation, io: Performer) -> object:
         io.cancelled.set()
 
 
-async def _request_reply(evaluation: Evaluation, io: Performer) -> None:
+async def _request_reply(evaluation: Evaluation, io: StepPerformer) -> None:
     """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
     io.spending.check()
     await io.emit_and_wait(RequestStarted(evaluation.turn + 1, question=io.question))
@@ -295,15 +295,15 @@ async def _request_reply(evaluation: Evaluation, io: Performer) -> None:
     await io.emit_and_wait(ReplyArrived(reply, question=io.question))
 
 
-async def _read_output(evaluation: Evaluation, io: Performer) -> object:
+async def _read_output(evaluation: Evaluation, io: StepPerformer) -> object:
     """Return the output of the last reply, or None without an output type. Raises OutputError if it does not fit."""
     outputs, reply = io.requests.outputs, evaluation.replies[-1]
     if outputs is None:
         return None
-    return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, io.call_function_of_user)
+    return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, io.call_user)
 
 
-async def _request_correction(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
+async def _request_correction(evaluation: Evaluation, io: StepPerformer, error: OutputInvalid) -> None:
     """Add a message that tells the model why its answer was refused. Raises the error after the last retry."""
     assert io.requests.outputs is not None
     if count_retries(evaluation.last_turn.messages) >= io.requests.outputs.retries:
@@ -311,17 +311,17 @@ async def _request_correction(evaluation: Evaluation, io: Performer, error: Outp
     await io.record(evaluation.add_messages(io.requests.correction(error)))
 
 
-async def _answer_open_calls(evaluation: Evaluation, io: Performer) -> None:
+async def _answer_open_calls(evaluation: Evaluation, io: StepPerformer) -> None:
     """Run the open calls, and record each result when it arrives. Raises ApprovalPending if calls wait for a person."""
     if evaluation.needs_approval and io.options_to_approve is None:
         raise _approval_error(evaluation, "resume with approve=, which decides about them")
-    runs: list[Run] = []
+    runs: list[CallRun] = []
     outputs = [call for call in evaluation.open_calls if io.requests.is_output(call.message)]
     for call in [call for call in evaluation.open_calls if call not in outputs]:
         asks = call.message.call.option_name in (io.options_to_approve or ())
         decision = await io.decide(call.message) if asks else None
         if decision is None or decision.kind == "allow":
-            runs.append(Run(call, apply_decision(call.message, decision)))
+            runs.append(CallRun(call, apply_decision(call.message, decision)))
         elif decision.kind == "deny":
             await _record_result(evaluation, io, call, denial_result(call.message, decision))
     io.start(runs)
@@ -356,7 +356,7 @@ def _approval_error(evaluation: Evaluation, remedy: str) -> ApprovalPending:
     )
 
 
-async def _record_result(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
+async def _record_result(evaluation: Evaluation, io: StepPerformer, call: OpenCall, result: Message) -> None:
     await io.record(evaluation.add_result(call, result))
     io.emit(CallEnded(call.message, result, question=io.question))
 

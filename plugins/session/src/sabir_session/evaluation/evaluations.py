@@ -1,7 +1,7 @@
 """The evaluations of a session: begin, find and continue them.
 
-    begin(prompt)                     a new evaluation ──────────────┐
-    restore(session, prompt)          a recorded evaluation ─────────┴▶ Evaluation ── add_reply ───▶ records
+    begin_evaluation(prompt)               a new evaluation ─────────────────┐
+    restore_evaluation(session, prompt)    a recorded evaluation ────────────┴▶ Evaluation ── add_reply ───▶ records
     follow_up(session, message)       adds the next messages                        └── add_result ──▶ records
     unfinished_evaluations(session)   the ids of unfinished evaluations
 
@@ -22,14 +22,10 @@ from itertools import count
 from typing import NamedTuple, cast
 from uuid import uuid4
 
-from sabir import (
-    RUNTIME,
-    Message,
-    Reply,
-)
+from sabir import RUNTIME, Message, Reply
 from sabir.authoring import OptionCall, as_messages
 
-from sabir_session.evaluation.budgets import Budget, Ledger
+from sabir_session.evaluation.budgets import Budget, UsageLedger
 from sabir_session.evaluation.prompts import ConversationNotFound, Output, Prompt, PromptMismatch
 from sabir_session.record_log import (
     enable_inner_message_recording,
@@ -75,7 +71,7 @@ class TurnStart(NamedTuple):
     replies: int
 
 
-class Turn(NamedTuple):
+class TurnContent(NamedTuple):
     """The messages and replies of one turn, beginning with the question."""
 
     messages: tuple[Message, ...]
@@ -155,11 +151,11 @@ class Evaluation:
     ) -> None:
         self.heading = heading
         self.unrecorded = tuple(unrecorded)
-        following = 1 + max(record.sequence for record in records)
+        next_sequence = 1 + max(record.sequence for record in records)
         turn, first = max(record.turn for record in records), records[0]
         self.dropped = find_spent_replies(record for record in records if record.dropped)
         """The replies of removed turns, which a budget still counts."""
-        self.ledger: Ledger | None = None
+        self.ledger: UsageLedger | None = None
         """The used amounts of all replies; None until `update_ledger` is called."""
         records = [record for record in records if not record.dropped]
         self.replies = [reply_of(record) for record in records if record.is_reply]
@@ -169,13 +165,13 @@ class Evaluation:
         self._messages: list[Message] = []
         self._sent = _SentMessages()
         for record in records[:end]:
-            self._add(messages_of(record), _find_mark(record))
-        self._results_by_position, waiting = _match_results(records[end - 1], records[end:]) if end else ({}, {})
+            self._append_messages(messages_of(record), _find_mark(record))
+        self._results_by_position, unanswered = _match_results(records[end - 1], records[end:]) if end else ({}, {})
         self.open_calls: list[OpenCall] = []
-        for position, (call, sequence) in waiting.items():
+        for position, (call, sequence) in unanswered.items():
             self.open_calls.append(OpenCall(position, call, sequence, _call_key(records[end - 1], position), is_resume))
-            following = max(following, sequence + 1)
-        self.writer = RecordWriter(heading, following, turn)
+            next_sequence = max(next_sequence, sequence + 1)
+        self.writer = RecordWriter(heading, next_sequence, turn)
         self._last = records[-1] if records else first
         self._turn_start = _find_turn_start(records)
         self.needs_approval = bool(end) and records[end - 1].needs_approval
@@ -183,12 +179,12 @@ class Evaluation:
     @property
     def messages(self) -> list[Message]:
         """All messages so far, with every version of the instructions, and results in the order of their calls."""
-        return [*self._messages, *self._results()]
+        return [*self._messages, *self._last_results()]
 
     @property
     def messages_to_send(self) -> list[Message]:
         """The messages of the next request: the current instructions first, without earlier instructions."""
-        return [*self._sent.messages, *self._results()]
+        return [*self._sent.messages, *self._last_results()]
 
     @property
     def instructions(self) -> Message | None:
@@ -208,9 +204,7 @@ class Evaluation:
         return next_sent.messages
 
     @contextmanager
-    def borrow_messages_with(
-        self, messages: Sequence[Message], instructions: InstructionsMark
-    ) -> Iterator[list[Message]]:
+    def lend_messages(self, messages: Sequence[Message], instructions: InstructionsMark) -> Iterator[list[Message]]:
         """Yield the list of `messages_with` for the `with` block. The caller must copy what it needs.
 
         To avoid a copy of all messages, the evaluation's own list is extended and restored if possible.
@@ -226,18 +220,18 @@ class Evaluation:
         finally:
             del sent[length:]
 
-    def _add(self, messages: Sequence[Message], mark: InstructionsMark = "same") -> None:
+    def _append_messages(self, messages: Sequence[Message], mark: InstructionsMark = "same") -> None:
         self._messages += messages
         self._sent.add(messages, mark)
 
-    def _results(self) -> list[Message]:
+    def _last_results(self) -> list[Message]:
         """Return the results of the last reply's calls, in the order of the calls."""
         return [message for _, message in sorted(self._results_by_position.items())]
 
     def _close_reply(self) -> None:
         """Append the results of the last reply to the messages. No more results can be added to that reply."""
         if self._results_by_position:
-            self._add(self._results())
+            self._append_messages(self._last_results())
             self._results_by_position = {}
 
     @property
@@ -246,10 +240,10 @@ class Evaluation:
         return self.writer.turn
 
     @property
-    def last_turn(self) -> Turn:
+    def last_turn(self) -> TurnContent:
         """The messages and replies of the last turn, beginning with the question."""
-        messages = (*self._messages[self._turn_start.messages :], *self._results())
-        return Turn(messages, tuple(self.replies[self._turn_start.replies :]))
+        messages = (*self._messages[self._turn_start.messages :], *self._last_results())
+        return TurnContent(messages, tuple(self.replies[self._turn_start.replies :]))
 
     @property
     def question(self) -> str:
@@ -267,7 +261,7 @@ class Evaluation:
         """The invocation id of the call that gave the output; None if the last reply's text gives it."""
         return self._last.tool_call_id if self._last.gives_output else None
 
-    def update_ledger(self, budget: Budget) -> Ledger:
+    def update_ledger(self, budget: Budget) -> UsageLedger:
         """Return the ledger with the used amounts of all replies, including the replies of removed turns.
 
         The same ledger is returned again while the budget's `price` is the same, and counts each reply once. Raises
@@ -275,7 +269,7 @@ class Evaluation:
         """
         price = budget.price if budget.cost is not None else None
         if self.ledger is None or self.ledger.price != price:
-            self.ledger = Ledger(price)
+            self.ledger = UsageLedger(price)
             for each in self.dropped:
                 self.ledger.add(Reply(messages=(), **dict(each)))
         for reply in self.replies[self.ledger.turns - len(self.dropped) :]:
@@ -292,7 +286,7 @@ class Evaluation:
         if any(message.policy != RUNTIME for message in messages):
             self._turn_start = TurnStart(len(self._messages), len(self.replies))
         self._last = self.writer.question_record(*messages, instructions=instructions)
-        self._add(messages, _find_mark(self._last))
+        self._append_messages(messages, _find_mark(self._last))
         self.open_calls, self.needs_approval = [], False
         return self._last
 
@@ -306,7 +300,7 @@ class Evaluation:
         record = self.writer.reply_record(reply, needs_approval=self.needs_approval)
         self.replies.append(reply)
         self._close_reply()
-        self._add(reply.messages)
+        self._append_messages(reply.messages)
         self.open_calls = [
             OpenCall(position, call, record.sequence + 1 + position, _call_key(record, position), is_resume=False)
             for position, call in enumerate(reply.option_calls)
@@ -321,9 +315,8 @@ class Evaluation:
         """
         self.open_calls.remove(call)
         self._results_by_position[call.position] = result
-        self._last = self.writer.result_record(
-            result, None if gives_output else call.sequence, gives_output=gives_output
-        )
+        sequence = None if gives_output else call.sequence
+        self._last = self.writer.result_record(result, sequence, gives_output=gives_output)
         return self._last
 
 
@@ -340,28 +333,28 @@ def _match_results(
     without a call come last.
     """
     calls = [cast(OptionCall, message) for message in messages_of(reply) if message.kind == "option_call"]
-    waiting = {position: (call, reply.sequence + 1 + position) for position, call in enumerate(calls)}
+    unanswered = {position: (call, reply.sequence + 1 + position) for position, call in enumerate(calls)}
     results_by_position: dict[int, Message] = {}
     for record in results:
-        same = [position for position, (call, _) in waiting.items() if call.call.invocation_id == record.tool_call_id]
-        placed = [position for position in same if waiting[position][1] == record.sequence]
-        position = next(iter(placed or same), len(calls) + len(results_by_position))
-        waiting.pop(position, None)
+        with_id = [at for at, (call, _) in unanswered.items() if call.call.invocation_id == record.tool_call_id]
+        with_sequence = [at for at in with_id if unanswered[at][1] == record.sequence]
+        position = next(iter(with_sequence or with_id), len(calls) + len(results_by_position))
+        unanswered.pop(position, None)
         results_by_position[position] = messages_of(record)[0]
-    taken = {record.sequence for record in results}
-    behind = count(max(taken, default=0) + 1)
-    free = {place: (call, next(behind) if at in taken else at) for place, (call, at) in waiting.items()}
-    return results_by_position, free
+    used = {record.sequence for record in results}
+    later = count(max(used, default=0) + 1)
+    open_calls = {at: (call, next(later) if n in used else n) for at, (call, n) in unanswered.items()}
+    return results_by_position, open_calls
 
 
-def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
+def begin_evaluation(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
     """Return a new evaluation of a prompt. Its `unrecorded` are the records of the prompt's messages."""
     heading = Heading(str(uuid4()), prompt.ns, prompt.key)
     records = tuple(RecordWriter(heading).prompt_records(prompt.opening(), speaks_as))
     return Evaluation(heading, records, records, is_resume=False)
 
 
-def restore(
+def restore_evaluation(
     session: Session | None, prompt: Prompt[Output], speaks_as: str, evaluation_id: str | None = None
 ) -> Evaluation:
     """Return an evaluation of a session, to continue it: the evaluation `evaluation_id`.
@@ -392,7 +385,8 @@ def restore(
             raise PromptMismatch(f"{difference}; {remedy}")
         logger.warning("%s %s; the recorded text is used", difference, wanted.prompt)
     missing: tuple[InnerMessage, ...] = ()
-    if not any(record.is_reply for record in records) and len(_contents(records)) < len(_contents(opening)):
+    is_shorter = len(_message_contents(records)) < len(_message_contents(opening))
+    if is_shorter and not any(record.is_reply for record in records):
         missing = opening[len(records) :]
     return Evaluation(heading, (*records, *missing), missing, is_resume=True)
 
@@ -447,14 +441,14 @@ def evaluation_of(records: Sequence[InnerMessage]) -> Evaluation:
 
 def _has_same_start(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
     """Return whether the recorded start of an evaluation has the same contents as the prompt's messages."""
-    recorded = _contents(record for record in records if record.turn == 0)
-    wanted = _contents(opening)
+    recorded = _message_contents(record for record in records if record.turn == 0)
+    wanted = _message_contents(opening)
     if len(recorded) != len(wanted) and any(record.is_reply for record in records):
         return False
     return all(one == other for one, other in zip(recorded, wanted, strict=False))
 
 
-def _contents(records: Iterable[InnerMessage]) -> list[tuple[str, object]]:
+def _message_contents(records: Iterable[InnerMessage]) -> list[tuple[str, object]]:
     return [(message.policy, message.payload) for record in records for message in messages_of(record)]
 
 

@@ -73,16 +73,16 @@ class UserFunctionCaller(Protocol):
 
 
 class Outputs(Generic[Output]):
-    """The parser of an output. `form` is the output type, or a function to call with the model's values.
+    """The parser of an output. `output_type` is a type, or a function to call with the model's values.
 
     `validator` checks the output, and `retries` is how often the model may correct an answer that does not fit. Raises
     OptionInvalid for a function whose signature cannot be read, and SettingsInvalid for a type without a JSON schema.
     """
 
-    def __init__(self, form: object, validator: Validator[Output] | None = None, retries: int = RETRIES) -> None:
+    def __init__(self, output_type: object, validator: Validator[Output] | None = None, retries: int = RETRIES) -> None:
         self.retries = retries
         self._validator = validator
-        self._function = form if inspect.isroutine(form) or isinstance(form, partial) else None
+        self._function = output_type if inspect.isroutine(output_type) or isinstance(output_type, partial) else None
         if self._function is not None:
             signature = Signature.of(self._function)
             if signature.provided:
@@ -91,9 +91,9 @@ class Outputs(Generic[Output]):
             name, schema, description = signature.name, signature.parameters, signature.description
             self._read: Callable[[JSONText], object] = signature.binder
         else:
-            name, adapter, schema = _build_validator(form)
+            name, adapter, schema = _build_validator(output_type)
             description = str(schema.get("description", ""))
-            self._read = partial(_parse_json, adapter, form)
+            self._read = partial(_parse_json, adapter, output_type)
         self.name = name
         self.format = ResponseFormat(name=name, schema=schema, description=description or None)
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
@@ -129,19 +129,17 @@ class Outputs(Generic[Output]):
                 raise OutputTruncated(cut, reply) from None
             raise OutputInvalid(f"the reply does not fit {self.name}: {_describe_fault(error)}", reply) from error
 
-    async def finish(self, value: object, reply: Reply, call_function_of_user: UserFunctionCaller) -> Output:
+    async def finish(self, value: object, reply: Reply, call_user: UserFunctionCaller) -> Output:
         """Return the output of a value from `read`: call the function with the value, then the validator.
 
         Raises OutputInvalid if one of them raises a ValueError, unless the ValueError is a SabirError.
         """
         try:
             if isinstance(value, BoundArguments) and self._function is not None:
-                value = await call_function_of_user("output", partial(self._function, *value.positional, **value.named))
+                value = await call_user("output", partial(self._function, *value.positional, **value.named))
             value = self._unwrap(value)
             if self._validator is not None:
-                checked = await call_function_of_user(
-                    "output_validator", partial(self._validator, cast("Output", value))
-                )
+                checked = await call_user("output_validator", partial(self._validator, cast("Output", value)))
                 value = value if checked is None else checked
         except SabirError:
             raise
@@ -149,7 +147,7 @@ class Outputs(Generic[Output]):
             raise OutputInvalid(f"the answer was refused: {_describe_fault(error)}", reply) from error
         return cast("Output", value)
 
-    def part(self, text: str) -> Output | None:
+    def parse_partial(self, text: str) -> Output | None:
         """Return the output of an incomplete text, without calling the validator.
 
         Returns None while a required value is missing, and always if the output is a function.
@@ -173,33 +171,36 @@ class _Wrapper(BaseModel):
     value: Any
 
 
-def _build_validator(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # any type, for the caller knows which
+# The output type is Any: only the caller knows it.
+def _build_validator(output_type: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:
     """Return the name, the validator and the JSON schema of a type, wrapped in an object if necessary."""
-    name = getattr(form, "__name__", "") or "output"
-    is_typing = isinstance(form, type) or get_origin(form) is not None or hasattr(form, "__supertype__")
-    if isinstance(form, list | tuple | dict) or (callable(form) and not is_typing):
+    name = getattr(output_type, "__name__", "") or "output"
+    is_class = isinstance(output_type, type)
+    is_typing = is_class or get_origin(output_type) is not None or hasattr(output_type, "__supertype__")
+    if isinstance(output_type, list | tuple | dict) or (callable(output_type) and not is_typing):
         remedy = "pass a type (A | B for one of two) or a function"
-        raise SettingsInvalid(f"output={one_line(repr(form), 80)} is not a type; {remedy}")
+        raise SettingsInvalid(f"output={one_line(repr(output_type), 80)} is not a type; {remedy}")
     try:
-        adapter = TypeAdapter[Any](form)
+        adapter = TypeAdapter[Any](output_type)
         schema = adapter.json_schema()
         root = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
         if root.get("type") == "object" and "properties" in root:
             return name, adapter, schema
-        adapter = TypeAdapter(create_model(name, __base__=_Wrapper, value=(form, ...)))
+        adapter = TypeAdapter(create_model(name, __base__=_Wrapper, value=(output_type, ...)))
         return name, adapter, adapter.json_schema()
     except (PydanticUserError, TypeError) as error:
-        raise SettingsInvalid(f"output={one_line(repr(form), 80)} has no JSON schema: {one_line(error)}") from None
+        reason = f"output={one_line(repr(output_type), 80)} has no JSON schema"
+        raise SettingsInvalid(f"{reason}: {one_line(error)}") from None
 
 
-def _parse_json(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # any type, for the caller knows which
+def _parse_json(adapter: TypeAdapter[Any], output_type: Any, text: JSONText) -> object:
     """Return the value of a JSON text. Also accepts a value without the object around it, as some models answer."""
     try:
         return adapter.validate_json(text)
     except ValidationError:
         with suppress(ValueError):
             if not (isinstance(answer := from_json(text), dict) and [*answer] == ["value"]):
-                return TypeAdapter[Any](form).validate_json(text)
+                return TypeAdapter[Any](output_type).validate_json(text)
         raise
 
 
@@ -209,13 +210,13 @@ class Requests:
     def __init__(
         self,
         adapter: Adapter,
-        offered: tuple[Option, ...],
+        options: tuple[Option, ...],
         outputs: Outputs[Any] | None,
         settings: Settings | None,
         strict: Strict | None,
     ) -> None:
         self.adapter = adapter
-        self.offered = offered
+        self.options = options
         self.outputs = outputs
         self._settings = settings
         self._strict = strict
@@ -231,23 +232,23 @@ class Requests:
         return sends_renderings(self.adapter)
 
     @cached_property
-    def by_call(self) -> bool:
+    def sends_output_option(self) -> bool:
         """Whether the output is requested as a call, because a model of the adapter accepts no schema."""
         if self.outputs is None:
             return False
-        how = CallArguments(options=self.offered, settings=self._by_format(self.outputs), strict=False)
+        how = CallArguments(options=self.options, settings=self._by_format(self.outputs), strict=False)
         members = getattr(self.adapter, "members", (self.adapter,))
         losses = [loss for each in members for loss in each.render([user("?")], **how).losses]
         return any(loss.kind == "dropped" and loss.path in _NO_SCHEMA for loss in losses)
 
     @cached_property
-    def how(self) -> CallArguments:
+    def call_arguments(self) -> CallArguments:
         """The arguments of each request.
 
         Raises OptionInvalid if the output needs the option `final_answer` and the caller has an option of this name.
         """
-        options, settings = self.offered, self._settings
-        if self.outputs is not None and self.by_call:
+        options, settings = self.options, self._settings
+        if self.outputs is not None and self.sends_output_option:
             if OUTPUT_OPTION in [option.name for option in options]:
                 reason = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
                 raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
@@ -262,11 +263,11 @@ class Requests:
 
     def is_named(self, call: OptionCall) -> bool:
         """Return whether a call has the name of the output's option, and no option of the caller has this name."""
-        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.offered]
+        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.options]
 
     def correction(self, error: OutputInvalid) -> Message:
         """Return the message that tells the model why its answer was refused, and asks for another answer."""
-        request = f"Answer again, by the option {OUTPUT_OPTION}." if self.by_call else "Answer again."
+        request = f"Answer again, by the option {OUTPUT_OPTION}." if self.sends_output_option else "Answer again."
         return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {request}"),)))
 
     def _by_format(self, outputs: Outputs[Any]) -> Settings:
@@ -278,7 +279,7 @@ class Requests:
 
 def output_received(call: OptionCall) -> Message:
     """Return the result message for the call whose arguments are the output. The arguments are validated later."""
-    return OptionResultBuilder.response_to(call, policy=RUNTIME).success("The answer was output_received.")
+    return OptionResultBuilder.response_to(call, policy=RUNTIME).success("The answer was received.")
 
 
 def count_retries(messages: Iterable[Message]) -> int:

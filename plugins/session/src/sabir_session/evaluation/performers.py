@@ -42,22 +42,22 @@ LEAVING = 1.0
 """How many seconds cancelled coroutines have to end after the time of the budget is over."""
 
 
-class Run(NamedTuple):
+class CallRun(NamedTuple):
     """A call that may run. A person may have changed the arguments in `message`."""
 
     open_call: OpenCall
     message: OptionCall
 
 
-class EndedRun(NamedTuple):
+class EndedCall(NamedTuple):
     """A run and its result."""
 
-    run: Run
+    run: CallRun
     result: Message
 
 
 @dataclass
-class Performer(ABC):
+class StepPerformer(ABC):
     """The I/O of an evaluation: requests, session, budget, approval and watchers.
 
     `question` is the id of the question's first message, for the events. `prepared` is the rendering of the first
@@ -78,7 +78,7 @@ class Performer(ABC):
     @property
     def options_to_approve(self) -> frozenset[str] | None:
         """The options whose calls need approval; None without an `approve` function."""
-        return None if self.approve is None else frozenset(option.name for option in self.requests.offered)
+        return None if self.approve is None else frozenset(option.name for option in self.requests.options)
 
     async def record(self, record: InnerMessage) -> None:
         """Append a record to the session. Without a session, do nothing."""
@@ -117,7 +117,7 @@ class Performer(ABC):
 
     def event_converter(self) -> EventConverter:
         """Return the converter for the events of one reply's stream."""
-        return EventConverter(OUTPUT_OPTION if self.requests.by_call else None, self.question)
+        return EventConverter(OUTPUT_OPTION if self.requests.sends_output_option else None, self.question)
 
     def pop_prepared(self) -> Rendering | None:
         """Return the rendering of the first request, and None in later calls."""
@@ -126,14 +126,14 @@ class Performer(ABC):
 
     def arguments_for(self, request: list[Message] | Rendering) -> CallArguments:
         """Return the arguments of a request; none for a rendering, which contains them."""
-        return CallArguments() if isinstance(request, Rendering) else self.requests.how
+        return CallArguments() if isinstance(request, Rendering) else self.requests.call_arguments
 
     @abstractmethod
     async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Send a request and return the reply."""
 
     @abstractmethod
-    async def call_function_of_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+    async def call_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function of the caller, and return its result. `argument` names the function in errors.
 
         In an event loop, a coroutine function is awaited. A sync performer raises SettingsInvalid for such a function.
@@ -143,24 +143,24 @@ class Performer(ABC):
         """Call the `approve` function with a call, and return its decision. Waits until the stream is read so far."""
         assert self.approve is not None
         await self.wait_until_read()
-        return as_decision(await self.call_function_of_user("approve", partial(self.approve, call)))
+        return as_decision(await self.call_user("approve", partial(self.approve, call)))
 
     @abstractmethod
-    def start(self, runs: Sequence[Run]) -> None:
+    def start(self, runs: Sequence[CallRun]) -> None:
         """Prepare calls to run. In an event loop, all start at once. A sync performer only queues them."""
 
     @abstractmethod
-    async def next_result(self) -> EndedRun:
+    async def next_result(self) -> EndedCall:
         """Wait until one of the calls from `start` ends, and return the call with its result.
 
         A sync performer runs the next call here. Raises BudgetExhausted when the time of the budget is over.
         """
 
-    async def stop(self) -> list[EndedRun]:
+    async def stop(self) -> list[EndedCall]:
         """Stop the running calls. Return the calls that ended before they could be stopped."""
         return []
 
-    def time_over_error(self, runs: Iterable[Run]) -> BudgetExhausted:
+    def time_over_error(self, runs: Iterable[CallRun]) -> BudgetExhausted:
         """Return the BudgetExhausted error for the end of the time, and log a warning for each call that still runs."""
         running = [run.message for run in runs]
         for message in running:
@@ -172,7 +172,7 @@ class Performer(ABC):
             )
         return self.spending.time_over(running)
 
-    def context(self, run: Run, emit: Callable[[Event], None]) -> ToolContext:
+    def create_context(self, run: CallRun, emit: Callable[[Event], None]) -> ToolContext:
         """Report CallStarted, and return the context of a run. `emit` is called with the option's progress events."""
 
         def report(done: float, total: float | None, text: str) -> None:
@@ -189,10 +189,10 @@ class Performer(ABC):
 
 
 @dataclass
-class SyncPerformer(Performer):
+class SyncPerformer(StepPerformer):
     """Performs without an event loop. None of its coroutines suspends. Calls run when `next_result` is called."""
 
-    _queued: deque[Run] = field(default_factory=deque, init=False)
+    _queued: deque[CallRun] = field(default_factory=deque, init=False)
 
     async def complete(self, request: list[Message] | Rendering) -> Reply:
         """Send a request and return the reply, streamed if there is a watcher or a stream."""
@@ -207,7 +207,7 @@ class SyncPerformer(Performer):
                     await self.emit_and_wait(event)
             return stream.reply()
 
-    async def call_function_of_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+    async def call_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function in this thread. Raises SettingsInvalid if the function returns a coroutine."""
         returned = function()
         if inspect.iscoroutine(returned):
@@ -215,42 +215,42 @@ class SyncPerformer(Performer):
             raise SettingsInvalid(f"{argument} is a coroutine function; use the async method, or pass a sync function")
         return returned
 
-    def start(self, runs: Sequence[Run]) -> None:
+    def start(self, runs: Sequence[CallRun]) -> None:
         """Store the calls. Each begins when `next_result` is called."""
         self._queued.extend(runs)
 
-    async def next_result(self) -> EndedRun:
+    async def next_result(self) -> EndedCall:
         """Run the next call in this thread, and return it with its result.
 
         With a time limit, the call runs in its own thread. When the time is over, raises BudgetExhausted and leaves the
         thread running.
         """
-        left = self.spending.left()
+        left = self.spending.seconds_left()
         if left == 0:
             raise self.time_over_error(())
         run = self._queued.popleft()
-        context = self.context(run, self.emit)
+        context = self.create_context(run, self.emit)
         await self.wait_until_read()
         if left is None:
-            return self._run(run, context)
-        ending = run_in_thread(partial(self._run, run, context))
+            return self._run_call(run, context)
+        ending = run_in_thread(partial(self._run_call, run, context))
         wait([ending], timeout=left)
         if ending.done():
             return ending.result()
         raise self.time_over_error([run])
 
-    def _run(self, run: Run, context: ToolContext) -> EndedRun:
+    def _run_call(self, run: CallRun, context: ToolContext) -> EndedCall:
         with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
-            (result,) = sabir.answer_sync([run.message], self.requests.offered)
-        return EndedRun(run, result)
+            (result,) = sabir.answer_sync([run.message], self.requests.options)
+        return EndedCall(run, result)
 
 
 @dataclass
-class LoopPerformer(Performer):
+class LoopPerformer(StepPerformer):
     """Performs in an event loop. Each started call has a task."""
 
-    _running: "dict[asyncio.Task[EndedRun], Run]" = field(default_factory=dict, init=False)
-    _ended_runs: list[EndedRun] = field(default_factory=list, init=False)
+    _running: "dict[asyncio.Task[EndedCall], CallRun]" = field(default_factory=dict, init=False)
+    _ended_calls: list[EndedCall] = field(default_factory=list, init=False)
 
     async def record(self, record: InnerMessage) -> None:
         """Append a record to the session, with the recorder if there is one."""
@@ -277,48 +277,46 @@ class LoopPerformer(Performer):
                     await self.emit_and_wait(event)
             return await stream.reply()
 
-    async def call_function_of_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
+    async def call_user(self, argument: str, function: Callable[[], Any]) -> Any:  # the function's own type
         """Call a function. A coroutine function is awaited; any other function runs in a thread."""
         if Signature.is_asynchronous(function):
             return await function()
         return await call_function(lambda _: function(), None)
 
-    def start(self, runs: Sequence[Run]) -> None:
+    def start(self, runs: Sequence[CallRun]) -> None:
         """Start a task for each call."""
         import asyncio
 
-        self._running = {asyncio.ensure_future(self._run(run)): run for run in runs}
+        self._running = {asyncio.ensure_future(self._run_call(run)): run for run in runs}
 
-    async def _run(self, run: Run) -> EndedRun:
-        with (
-            self.context(run, _in_loop_thread(self.emit)).entered(),
-            CallDepth.one_deeper(run.message.call.option_name),
-        ):
-            (result,) = await sabir.answer([run.message], self.requests.offered)
-        return EndedRun(run, result)
+    async def _run_call(self, run: CallRun) -> EndedCall:
+        context = self.create_context(run, _in_loop_thread(self.emit))
+        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
+            (result,) = await sabir.answer([run.message], self.requests.options)
+        return EndedCall(run, result)
 
-    async def next_result(self) -> EndedRun:
+    async def next_result(self) -> EndedCall:
         """Wait for the next call that ends. When the time is over, stop all calls and raise BudgetExhausted."""
         import asyncio
 
         while not (ended := [task for task in self._running if task.done()]):
-            left = self.spending.left()
+            left = self.spending.seconds_left()
             if left == 0:
-                raise self.time_over_error(await self._stop(LEAVING))
+                raise self.time_over_error(await self._cancel_runs(LEAVING))
             await asyncio.wait(self._running, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         del self._running[ended[0]]
         return ended[0].result()
 
-    async def stop(self) -> list[EndedRun]:
+    async def stop(self) -> list[EndedCall]:
         """Cancel the running calls and wait for their tasks. Return the calls that have a result all the same."""
-        await self._stop(None)
-        return self._ended_runs
+        await self._cancel_runs(None)
+        return self._ended_calls
 
-    async def _stop(self, seconds: float | None) -> list[Run]:
+    async def _cancel_runs(self, seconds: float | None) -> list[CallRun]:
         """Cancel the running calls and wait for their tasks. Return the calls that still run.
 
-        `seconds` limits the wait; None means no limit. Results of calls that ended are stored in `_ended_runs`. If the
-        wait is cancelled, the next `_stop` waits for the remaining tasks; each task is cancelled only once.
+        `seconds` limits the wait; None means no limit. Results of calls that ended are stored in `_ended_calls`. If the
+        wait is cancelled, the next `_cancel_runs` waits for the remaining tasks; each task is cancelled only once.
         """
         import asyncio
 
@@ -326,7 +324,7 @@ class LoopPerformer(Performer):
         running = self._running
         sync_options = {
             each.name
-            for each in self.requests.offered
+            for each in self.requests.options
             if each.function and not Signature.is_asynchronous(each.function)
         }
         # Threads cannot be cancelled, so options in threads may still run.
@@ -337,8 +335,8 @@ class LoopPerformer(Performer):
         done = (await asyncio.wait(running, timeout=seconds))[0] if running else set()
         self._running = {}
         results = await asyncio.gather(*done, return_exceptions=True)
-        ended = [each for each in results if isinstance(each, EndedRun)]
-        self._ended_runs += ended
+        ended = [each for each in results if isinstance(each, EndedCall)]
+        self._ended_calls += ended
         on_time = [each.run for each in ended]
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
 

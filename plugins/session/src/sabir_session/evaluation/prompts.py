@@ -110,7 +110,7 @@ class PromptResponse(Generic[Output]):
         return self.reply.text
 
 
-def total(usages: Iterable[Usage]) -> Usage:
+def sum_usages(usages: Iterable[Usage]) -> Usage:
     """Return the sums of the numbers of several usages. A sum is None if a number is None. `raw` is not summed."""
     columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
     return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})

@@ -82,7 +82,7 @@ class Listeners:
         self._lock = RLock()
         self._by_type: defaultdict[type, dict[Subscription, Callable[..., object]]] = defaultdict(dict)
 
-    def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
+    def add(self, listened_type: type, function: Callable[..., object]) -> Subscription:
         """Add a function. Each addition has its own subscription, even if the function was added before.
 
         Raises ObserverInvalid for a coroutine function.
@@ -94,19 +94,19 @@ class Listeners:
 
         def end() -> None:
             with self._lock:
-                self._by_type[listened_to].pop(handle, None)
-                if not self._by_type[listened_to]:
-                    del self._by_type[listened_to]
+                self._by_type[listened_type].pop(handle, None)
+                if not self._by_type[listened_type]:
+                    del self._by_type[listened_type]
 
         handle = Subscription(end)
         with self._lock:
-            self._by_type[listened_to][handle] = function
+            self._by_type[listened_type][handle] = function
         return handle
 
-    def of(self, listened_to: type) -> tuple[Callable[..., object], ...]:
+    def functions_for(self, listened_type: type) -> tuple[Callable[..., object], ...]:
         """Return the functions of a type, in order."""
         with self._lock:
-            return tuple(self._by_type.get(listened_to, {}).values())
+            return tuple(self._by_type.get(listened_type, {}).values())
 
 
 class InProcessEventBus:
@@ -128,7 +128,7 @@ class InProcessEventBus:
         Several errors are raised as an ExceptionGroup.
         """
         failures: list[Exception] = []
-        for handler in self._handlers.of(type(event)):
+        for handler in self._handlers.functions_for(type(event)):
             try:
                 handler(event)
             except Exception as error:
@@ -235,7 +235,7 @@ class Session:
         with self._lock:
             for item_type, item_slice in self._slices.items():
                 copy = other._slices[item_type] = Slice(item_type, item_slice.kind, item_slice.reducers)
-                copy.fold = copy.fold_of(item_slice.fold.arrived())
+                copy.fold = copy.build_fold(item_slice.fold.arrived())
                 for event_type in item_slice.reducers:
                     other._listen(item_type, event_type)
         return other
@@ -244,8 +244,9 @@ class Session:
         self, item_type: type[Item], event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None
     ) -> None:
         with self._lock:
-            own = find_declaration(reducer)
-            item_slice = self._slices.get(item_type) or Slice(item_type, kind or (own.kind if own else "state"), {})
+            declaration = find_declaration(reducer)
+            default_kind = declaration.kind if declaration else "state"
+            item_slice = self._slices.get(item_type) or Slice(item_type, kind or default_kind, {})
             names = {name for each in self._slices.values() if each is not item_slice for name in each.stored_names}
             if shared := names & item_slice.stored_names:
                 raise errors.SliceConflict(
@@ -285,7 +286,7 @@ class Session:
                 name = item_type.__name__
                 remedy = f"call session.mutate({name}).register({name}, reducer) first"
                 raise errors.SliceNotRegistered(f"the session has no slice {name}; {remedy}")
-            is_observed = bool(self._observers.of(item_type))
+            is_observed = bool(self._observers.functions_for(item_type))
             before = item_slice.fold.items() if is_observed else ()
             if self._apply_event(item_slice, event) and is_observed:
                 self._notify_observers(item_type, before, item_slice.fold.items())
@@ -334,7 +335,7 @@ class Session:
         try:
             while self._unreported:
                 changed_type, *change = self._unreported.popleft()
-                for observer in self._observers.of(changed_type):
+                for observer in self._observers.functions_for(changed_type):
                     try:
                         observer(*change)
                     except Exception as error:

@@ -22,7 +22,7 @@ from sabir_session.state.codec import Codec, SliceKind, SliceSnapshot, names_of
 Item = TypeVar("Item")
 Event_contra = TypeVar("Event_contra", contravariant=True)
 Plan: TypeAlias = Any
-"""A change that `Fold.plan` returns for `Fold.commit`. Each class of folds has its own type of plan, hence Any."""
+"""A change that `SliceFold.plan` returns for `SliceFold.commit`. It is Any because each class of folds has another."""
 
 
 class SliceReader(Protocol):
@@ -52,7 +52,7 @@ class Reducer(Protocol[Item, Event_contra]):
         """Return the items of the slice after the event. `items` are the items before the event."""
 
 
-class Fold(Generic[Item]):
+class SliceFold(Generic[Item]):
     """The items of a slice, updated event by event. This base class calls the reducer of the event's type."""
 
     def __init__(self, reducers: Mapping[type, Reducer[Item, Any]], items: tuple[Item, ...] = ()) -> None:
@@ -117,7 +117,7 @@ class Fold(Generic[Item]):
 class FoldDeclaration:
     """The class of folds for a reducer, and the default kind of its slices."""
 
-    fold: Callable[[], Fold[Any]]
+    fold: Callable[[], SliceFold[Any]]
     kind: SliceKind
 
 
@@ -126,7 +126,7 @@ _DECLARATIONS: list[tuple[object, FoldDeclaration]] = []
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def uses_fold(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
+def uses_fold(fold: Callable[[], SliceFold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
     """Return a decorator that declares the class of folds for a reducer, and the default kind of its slices."""
 
     def declare(reducer: Function) -> Function:
@@ -141,7 +141,7 @@ def find_declaration(reducer: object) -> FoldDeclaration | None:
     return next((own for known, own in _DECLARATIONS if known is reducer), None)
 
 
-class AppendFold(Fold[Item]):
+class AppendFold(SliceFold[Item]):
     """The fold of `append_item`: a list, converted to a tuple when it is read."""
 
     def __init__(self) -> None:
@@ -186,14 +186,15 @@ class Slice(Generic[Item]):
         self.kind = kind
         self.codec = Codec(item_type)
         self.reducers = dict(reducers)
-        self.fold = self.fold_of(())
+        self.fold = self.build_fold(())
 
-    def fold_of(self, items: tuple[Item, ...]) -> Fold[Item]:
+    def build_fold(self, items: tuple[Item, ...]) -> SliceFold[Item]:
         """Return a new fold with the reducers of this slice and these items."""
-        own = find_declaration(self.reducers[self.item_type]) if set(self.reducers) == {self.item_type} else None
-        if own is None:
-            return Fold(self.reducers, items)
-        fold: Fold[Item] = own.fold()
+        has_own_events_only = set(self.reducers) == {self.item_type}
+        declaration = find_declaration(self.reducers[self.item_type]) if has_own_events_only else None
+        if declaration is None:
+            return SliceFold(self.reducers, items)
+        fold: SliceFold[Item] = declaration.fold()
         fold.extend(items)
         return fold
 
@@ -217,7 +218,7 @@ class Slice(Generic[Item]):
             what = f"the slice {name} already has another reducer for {event_type.__name__}"
             raise SliceConflict(f"{what}; register one reducer only")
         self.reducers[event_type] = reducer
-        self.fold = self.fold_of(self.fold.items())
+        self.fold = self.build_fold(self.fold.items())
         return True
 
     def snapshot_of(self, items: tuple[Item, ...]) -> SliceSnapshot:
@@ -246,10 +247,10 @@ class Slice(Generic[Item]):
                 raise SnapshotRestoreError(message) from None
         return tuple(items)
 
-    def restored_fold(self, items: tuple[Item, ...]) -> Fold[Item]:
+    def restored_fold(self, items: tuple[Item, ...]) -> SliceFold[Item]:
         """Return a new fold with a snapshot's items. Raises SnapshotRestoreError if the reducer raises for an item."""
         try:
-            return self.fold_of(items)
+            return self.build_fold(items)
         except Exception as error:
             fault = f"the reducer of the {self.kind} {self.stored_name} refuses the items of the snapshot"
             raise SnapshotRestoreError(f"{fault}: {error}") from error
@@ -261,14 +262,14 @@ class Slice(Generic[Item]):
         """
         if self.fold.covers(items):
             return ()
-        if not self.restored_fold(items).covers(self.fold.items()) or not self._reaches(items):
+        if not self.restored_fold(items).covers(self.fold.items()) or not self._can_reach(items):
             difference = f"the log {self.stored_name} differs from the snapshot's: neither begins with the other"
             raise SnapshotRestoreError(f"{difference}; restore the snapshot in a new session")
         return self.fold.missing(items)
 
-    def _reaches(self, goal: tuple[Item, ...]) -> bool:
+    def _can_reach(self, goal: tuple[Item, ...]) -> bool:
         """Return whether the log equals the snapshot's log when the missing items are added."""
-        reached = self.fold_of(self.fold.items())
+        reached = self.build_fold(self.fold.items())
         try:
             reached.extend(goal)
         except Exception:  # any error of a reducer for an item out of place

@@ -54,8 +54,8 @@ class Claim:
     """The right of this process to write to one journal. `Store.claim` returns it.
 
     `holds` returns whether the database still excludes other processes, and may claim the journal again. `release`
-    admits other processes. `forget` is called instead of `release` when the claim is garbage collected, possibly in the
-    middle of a statement; None means `release`.
+    admits other processes. `release_later` is called instead of `release` when the claim is garbage collected, possibly
+    in the middle of a statement; None means `release`.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class Claim:
         journal: str,
         holds: Callable[[], bool] = lambda: True,
         release: Callable[[], None] | None = None,
-        forget: Callable[[], None] | None = None,
+        release_later: Callable[[], None] | None = None,
     ) -> None:
         self.question = QuestionLock()
         self._journal = journal
         self._process = os.getpid()
         self._holds = holds
         self._release = release or (lambda: None)
-        self._finalizer = finalize(self, forget or release) if release is not None else None
+        self._finalizer = finalize(self, release_later or release) if release is not None else None
 
     @contextmanager
     def reserve(self) -> Iterator[None]:

@@ -23,9 +23,9 @@ JOURNALS = 1 << 31
 """The numbers of journals are below this number, so that the keys of their records fit into 64 bits."""
 
 _TO_RECORDS = "INSERT INTO sabir_session_records (id, kind, body)"
-APPEND = f"{_TO_RECORDS} SELECT ?, ?, ? FROM sabir_journals WHERE id = ? AND name IS NOT NULL"
-RECORDS = "SELECT id, kind, body FROM sabir_session_records WHERE id >= ? AND id < ? ORDER BY id"
-FIND = (
+INSERT_RECORD = f"{_TO_RECORDS} SELECT ?, ?, ? FROM sabir_journals WHERE id = ? AND name IS NOT NULL"
+SELECT_RECORDS = "SELECT id, kind, body FROM sabir_session_records WHERE id >= ? AND id < ? ORDER BY id"
+FIND_JOURNAL = (
     "SELECT id, length, (SELECT max(id) FROM sabir_session_records"
     " WHERE id >= journal.id * 4294967296 AND id < (journal.id + 1) * 4294967296)"
     " FROM sabir_journals AS journal WHERE name = ?"
@@ -79,17 +79,17 @@ class Database(ABC):
     _failures: type[Exception]
     _duplicate_key_error: type[Exception]
     """The engine's error for a key that already exists."""
-    _append = APPEND
+    _insert_record = INSERT_RECORD
 
     def __init__(self) -> None:
         self._lock = RLock()
 
     @abstractmethod
-    def _execute(self, statement: str, values: Row = ()) -> StatementResult:
+    def _run_statement(self, statement: str, values: Row = ()) -> StatementResult:
         """Execute a statement."""
 
-    def _rows(self, statement: str, values: Row = ()) -> list[Row]:
-        return self._execute(statement, values).fetchall()
+    def _query(self, statement: str, values: Row = ()) -> list[Row]:
+        return self._run_statement(statement, values).fetchall()
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:
@@ -109,12 +109,12 @@ class Database(ABC):
         """Raise StoreLost if the database file was deleted or replaced. By default do nothing, as for a server."""
 
     def _locate(self, name: str) -> JournalLocation | None:
-        rows = self._rows(FIND, (name,))
+        rows = self._query(FIND_JOURNAL, (name,))
         if not rows:
             return None
         number, length, last = rows[0]
-        journal = self._number(number, f"the journal {name!r}", least=1, limit=JOURNALS)
-        past = self._number(length, f"the journal {name!r}")
+        journal = self._check_number(number, f"the journal {name!r}", least=1, limit=JOURNALS)
+        past = self._check_number(length, f"the journal {name!r}")
         end = past if last is None else last - journal * POSITIONS + 1
         if end < past:
             raise self._damage_error(
@@ -127,20 +127,20 @@ class Database(ABC):
 
         A parent is older than its forks, so the number of the parent must be smaller. Every chain of parents ends.
         """
-        rows = self._rows(READ_ROW, (journal,))
+        rows = self._query(READ_ROW, (journal,))
         if not rows:
             raise self._damage_error(f"the journal number {journal} is missing, whose records another journal shares")
         parent, length, name = rows[0]
         journal_text = f"the journal number {journal}"
         if parent is not None:
-            parent = self._number(parent, f"the parent of {journal_text}", least=1, limit=journal)
-        length = self._number(length, journal_text)
+            parent = self._check_number(parent, f"the parent of {journal_text}", least=1, limit=journal)
+        length = self._check_number(length, journal_text)
         if parent is None and length:
             shared = f"{length} records with another journal, which it does not name"
             raise self._damage_error(f"{journal_text} shares {shared}")
         return JournalRow(parent, length, name)
 
-    def _number(self, value: object, owner: str, *, least: int = 0, limit: int = POSITIONS) -> int:
+    def _check_number(self, value: object, owner: str, *, least: int = 0, limit: int = POSITIONS) -> int:
         """Return a number from a row. Raises JournalInvalid unless it is an int of at least `least` and below `limit`.
 
         `owner` names the journal in the error.
@@ -150,17 +150,17 @@ class Database(ABC):
         return value
 
     def _record_ranges(self, journal: int, end: int) -> list[RecordRange]:
-        """Return the stretches with the first `end` records of a journal, in order."""
-        stretches: list[RecordRange] = []
+        """Return the ranges with the first `end` records of a journal, in order."""
+        ranges: list[RecordRange] = []
         following: int | None = journal
         while following is not None and end > 0:
-            past = self._read_row(following)
-            if end > past.length:
-                stretches.append(RecordRange(following, past.length, end))
-            following, end = past.parent, min(end, past.length)
-        return stretches[::-1]
+            row = self._read_row(following)
+            if end > row.length:
+                ranges.append(RecordRange(following, row.length, end))
+            following, end = row.parent, min(end, row.length)
+        return ranges[::-1]
 
-    def _records(self, journal: int, first: int, end: int) -> list[tuple[str, str]]:
+    def _read_records(self, journal: int, first: int, end: int) -> list[tuple[str, str]]:
         """Read the records of a journal from position `first` to `end`, exclusive, each as (kind, body).
 
         Call it inside of `_snapshot`. Raises JournalInvalid if a record is missing or is not text.
@@ -169,7 +169,7 @@ class Database(ABC):
         for stretch in self._record_ranges(journal, end):
             start = stretch.journal * POSITIONS
             key, last = (start + max(each, first) for each in (stretch.first, stretch.end))
-            rows = self._rows(RECORDS, (key, last)) if key < last else []
+            rows = self._query(SELECT_RECORDS, (key, last)) if key < last else []
             for number, kind, body in rows:
                 if number != key:
                     break

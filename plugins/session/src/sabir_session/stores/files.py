@@ -1,4 +1,4 @@
-"""Addresses of stores: check paths and URLs, and find out whether a path still leads to the same file.
+"""Addresses and files of stores: check paths and URLs, create private files, and recognize a replaced file.
 
     "chats.db" · Path("chats.db") · ":memory:" ──▶ the text of a path      7 · b"a" · "" · "a\\0b" ──▶ StoreError
     "mysql://…" · "sqlite:chats.db" · a folder · a missing folder ──▶ StoreError, which names the remedy
@@ -75,6 +75,14 @@ def absolute_path(path: str) -> Path | None:
     if is_folder:
         raise StoreError(f"{path!r} could not be opened: it is a folder; use the path of a file in the folder")
     return absolute
+
+
+def create_private_file(path: str | Path) -> None:
+    """Create a file that only its owner may read and write. An existing file keeps its permissions. Raises OSError.
+
+    SQLite itself would create a file with the permissions of the umask.
+    """
+    Path(path).touch(0o600)
 
 
 def find_identity(path: Path) -> tuple[int, int] | None:

@@ -24,7 +24,7 @@ class StoredJournal:
     def __init__(self, store: Database, name: str, identity: int, length: int) -> None:
         self.name = name
         self._store = store
-        self._lock, self._execute, self._statement = store._lock, store._execute, store._append
+        self._lock, self._run_statement, self._statement = store._lock, store._run_statement, store._insert_record
         self._has_seen_records = False
         self._identity = identity
         self._key = identity * POSITIONS + length
@@ -50,7 +50,7 @@ class StoredJournal:
         with self._lock:
             store._check_file()
             try:
-                written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
+                written = self._run_statement(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._duplicate_key_error:
                 reason = "was written by another writer since this object opened the journal; open the journal again"
                 raise errors.PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
@@ -73,7 +73,7 @@ class StoredJournal:
         store = self._store
         with store._converting_errors(f"read the journal {self.name!r}"), store._snapshot():
             try:
-                records = store._records(self._identity, first, len(self))
+                records = store._read_records(self._identity, first, len(self))
             except errors.JournalInvalid:
                 located = store._locate(self.name)
                 if located is not None and located.number == self._identity:
@@ -81,7 +81,7 @@ class StoredJournal:
                 if located is None or first or self._has_seen_records:
                     reason = f"another writer has removed records of the journal {self.name!r}"
                     raise errors.StoreError(f"{reason}; open the journal again") from None
-                records = store._records(located.number, first, located.length)
+                records = store._read_records(located.number, first, located.length)
                 self._identity, self._key = located.number, located.number * POSITIONS + located.length
             self._has_seen_records = True
             return iter(records)

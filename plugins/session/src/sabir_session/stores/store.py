@@ -27,14 +27,14 @@ from sabir_session.stores.names import check_name
 READ_VERSION = "SELECT version FROM sabir_session_schema"
 WRITE_VERSION = "UPDATE sabir_session_schema SET version = ?"
 
-DROP_RECORDS = "DELETE FROM sabir_session_records WHERE id >= ? AND id < ?"
+DELETE_RECORDS = "DELETE FROM sabir_session_records WHERE id >= ? AND id < ?"
 
-CREATE = "INSERT INTO sabir_journals (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
-FORK = "INSERT INTO sabir_journals (name, parent, length) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
-NAMES = "SELECT name FROM sabir_journals WHERE name IS NOT NULL"
+INSERT_JOURNAL = "INSERT INTO sabir_journals (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
+INSERT_FORK = "INSERT INTO sabir_journals (name, parent, length) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
+SELECT_NAMES = "SELECT name FROM sabir_journals WHERE name IS NOT NULL"
 LONGEST_FORK = "SELECT max(length) FROM sabir_journals WHERE parent = ?"
-HIDE = "UPDATE sabir_journals SET name = NULL WHERE id = ?"
-DROP = "DELETE FROM sabir_journals WHERE id = ?"
+REMOVE_NAME = "UPDATE sabir_journals SET name = NULL WHERE id = ?"
+DELETE_JOURNAL = "DELETE FROM sabir_journals WHERE id = ?"
 
 
 class Store(SyncClosing, Database):
@@ -70,7 +70,7 @@ class Store(SyncClosing, Database):
             located = self._locate(name)
             if located is None:
                 with self._transaction():
-                    self._execute(CREATE, (name,))
+                    self._run_statement(INSERT_JOURNAL, (name,))
                     located = self._locate_existing(name)
             return StoredJournal(self, name, *located)
 
@@ -84,9 +84,9 @@ class Store(SyncClosing, Database):
         check_name(name)
         check_name(other)
         with self._converting_errors(f"fork the journal {name!r}"), self._transaction():
-            self._fork(self._locate_existing(name), name, other, at)
+            self._insert_fork(self._locate_existing(name), name, other, at)
 
-    def _fork(self, source: JournalLocation, name: str, other: str, at: int | None) -> None:
+    def _insert_fork(self, source: JournalLocation, name: str, other: str, at: int | None) -> None:
         at = source.length if at is None else at
         if not 0 <= at <= source.length:
             raise errors.StoreError(
@@ -95,7 +95,7 @@ class Store(SyncClosing, Database):
         parent: int | None = None
         if at:  # the parent is the journal whose rows contain the last shared record, so chains of parents stay short
             parent = self._record_ranges(source.number, at)[-1].journal
-        if not self._execute(FORK, (other, parent, at)).rowcount:
+        if not self._run_statement(INSERT_FORK, (other, parent, at)).rowcount:
             reason = f"{self._description} already has a journal {other!r}"
             raise errors.JournalExists(f"{reason}; delete the journal, or use another name")
 
@@ -130,17 +130,19 @@ class Store(SyncClosing, Database):
             if source.length != length:
                 reason = f"the journal {name!r} has {source.length} records, not {length}; another writer changed it"
                 raise errors.PositionTaken(f"{reason}, so open the journal again")
-            self._execute(HIDE, (source.number,))
-            self._fork(source, name, name, at)
+            self._run_statement(REMOVE_NAME, (source.number,))
+            self._insert_fork(source, name, name, at)
             self._delete_unshared(source.number)
             successor = self._locate_existing(name)
             for position, (kind, body) in enumerate(records, start=at):
-                self._execute(self._append, (successor.number * POSITIONS + position, kind, body, successor.number))
+                self._run_statement(
+                    self._insert_record, (successor.number * POSITIONS + position, kind, body, successor.number)
+                )
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the journals, sorted."""
         with self._converting_errors("list the journals"):
-            names = [row[0] for row in self._rows(NAMES)]
+            names = [row[0] for row in self._query(SELECT_NAMES)]
         for name in names:
             if not isinstance(name, str):
                 raise self._damage_error(f"the name of a journal is {one_line(repr(name), 60)}")
@@ -161,7 +163,7 @@ class Store(SyncClosing, Database):
         check_name(name)
         with self._converting_errors(f"delete the journal {name!r}"), self._transaction():
             number = self._locate_existing(name).number
-            self._execute(HIDE, (number,))
+            self._run_statement(REMOVE_NAME, (number,))
             self._delete_unshared(number)
 
     def _delete_unshared(self, journal: int | None) -> None:
@@ -170,17 +172,17 @@ class Store(SyncClosing, Database):
         Then do the same for its parent, if the parent was deleted. None, or a journal that is not deleted, ends it.
         """
         while journal is not None:
-            past = self._read_row(journal)
-            ((longest,),) = self._rows(LONGEST_FORK, (journal,))
-            if past.name is not None:
+            row = self._read_row(journal)
+            ((longest,),) = self._query(LONGEST_FORK, (journal,))
+            if row.name is not None:
                 return
             first = journal * POSITIONS
-            shared = 0 if longest is None else self._number(longest, f"the fork of journal number {journal}")
-            self._execute(DROP_RECORDS, (first + shared, first + POSITIONS))
+            shared = 0 if longest is None else self._check_number(longest, f"the fork of journal number {journal}")
+            self._run_statement(DELETE_RECORDS, (first + shared, first + POSITIONS))
             if longest is not None:
                 return
-            self._execute(DROP, (journal,))
-            journal = past.parent
+            self._run_statement(DELETE_JOURNAL, (journal,))
+            journal = row.parent
 
     def _locate_existing(self, name: str) -> JournalLocation:
         located = self._locate(name)
@@ -189,24 +191,24 @@ class Store(SyncClosing, Database):
             raise errors.JournalMissing(f"{self._description} has no journal {name!r}; its journals are: {known}")
         return located
 
-    def _open(self) -> None:
+    def _prepare_tables(self) -> None:
         """Create the tables, or upgrade the tables of an older layout, in one transaction.
 
         Raises StoreTooNew for a newer layout.
         """
         with self._converting_errors("be opened"), self._transaction():
-            if not self._rows(self._find_tables):
+            if not self._query(self._find_tables):
                 for statement in self._tables:
-                    self._execute(statement)
+                    self._run_statement(statement)
                 return
-            for older in range(self._version(), VERSION):
+            for older in range(self._read_version(), VERSION):
                 for statement in self._upgrades[older]:
-                    self._execute(statement)
-                self._execute(WRITE_VERSION, (older + 1,))
+                    self._run_statement(statement)
+                self._run_statement(WRITE_VERSION, (older + 1,))
 
-    def _version(self) -> int:
+    def _read_version(self) -> int:
         """Return the layout number of the tables. Raises StoreTooNew for a newer layout, StoreError for an unknown."""
-        versions = [row[0] for row in self._rows(READ_VERSION)]
+        versions = [row[0] for row in self._query(READ_VERSION)]
         version = versions[0] if len(versions) == 1 and type(versions[0]) is int else None
         if version is not None and version > VERSION:
             reason = f"{self._description} has layout {version}, but this version reads layouts up to {VERSION}"

@@ -71,9 +71,9 @@ class QuestionAnswerer:
         buffer: EventBuffer[Any] | None,
     ) -> Answer[Any]:
         """Record and answer a question with a performer of that class. `buffer` receives the events of a stream."""
-        ending = self.leave_abandoned()
-        if ending is not None and performer_class is LoopPerformer:
-            await wait_for(ending)
+        abandoned_task = self.leave_abandoned()
+        if abandoned_task is not None and performer_class is LoopPerformer:
+            await wait_for(abandoned_task)
         with Reservation(self.storage.reserve(), buffer) as reservation:
             self._reservation = reservation
             if buffer is not None:
@@ -138,10 +138,11 @@ class QuestionAnswerer:
         evaluation = self.storage.evaluation
         assert evaluation is not None
         with note_on_error(UNANSWERED_NOTE, *UNANSWERED):
-            session, buffer = self.storage.session, reservation.buffer
-            io = create_performer(performer_class, session, evaluation, question.requests, question.arguments, buffer)
-            io.prepared, reservation.performer = rendering, io
-            output = await finish_evaluation(evaluation, io)
+            session, requests = self.storage.session, question.requests
+            arguments, buffer = question.arguments, reservation.buffer
+            performer = create_performer(performer_class, session, evaluation, requests, arguments, buffer)
+            performer.prepared, reservation.performer = rendering, performer
+            output = await finish_evaluation(evaluation, performer)
         self._unanswered = None
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)

@@ -107,8 +107,8 @@ class Totals:
         self._reset()
 
     def _reset(self) -> None:
-        self._usage, self._used = sum_usages(()), 0
-        self._cost, self._costed = Decimal(0), 0
+        self._usage, self._usage_count = sum_usages(()), 0
+        self._cost, self._cost_count = Decimal(0), 0
 
     def up_to(self, evaluation: Evaluation | None) -> "Totals":
         """Set the evaluation whose replies are summed, and return this object. None means no replies.
@@ -124,23 +124,24 @@ class Totals:
     @property
     def usage(self) -> Usage:
         """The sum of the tokens of all replies. A number is None if a provider did not report it."""
-        new = self._replies[self._used :]
+        new = self._replies[self._usage_count :]
         if new:
-            self._usage, self._used = sum_usages([self._usage, *(reply.usage for reply in new)]), len(self._replies)
+            self._usage = sum_usages([self._usage, *(reply.usage for reply in new)])
+            self._usage_count += len(new)
         return self._usage
 
     @property
     def cost(self) -> Decimal | None:
         """The cost of all replies in US dollars; None if the cost of a reply is not known."""
-        for reply in self._replies[self._costed :]:
+        for reply in self._replies[self._cost_count :]:
             cost = installed_hooks().cost(reply)
             if cost is None:
                 return None
-            self._cost, self._costed = self._cost + cost, self._costed + 1
+            self._cost, self._cost_count = self._cost + cost, self._cost_count + 1
         return self._cost
 
 
-class PartialOutput(Generic[Output]):
+class PartialOutputParser(Generic[Output]):
     """Parses the output of an answer while the answer arrives."""
 
     def __init__(self, outputs: Outputs[Output] | None) -> None:
@@ -171,7 +172,7 @@ class _EventSelection(Generic[Output]):
 
     def __init__(self, buffer: EventBuffer[Any], outputs: Outputs[Output] | None) -> None:
         self._buffer = buffer
-        self._partial_output = PartialOutput(outputs)
+        self._parse_partial = PartialOutputParser(outputs)
 
     def event(self, event: Event) -> Event:
         """Return the event. Events of an unfinished earlier question are included."""
@@ -184,7 +185,7 @@ class _EventSelection(Generic[Output]):
 
     def output(self, event: Event) -> Output | None:
         """Return the output of the new question if the event changed it; else None."""
-        return self._partial_output(event) if event.question == self._buffer.question else None
+        return self._parse_partial(event) if event.question == self._buffer.question else None
 
 
 class SyncAnswerStream(SyncClosing, Generic[Output]):

@@ -48,7 +48,7 @@ class SharedStore:
         self.is_own = self.store is not keep
         self.users = 0
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Count one conversation less. Close the store after the last one, if this object opened the store."""
         self.users -= 1
         if self.is_own and self.users <= 0:
@@ -310,7 +310,7 @@ class ConversationStorage:
         finally:
             self._shared_store = None
             if shared_store is not None:
-                shared_store.leave()
+                shared_store.release()
 
 
 def _spent_records(records: tuple[InnerMessage, ...], start: int) -> tuple[InnerMessage, ...]:

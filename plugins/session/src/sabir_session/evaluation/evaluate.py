@@ -162,8 +162,8 @@ async def _run_evaluation(
     caller: str, performer_class: type[StepPerformer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> PromptResponse[Output]:
     """Check the arguments, run the evaluation to its end, and return the response."""
-    evaluation, io = _prepare_evaluation(caller, performer_class, adapter, prompt, how)
-    return _build_response(evaluation, cast("Output", await finish_evaluation(evaluation, io)))
+    evaluation, performer = _prepare_evaluation(caller, performer_class, adapter, prompt, how)
+    return _build_response(evaluation, cast("Output", await finish_evaluation(evaluation, performer)))
 
 
 def _build_response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
@@ -194,9 +194,9 @@ def _prepare_evaluation(
         raise SettingsInvalid(f"{caller}: evaluation_id= names the evaluation to resume; add resume=True")
     else:
         evaluation = begin_evaluation(prompt, requests.speaks_as)
-    io = create_performer(performer_class, session, evaluation, requests, how)
-    io.recorder = how.get("recorder")
-    return evaluation, io
+    performer = create_performer(performer_class, session, evaluation, requests, how)
+    performer.recorder = how.get("recorder")
+    return evaluation, performer
 
 
 def build_outputs(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
@@ -232,11 +232,11 @@ def create_performer(
 ) -> StepPerformer:
     """Return the performer of an evaluation. Raises OptionInvalid for an option that cannot run or is missing."""
     check_functions(performer_class, requests)
-    called = {call.message.call.option_name for call in evaluation.open_calls if not requests.is_named(call.message)}
-    missing = sorted(called.difference(option.name for option in requests.options))
+    calls = [call.message for call in evaluation.open_calls if not requests.has_output_name(call.message)]
+    missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.options))
     if missing:  # the error results of these calls would be recorded, and no resume could replace them
-        calls = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
-        raise OptionInvalid(f"{calls}; pass these options= to resume, or abandon the calls with follow_up()")
+        reason = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
+        raise OptionInvalid(f"{reason}; pass these options= to resume, or abandon the calls with follow_up()")
     budget = how.get("budget") or Budget(turns=len(evaluation.dropped) + len(evaluation.replies) + MOST_REQUESTS)
     spending = Spending(budget, evaluation.update_ledger(budget))
     arguments = requests, session, spending, how.get("approve"), how.get("watch"), reader
@@ -258,93 +258,93 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-async def finish_evaluation(evaluation: Evaluation, io: StepPerformer) -> object:
+async def finish_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
     """Continue an evaluation until its last reply calls no option and its output fits.
 
     Returns the output, or None without an output type. Raises BudgetExhausted, ApprovalPending and OutputError.
     """
     try:
         for record in evaluation.unrecorded:
-            await io.record(record)
+            await performer.record(record)
         evaluation.unrecorded = ()
         while True:
             if evaluation.open_calls:
-                await _answer_open_calls(evaluation, io)
+                await _answer_open_calls(evaluation, performer)
             elif evaluation.is_over:
                 try:
-                    return await _read_output(evaluation, io)
+                    return await _read_output(evaluation, performer)
                 except OutputInvalid as error:
-                    await _request_correction(evaluation, io, error)
+                    await _request_correction(evaluation, performer, error)
             else:
-                await _request_reply(evaluation, io)
+                await _request_reply(evaluation, performer)
     except BudgetExhausted as error:
         if evaluation.replies:
             error.response = _build_response(evaluation, None)
         raise
     finally:
-        io.cancelled.set()
+        performer.cancelled.set()
 
 
-async def _request_reply(evaluation: Evaluation, io: StepPerformer) -> None:
+async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> None:
     """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
-    io.spending.check()
-    await io.emit_and_wait(RequestStarted(evaluation.turn + 1, question=io.question))
-    reply = await io.complete(io.pop_prepared() or evaluation.messages_to_send)
-    await io.record(evaluation.add_reply(reply, io.options_to_approve or ()))
-    io.spending.add(reply)
-    await io.emit_and_wait(ReplyArrived(reply, question=io.question))
+    performer.spending.check()
+    await performer.emit_and_wait(RequestStarted(evaluation.turn + 1, question=performer.question))
+    reply = await performer.complete(performer.pop_prepared() or evaluation.messages_to_send)
+    await performer.record(evaluation.add_reply(reply, performer.options_to_approve or ()))
+    performer.spending.add(reply)
+    await performer.emit_and_wait(ReplyArrived(reply, question=performer.question))
 
 
-async def _read_output(evaluation: Evaluation, io: StepPerformer) -> object:
+async def _read_output(evaluation: Evaluation, performer: StepPerformer) -> object:
     """Return the output of the last reply, or None without an output type. Raises OutputError if it does not fit."""
-    outputs, reply = io.requests.outputs, evaluation.replies[-1]
+    outputs, reply = performer.requests.outputs, evaluation.replies[-1]
     if outputs is None:
         return None
-    return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, io.call_user)
+    return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, performer.call_user)
 
 
-async def _request_correction(evaluation: Evaluation, io: StepPerformer, error: OutputInvalid) -> None:
+async def _request_correction(evaluation: Evaluation, performer: StepPerformer, error: OutputInvalid) -> None:
     """Add a message that tells the model why its answer was refused. Raises the error after the last retry."""
-    assert io.requests.outputs is not None
-    if count_retries(evaluation.last_turn.messages) >= io.requests.outputs.retries:
+    assert performer.requests.outputs is not None
+    if count_retries(evaluation.last_turn.messages) >= performer.requests.outputs.retries:
         raise error
-    await io.record(evaluation.add_messages(io.requests.correction(error)))
+    await performer.record(evaluation.add_messages(performer.requests.correction(error)))
 
 
-async def _answer_open_calls(evaluation: Evaluation, io: StepPerformer) -> None:
+async def _answer_open_calls(evaluation: Evaluation, performer: StepPerformer) -> None:
     """Run the open calls, and record each result when it arrives. Raises ApprovalPending if calls wait for a person."""
-    if evaluation.needs_approval and io.options_to_approve is None:
+    if evaluation.needs_approval and performer.options_to_approve is None:
         raise _approval_error(evaluation, "resume with approve=, which decides about them")
     runs: list[CallRun] = []
-    outputs = [call for call in evaluation.open_calls if io.requests.is_output(call.message)]
+    outputs = [call for call in evaluation.open_calls if performer.requests.is_output(call.message)]
     for call in [call for call in evaluation.open_calls if call not in outputs]:
-        asks = call.message.call.option_name in (io.options_to_approve or ())
-        decision = await io.decide(call.message) if asks else None
+        asks = call.message.call.option_name in (performer.options_to_approve or ())
+        decision = await performer.decide(call.message) if asks else None
         if decision is None or decision.kind == "allow":
             runs.append(CallRun(call, apply_decision(call.message, decision)))
         elif decision.kind == "deny":
-            await _record_result(evaluation, io, call, denial_result(call.message, decision))
-    io.start(runs)
+            await _record_result(evaluation, performer, call, denial_result(call.message, decision))
+    performer.start(runs)
     for _ in runs:
         is_recording = False
         try:
-            run, result = await io.next_result()
+            run, result = await performer.next_result()
             is_recording = True
-            await _record_result(evaluation, io, run.open_call, result)
+            await _record_result(evaluation, performer, run.open_call, result)
             is_recording = False
-            await io.wait_until_read()
+            await performer.wait_until_read()
         except BaseException as error:
             from asyncio import CancelledError
 
-            late = await io.stop()
+            late = await performer.stop()
             has_failed = is_recording and not isinstance(error, CancelledError)
             for run, result in () if has_failed else late:  # these calls ended although they were cancelled
-                await _record_result(evaluation, io, run.open_call, result)
+                await _record_result(evaluation, performer, run.open_call, result)
             raise
     if len(evaluation.open_calls) > len(outputs):
         raise _approval_error(evaluation, "resume the evaluation to have approve= decide again")
     for call in outputs:  # after all other results, so that the result that ends the evaluation is the last record
-        await io.record(evaluation.add_result(call, output_received(call.message), gives_output=True))
+        await performer.record(evaluation.add_result(call, output_received(call.message), gives_output=True))
 
 
 def _approval_error(evaluation: Evaluation, remedy: str) -> ApprovalPending:
@@ -356,9 +356,9 @@ def _approval_error(evaluation: Evaluation, remedy: str) -> ApprovalPending:
     )
 
 
-async def _record_result(evaluation: Evaluation, io: StepPerformer, call: OpenCall, result: Message) -> None:
-    await io.record(evaluation.add_result(call, result))
-    io.emit(CallEnded(call.message, result, question=io.question))
+async def _record_result(evaluation: Evaluation, performer: StepPerformer, call: OpenCall, result: Message) -> None:
+    await performer.record(evaluation.add_result(call, result))
+    performer.emit(CallEnded(call.message, result, question=performer.question))
 
 
 @show_arguments

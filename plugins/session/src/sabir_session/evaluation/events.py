@@ -128,18 +128,18 @@ class EventConverter:
     def __init__(self, output_option: str | None, question: str) -> None:
         self._output_option = output_option
         self._question = question
-        self._outputs: set[int] = set()
-        self._grown: set[int] = set()
+        self._of_output: set[int] = set()
+        self._with_text: set[int] = set()
 
     def __call__(self, event: StreamEvent) -> TextArrived | OutputArrived | None:
         """Return the progress event for an event of the stream, or None for an event without new text."""
         if isinstance(event, BlockStart) and event.option_name == self._output_option:
-            self._outputs.add(event.index)
+            self._of_output.add(event.index)
         if isinstance(event, BlockDelta) and event.kind == "text" and event.text:
-            self._grown.add(event.index)
+            self._with_text.add(event.index)
             return TextArrived(event.text, question=self._question)
-        if isinstance(event, BlockDelta) and event.index in self._outputs:
+        if isinstance(event, BlockDelta) and event.index in self._of_output:
             return OutputArrived(event.text, question=self._question)
-        if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and event.index not in self._grown:
+        if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and event.index not in self._with_text:
             return TextArrived(event.block.text, question=self._question)
         return None

@@ -236,7 +236,7 @@ class Requests:
         """Whether the output is requested as a call, because a model of the adapter accepts no schema."""
         if self.outputs is None:
             return False
-        how = CallArguments(options=self.options, settings=self._by_format(self.outputs), strict=False)
+        how = CallArguments(options=self.options, settings=self._with_response_format(self.outputs), strict=False)
         members = getattr(self.adapter, "members", (self.adapter,))
         losses = [loss for each in members for loss in each.render([user("?")], **how).losses]
         return any(loss.kind == "dropped" and loss.path in _NO_SCHEMA for loss in losses)
@@ -252,16 +252,17 @@ class Requests:
             if OUTPUT_OPTION in [option.name for option in options]:
                 reason = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
                 raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
-            options, settings = (*options, self.outputs.option), self._laid_over(Settings(option_choice="required"))
+            options = (*options, self.outputs.option)
+            settings = self._merge_settings(Settings(option_choice="required"))
         elif self.outputs is not None:
-            settings = self._by_format(self.outputs)
+            settings = self._with_response_format(self.outputs)
         return CallArguments(options=options, settings=settings, strict=self._strict)
 
     def is_output(self, call: OptionCall) -> bool:
         """Return whether the arguments of a call are the requested output."""
-        return self.outputs is not None and self.is_named(call)
+        return self.outputs is not None and self.has_output_name(call)
 
-    def is_named(self, call: OptionCall) -> bool:
+    def has_output_name(self, call: OptionCall) -> bool:
         """Return whether a call has the name of the output's option, and no option of the caller has this name."""
         return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.options]
 
@@ -270,10 +271,10 @@ class Requests:
         request = f"Answer again, by the option {OUTPUT_OPTION}." if self.sends_output_option else "Answer again."
         return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {request}"),)))
 
-    def _by_format(self, outputs: Outputs[Any]) -> Settings:
-        return self._laid_over(Settings(response_format=outputs.format))
+    def _with_response_format(self, outputs: Outputs[Any]) -> Settings:
+        return self._merge_settings(Settings(response_format=outputs.format))
 
-    def _laid_over(self, defaults: Settings) -> Settings:
+    def _merge_settings(self, defaults: Settings) -> Settings:
         return defaults if self._settings is None else self._settings.laid_over(defaults)
 
 

@@ -233,10 +233,10 @@ class SyncPerformer(StepPerformer):
         await self.wait_until_read()
         if left is None:
             return self._run_call(run, context)
-        ending = run_in_thread(partial(self._run_call, run, context))
-        wait([ending], timeout=left)
-        if ending.done():
-            return ending.result()
+        future = run_in_thread(partial(self._run_call, run, context))
+        wait([future], timeout=left)
+        if future.done():
+            return future.result()
         raise self.time_over_error([run])
 
     def _run_call(self, run: CallRun, context: ToolContext) -> EndedCall:

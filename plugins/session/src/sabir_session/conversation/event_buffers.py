@@ -87,7 +87,7 @@ class EventBuffer(ABC, Generic[Result]):
 
     @abstractmethod
     async def wait_until_read(self) -> None:
-        """Suspend the question. The async version waits until all events are read, the sync version until the next."""
+        """Suspend the question until all events are read. The sync version waits until another event is asked for."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -106,7 +106,7 @@ class SyncEventBuffer(EventBuffer[Result]):
         self._is_over = False
 
     def emit(self, event: Event) -> None:
-        """Add an event of the question."""
+        """Add an event of the question, which `next` will return."""
         self._events.append(event)
 
     async def wait_until_read(self) -> None:
@@ -217,7 +217,7 @@ def _suspend() -> Generator[None, None, None]:
 
 
 async def wait_for(task: "asyncio.Task[Any]") -> None:
-    """Wait until a task has ended, also by an error or a cancellation."""
+    """Wait until a task has ended. Does not raise the task's error or cancellation."""
     import asyncio
 
     await asyncio.wait([task])

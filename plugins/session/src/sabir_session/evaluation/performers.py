@@ -43,7 +43,7 @@ LEAVING = 1.0
 
 
 class CallRun(NamedTuple):
-    """A call that may run. A person may have changed the arguments in `message`."""
+    """A call that a person allowed, or that needs no approval. `message` has the arguments as the person left them."""
 
     open_call: OpenCall
     message: OptionCall
@@ -190,7 +190,9 @@ class StepPerformer(ABC):
 
 @dataclass
 class SyncPerformer(StepPerformer):
-    """Performs without an event loop. None of its coroutines suspends. Calls run when `next_result` is called."""
+    """Does the I/O of an evaluation without an event loop. Its coroutines suspend only until a stream's reader has read
+    the events. Option calls run when `next_result` is called.
+    """
 
     _queued: deque[CallRun] = field(default_factory=deque, init=False)
 

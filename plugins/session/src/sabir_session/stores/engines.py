@@ -235,7 +235,7 @@ class PostgresStore(Store):
         while self._keys_to_unlock:
             self._unlock(self._keys_to_unlock.pop())
         if not holds():
-            raise busy_error(name, "another process, or another store object of this one,")
+            raise busy_error(name, "another process, or another store object in this process,")
         return Claim(name, holds, release, lambda: self._keys_to_unlock.append(key))
 
     def _unlock(self, key: int) -> None:

@@ -76,7 +76,7 @@ def shared(modules: Mapping[str, list[Path]], most: int) -> list[str]:
 
 if __name__ == "__main__":
     print(
-        f"{sum(defined_names()[name] for name in HIDING)} hiding, {sum(defined_names()[name] for name in VAGUE)} vague names"
+        f"{sum(defined_names()[name] for name in HIDING)} hiding names, {sum(defined_names()[name] for name in VAGUE)} vague"
     )
     print(f"{len(shared(classes(), 1))} types share a name", *shared(classes(), 1), sep="\n    ")
     print(

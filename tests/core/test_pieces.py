@@ -12,8 +12,8 @@ from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Target
+from sabir_testing.histories.invented_dialects import HOISTED, INLINE, toy, toy_target
 from sabir_testing.histories.samples import said
-from sabir_testing.histories.toys import HOISTED, INLINE, toy, toy_target
 
 ABROAD = Origin(provider="acme", dialect="acme.wire", model="m")
 HOME = Origin(provider="toy", dialect=INLINE.name, model="m-1")

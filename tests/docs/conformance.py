@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sabir_testing import CAPABILITIES, DOWNGRADED, REFUSED, Grade, OfflineConformance, ProviderConformance
-from sabir_testing.kit.questions import QUESTIONS, Question
+from sabir_testing.kit.service_questions import QUESTIONS, Question
 from sabir_testing.kit.suite import Suite, case_names
 
 from tests.conformance.suites import SUITES

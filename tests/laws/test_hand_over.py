@@ -12,7 +12,7 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.models import find_model
-from sabir_testing.kit.marks import untold
+from sabir_testing.kit.request_contents import untold
 
 from tests.laws.every import on_every
 from tests.laws.oracle import check_request, validators

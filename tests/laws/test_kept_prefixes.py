@@ -13,8 +13,8 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import MediaPart
+from sabir_testing.histories.invented_dialects import INLINE, toy_target
 from sabir_testing.histories.samples import said
-from sabir_testing.histories.toys import INLINE, toy_target
 
 from tests.laws import conversations
 from tests.laws.conversations import answer

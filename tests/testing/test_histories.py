@@ -14,10 +14,10 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.settings import Target
-from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_of, speakers_for, tidy_histories
+from sabir_testing.histories.invented_dialects import HOISTED, INLINE, TOYS, toy_target
+from sabir_testing.histories.random_histories import ELSEWHERE, FOREIGN, histories_of, speakers_for, tidy_histories
 from sabir_testing.histories.samples import ENDPOINT, recorded_histories, source_dialects
-from sabir_testing.histories.toys import HOISTED, INLINE, TOYS, toy_target
-from sabir_testing.kit.marks import (
+from sabir_testing.kit.request_contents import (
     bound_in,
     bound_texts,
     exchanges_of,

@@ -21,7 +21,7 @@ from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
 from sabir_acme.stream import ChatDecoder
 from sabir_testing import DOWNGRADED, FULL
-from sabir_testing.families.wire import bare_names
+from sabir_testing.families.transport_fixtures import bare_names
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 
 from tests.testing.broken.providers import reaching

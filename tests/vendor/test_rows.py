@@ -32,7 +32,7 @@ from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
 from sabir_openai.chat_dialect import CHAT
 from sabir_openai.responses_dialect import RESPONSES
-from sabir_testing.kit.marks import untold
+from sabir_testing.kit.request_contents import untold
 
 from tests.laws import histories
 from tests.laws.every import on_every

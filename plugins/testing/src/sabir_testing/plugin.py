@@ -90,7 +90,7 @@ def pytest_runtest_makereport(
     suite = suite_of(item)
     if suite is None or (report.passed and not report.failed):
         return report
-    from sabir_testing.kit.broken import how_to_opt_out, told, told_of_skip, told_of_success
+    from sabir_testing.kit.reports import how_to_opt_out, told, told_of_skip, told_of_success
     from sabir_testing.kit.suite import is_new
 
     if report.skipped and not hasattr(report, "wasxfail"):
@@ -121,7 +121,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [each for key, group in terminalreporter.stats.items() if key != "deselected" for each in group]
     if not any(SUITE_PROPERTY in dict(getattr(report, "user_properties", ())) for report in reports):
         return
-    from sabir_testing.kit.broken import summary
+    from sabir_testing.kit.reports import summary
 
     terminalreporter.section("sabir conformance")
     for line in summary(terminalreporter.stats):

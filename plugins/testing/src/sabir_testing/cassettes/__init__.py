@@ -5,7 +5,7 @@ replaying(path)                request ──▶ equal method, path and body ─
 
 A recording that fails a check is not written. By default vcrpy ignores bodies, and so replays wrong requests; it also
 replays empty cassettes, and does not report exchanges that were not requested. The module `differences` compares
-requests with recorded ones, and `stored` reads and checks cassette files.
+requests with recorded ones, and `files` reads and checks cassette files.
 """
 
 import ipaddress
@@ -25,7 +25,7 @@ from vcr.request import Request
 from vcr.serialize import deserialize
 
 from sabir_testing.cassettes.differences import body_differences, is_same_text, listed
-from sabir_testing.cassettes.stored import (
+from sabir_testing.cassettes.files import (
     NOT_A_VENDOR,
     OWN_SERVICE,
     PROVENANCE_FIELDS,

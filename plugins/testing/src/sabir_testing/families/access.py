@@ -13,7 +13,7 @@ import pytest
 from sabir.authoring import Access, Connection
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
-from sabir_testing.families.wire import (
+from sabir_testing.families.transport_fixtures import (
     EITHER_WAY,
     KEY,
     OK,
@@ -27,7 +27,7 @@ from sabir_testing.families.wire import (
     ended,
     raised_by,
 )
-from sabir_testing.kit.broken import expect
+from sabir_testing.kit.reports import expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.loopback import Server, head, unreachable, whole
 

@@ -17,13 +17,13 @@ from sabir.authoring import JSONValue, ServerEvent
 from sabir.errors import CallError, HistoryInvalid, SabirError
 from sabir.reading.incoming import mend
 
-from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
+from sabir_testing.histories.random_histories import Strategy, json_values, texts, tidy_histories
 from sabir_testing.histories.samples import said
-from sabir_testing.kit.broken import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.cut_replies import cut_replies
-from sabir_testing.kit.played import Stream, own_bodies
-from sabir_testing.kit.properties import for_all, law
-from sabir_testing.kit.questions import FULL, REFUSED
+from sabir_testing.kit.decoded_recordings import Stream, own_bodies
+from sabir_testing.kit.law_testing import for_all, law
+from sabir_testing.kit.reports import ConformanceFailure, describe_message, expect
+from sabir_testing.kit.service_questions import FULL, REFUSED
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
 from sabir_testing.reading import Place
 

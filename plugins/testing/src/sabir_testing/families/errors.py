@@ -7,8 +7,8 @@ import pytest
 from sabir import CallError, errors
 from sabir.authoring import FrozenDict, JSONValue
 
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.exchanges import OWN_ID, WHOLE, Answered, Service
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service import OWN_ID, WHOLE, Answered, Service
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.reading import read, texts
 

@@ -11,12 +11,21 @@ from sabir.authoring import Access, DecodeScope, Dialect
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.families.laws import check_body, check_heard
+from sabir_testing.histories.invented_dialects import TOYS, toy_target
 from sabir_testing.histories.samples import answered, recorded_histories, said, source_dialects
-from sabir_testing.histories.toys import TOYS, toy_target
 from sabir_testing.kit import HANDED_OVER
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.marks import Marked, bound_in, bound_texts, check_pairs, mark, messages, untold, without_bound
-from sabir_testing.kit.played import own_replies
+from sabir_testing.kit.decoded_recordings import own_replies
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.request_contents import (
+    Marked,
+    bound_in,
+    bound_texts,
+    check_pairs,
+    mark,
+    messages,
+    untold,
+    without_bound,
+)
 from sabir_testing.kit.suite import AdapterUnderTest, Made, Note, Suite
 from sabir_testing.reading import strings
 

@@ -9,7 +9,7 @@ from sabir import Message, Settings
 from sabir.authoring import WIRE_SETTINGS, JSONValue
 
 from sabir_testing.families.decoding_laws import DecodingLaws
-from sabir_testing.histories.drawn import (
+from sabir_testing.histories.random_histories import (
     Speakers,
     Strategy,
     hints,
@@ -21,10 +21,10 @@ from sabir_testing.histories.drawn import (
     words,
 )
 from sabir_testing.histories.samples import LOOKUP, SETTINGS, said
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.marks import Marked, check_ids, check_pairs, mark, messages, unheard
-from sabir_testing.kit.played import own_parts
-from sabir_testing.kit.properties import impurities, law
+from sabir_testing.kit.decoded_recordings import own_parts
+from sabir_testing.kit.law_testing import impurities, law
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.request_contents import Marked, check_ids, check_pairs, mark, messages, unheard
 from sabir_testing.kit.suite import AdapterUnderTest, Made
 from sabir_testing.reading import strings
 

@@ -10,9 +10,18 @@ from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
 from sabir_testing.histories.samples import said
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WHOLE, Answered, Asked, Service, Way, ask
-from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED, Question, kinds
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service import OWN_ID, STREAMED, WHOLE, Answered, Asked, Service, Way, ask
+from sabir_testing.kit.service_questions import (
+    ANSWERED,
+    CAPABILITIES,
+    FAILING,
+    FULL,
+    QUESTIONS,
+    REFUSED,
+    Question,
+    kinds,
+)
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import leaves, objects, read, texts

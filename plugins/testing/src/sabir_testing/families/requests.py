@@ -26,8 +26,8 @@ from sabir_testing.histories.samples import (
     medium,
     said,
 )
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.questions import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service_questions import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.suite import AdapterUnderTest, Made, Suite
 
 WORDS = "kit-words"

@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import ServerEvent
 
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.exchanges import STREAMED, Answered, Service
-from sabir_testing.kit.played import Stream
-from sabir_testing.kit.questions import REFUSED, kinds
+from sabir_testing.kit.decoded_recordings import Stream
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service import STREAMED, Answered, Service
+from sabir_testing.kit.service_questions import REFUSED, kinds
 from sabir_testing.kit.suite import Suite
 from sabir_testing.reading import leaves, read
 

@@ -16,7 +16,7 @@ from sabir.authoring import Connection
 from sabir.errors import CallError, CallTimedOut, ConnectionFailed, InvalidRequest, ResponseInvalid, StreamBroken
 
 from sabir_testing.families.access import AccessCases
-from sabir_testing.families.wire import (
+from sabir_testing.families.transport_fixtures import (
     EITHER_WAY,
     KEY,
     OK,
@@ -33,7 +33,7 @@ from sabir_testing.families.wire import (
     raised_by,
     unbroken,
 )
-from sabir_testing.kit.broken import expect
+from sabir_testing.kit.reports import expect
 from sabir_testing.loopback import Server, Step, chunk, head, unreachable, whole
 
 REFUSAL = b'{"error": {"message": "no"}}'

@@ -13,7 +13,7 @@ from sabir import OptionCallPayload, PureDialect, Reply
 from sabir.authoring import JSONValue
 from sabir.errors import SabirError
 
-from sabir_testing.kit.played import own_bodies
+from sabir_testing.kit.decoded_recordings import own_bodies
 from sabir_testing.kit.suite import AdapterUnderTest
 
 

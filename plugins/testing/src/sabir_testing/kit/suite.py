@@ -40,8 +40,8 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
-from sabir_testing.kit.broken import ConformanceFailure, Shown, expect
-from sabir_testing.kit.questions import CAPABILITIES, QUESTIONS, UNKNOWN, Grade
+from sabir_testing.kit.reports import ConformanceFailure, Shown, expect
+from sabir_testing.kit.service_questions import CAPABILITIES, QUESTIONS, UNKNOWN, Grade
 from sabir_testing.reading import every_string
 from sabir_testing.scrubbing import Allowed
 

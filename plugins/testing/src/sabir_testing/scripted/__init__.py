@@ -8,7 +8,7 @@
 Each request gets one answer: request `sent[i]` gets answer `i`. A request that the RetryPolicy repeats gets the next
 answer. Nothing is sent over a network, and retries do not wait.
 
-answers, gate ─▶ wire ─▶ this module: an adapter, its script, and the provider that it imitates
+answers, gate ─▶ api ─▶ this module: an adapter, its script, and the provider that it imitates
 """
 
 from collections.abc import Sequence
@@ -52,8 +52,8 @@ from sabir_testing.scripted.answers import (
     pieces,
     reply,
 )
+from sabir_testing.scripted.api import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 from sabir_testing.scripted.gate import Gate, ScriptMismatch, Sleep
-from sabir_testing.scripted.wire import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 
 __all__ = [
     "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "ScriptedRequest",

@@ -30,7 +30,7 @@ from sabir.authoring import WIRE_SETTINGS
 from sabir.errors import CallError
 
 from sabir_testing.histories.samples import called
-from sabir_testing.kit.broken import ConformanceFailure, expect
+from sabir_testing.kit.reports import ConformanceFailure, expect
 
 
 class Grade(StrEnum):

@@ -15,8 +15,8 @@ from sabir import RetryPolicy, Settings
 from sabir.authoring import Access, AsyncWireResponse, Connection, WireRequest, WireResponse
 from sabir.errors import SabirError
 
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.played import Stream, longest_stream
+from sabir_testing.kit.decoded_recordings import Stream, longest_stream
+from sabir_testing.kit.reports import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.loopback import Asked, Server, Step, head
 

@@ -20,8 +20,8 @@ from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
 
 from sabir_testing.cassettes import RecordedExchange, exchanges
-from sabir_testing.kit.broken import ConformanceFailure
-from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service
+from sabir_testing.kit.reports import ConformanceFailure
+from sabir_testing.kit.service import STREAMED, WHOLE, Service
 from sabir_testing.kit.suite import AdapterUnderTest
 
 

@@ -25,8 +25,8 @@ from sabir.authoring import Access, Connection, Credential, Dialect, Provider, S
 from sabir.errors import SabirError
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, Question
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service_questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, Question
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import leaves, read

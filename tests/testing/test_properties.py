@@ -68,7 +68,7 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
 
     assert told.what == "encode_turn of echo.plain raises KeyError: 'x'"
     assert {"option_call", "option_result"} <= {message.kind for message in told.history}
-    assert "test_properties.py" in told.shown["raised at"]
+    assert "test_properties.py" in told.details["raised at"]
     assert isinstance(told.__cause__, KeyError)
 
 

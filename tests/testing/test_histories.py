@@ -24,9 +24,9 @@ from sabir_testing.kit.request_contents import (
     is_before,
     mark,
     mark_positions,
+    messages_in,
     missing_texts,
     without_bound,
-    without_marks,
 )
 
 from tests.testing.write_histories import DIALECTS, SHIPPED, text
@@ -127,7 +127,7 @@ def test_marks_stand_in_every_text_and_are_found_again() -> None:
 
     assert [each.marks for each in marked] == [("mark0.", "mark1."), ("mark2.",), ("mark3.",)]
     assert [each.required for each in marked] == [("mark0.", "mark1."), (), ("mark3.",)]
-    assert without_marks(marked)[1].parts[0].state == SEALED.state
+    assert messages_in(marked)[1].parts[0].state == SEALED.state
     assert mark_positions([{"a": {"b": [1, '{"x": "mark0."}']}}, "mark1. mark2."]) == {
         "mark0.": [(0, 1)],
         "mark1.": [(1,)],

@@ -32,7 +32,7 @@ JSONPath = tuple[str | int, ...]
 
 
 class Leaf(NamedTuple):
-    """A text, number, boolean or null in a JSON value, or the name of a field, with its place."""
+    """A text, number, boolean or null in a JSON value, or the name of a field, with its path."""
 
     path: JSONPath
     value: str | float | bool | None
@@ -40,7 +40,7 @@ class Leaf(NamedTuple):
 
 
 def walk(value: Any, path: JSONPath = ()) -> Iterator[Leaf]:
-    """Yield every leaf of a JSON value, in order. The name of a field comes before its value, with the same place."""
+    """Yield every leaf of a JSON value, in order. The name of a field comes before its value, with the same path."""
     if isinstance(value, Mapping):
         for name, member in value.items():
             yield Leaf((*path, name), name, is_name=True)
@@ -208,7 +208,7 @@ def as_text(body: bytes, content_type: str = "") -> BodyText | None:
 
 
 class Base64Run(NamedTuple):
-    """A run of base64 letters in a text, from `start` to `end`. `held` are the decoded bytes."""
+    """A run of base64 letters in a text, from `start` to `end`. `content` are the decoded bytes."""
 
     start: int
     end: int
@@ -305,18 +305,18 @@ def compact_json(value: Any) -> str:
 
 
 def texts_with_paths(value: Any) -> Iterator[tuple[JSONPath, str]]:
-    """Return all texts in a JSON value with their places, including the names of fields."""
+    """Return all texts in a JSON value with their paths, including the names of fields."""
     return ((leaf.path, leaf.value) for leaf in walk(value) if isinstance(leaf.value, str))
 
 
 def format_path(path: JSONPath) -> str:
-    """Return a place as a path, such as `choices[0].delta.content`."""
+    """Return a path as text, such as `choices[0].delta.content`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A text that may be a piece of a longer text. `document` is the number of its document, `place` its path there."""
+    """A text that may be a piece of a longer text. `document` is the number of its document, `path` its path there."""
 
     document: int
     path: JSONPath
@@ -324,7 +324,7 @@ class Fragment:
 
 
 def group_fragments(values: Sequence[Any]) -> list[list[Fragment]]:
-    """Return groups of texts that a stream's reader would join: the texts at the same place of several documents.
+    """Return groups of texts that a stream's reader would join: the texts with the same path in several documents.
 
     Documents with different counters (`index`, `output_index`) are in different groups.
     """
@@ -336,7 +336,7 @@ def group_fragments(values: Sequence[Any]) -> list[list[Fragment]]:
 
 
 def set_text(value: Any, path: JSONPath, text: str) -> None:
-    """Set the text at a place of a value."""
+    """Set the text at a path in a value."""
     for step in path[:-1]:
         value = value[step]
     value[path[-1]] = text
@@ -356,7 +356,7 @@ def _text_leaves(value: Any, path: JSONPath, counts: JSONPath) -> Iterator[tuple
 
 
 def _parse_event(text: str, start: int, end: int) -> Iterator[Document]:
-    """Yield the joined `data:` lines of an event as one document; the document of each line if they are not JSON."""
+    """Yield the joined `data:` lines of an event as one document, or a document for each line that is JSON."""
     lines = list(_LINE.finditer(text, start, end))
     value = _parse_container("\n".join(line.group()[5:] for line in lines))
     if value is not None:

@@ -33,7 +33,7 @@ def is_same_text(recorded: str, sent: str) -> bool:
 
 
 def body_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
-    """Yield the differences of two bodies in words; nothing if they are equal."""
+    """Describe each difference between two bodies."""
     if recorded == sent:
         return
     try:
@@ -45,7 +45,7 @@ def body_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
 
 
 def value_differences(recorded: Any, sent: Any, path: JSONPath = ()) -> Iterator[str]:
-    """Yield the differences of two JSON values in words. 1 and 1.0 are equal, 1 and true are not."""
+    """Describe each difference between two JSON values. 1 and 1.0 are equal, 1 and true are not."""
     if recorded == PLACEHOLDER and sent is not _ABSENT:
         return
     if isinstance(recorded, dict) and isinstance(sent, dict):
@@ -72,7 +72,7 @@ def list_differences(differences: Iterator[str]) -> str:
 
 
 def _matching_name(name: str, recorded: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
-    """Return the name in the request for a recorded field. A scrubbed name matches an additional field."""
+    """Return the sent name for a recorded field name. A scrubbed name matches a name that was not recorded."""
     if name in sent or PLACEHOLDER not in name:
         return name
     others = (other for other in sent if other not in recorded)
@@ -97,7 +97,10 @@ def _byte_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
     if is_same_text(one, other):
         return
     pairs = zip(recorded, sent, strict=False)
-    at = next((at for at, (mine, yours) in enumerate(pairs) if mine != yours), min(len(recorded), len(sent)))
+    at = next(
+        (at for at, (recorded_byte, sent_byte) in enumerate(pairs) if recorded_byte != sent_byte),
+        min(len(recorded), len(sent)),
+    )
     yield f"from byte {at} on: recorded {_first_bytes(recorded[at:])}, sent {_first_bytes(sent[at:])}"
 
 

@@ -245,7 +245,7 @@ def _needs_body(method: str, status: int) -> bool:
 
 
 def _body_fault(exchange: RecordedExchange, stream_end: str) -> str | None:
-    """Return the fault of a response's body in words; None if it has none."""
+    """Describe what is wrong with a response's body; None if nothing is wrong."""
     body = exchange.response_body
     if not body:
         return "is empty" if _needs_body(exchange.method, exchange.status) else None

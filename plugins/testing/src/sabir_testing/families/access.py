@@ -206,9 +206,9 @@ class AccessCases(Suite):
             closer = sync_caller if way == "waiting" else async_caller
             with wire.connected(closer, server.url) as connection:
                 sender.ask(connection, wire.request)
-            outcome_of = server.closed.wait(PATIENCE)
+            is_closed = server.closed.wait(PATIENCE)
         what = f"Connection.{closer.closes} does not close the network connection that Connection.{sender.opens} opened"
-        expect(outcome_of, what)
+        expect(is_closed, what)
 
     @SYNC_AND_ASYNC
     def test_closing_a_connection_twice_is_harmless(self, wire: HTTPWire, caller: Caller) -> None:

@@ -57,12 +57,12 @@ def invalid_streams(subject: AdapterUnderTest) -> Strategy[Chunks]:
 def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
     """Return a strategy for failures: the recorded ones and an invented one, with some of their values changed."""
     invented: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
-    bodies = [mutated(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
+    bodies = [mutate(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
     return st.tuples(st.sampled_from(STATUSES), odd_headers, st.one_of(bodies))
 
 
 @st.composite
-def mutated(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
+def mutate(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
     """Return the value with up to three nested values replaced."""
     for _ in range(draw(st.integers(0, 3))):
         paths = [path for path in _paths_in(value, ()) if len(path) >= from_depth]
@@ -88,12 +88,12 @@ def _replace_at(value: Any, path: JSONPath, other: JSONValue) -> JSONValue:
     return replaced
 
 
-def pure(subject: AdapterUnderTest) -> PureDialect:
+def pure_dialect(subject: AdapterUnderTest) -> PureDialect:
     """Return the author's dialect as `sabir.dialect` wraps it."""
     return PureDialect(subject.dialect, subject.target, subject.provider)
 
 
-def acceptable(subject: AdapterUnderTest) -> Strategy[list[Message]]:
+def acceptable_histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
     """Generate conversations that every API accepts unchanged."""
     return valid_histories(subject.target, subject.adapter.speaks_as)
 
@@ -101,7 +101,7 @@ def acceptable(subject: AdapterUnderTest) -> Strategy[list[Message]]:
 def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
     """Return what `decode_history` reads from a request; None if it refuses the request."""
     try:
-        return pure(subject).decode_history(request)
+        return pure_dialect(subject).decode_history(request)
     except HistoryInvalid:
         return None
 
@@ -122,7 +122,7 @@ class DecodingLaws(Suite):
         10).
         """
         try:
-            reply = pure(subject).decode(body)
+            reply = pure_dialect(subject).decode(body)
         except SabirError:
             return
         what = f"decode returns a reply (finish reason {reply.finish_reason!r}) for a body that the API never sends"
@@ -188,7 +188,7 @@ class DecodingLaws(Suite):
             what = "decode_history raises HistoryInvalid for a request of its own dialect"
             subject.grade("stored_requests", REFUSED, what=what)
             return
-        for_all(subject, acceptable(subject), partial(_check_read_back, subject))
+        for_all(subject, acceptable_histories(subject), partial(_check_read_back, subject))
         subject.grade("stored_requests", FULL)
 
     def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: AdapterUnderTest) -> None:
@@ -197,7 +197,7 @@ class DecodingLaws(Suite):
         """
         if reads_requests(subject):
             values = st.sampled_from([1, "x", {"a": 1}, [True]])
-            example = st.tuples(acceptable(subject), st.sampled_from(INVENTED), values)
+            example = st.tuples(acceptable_histories(subject), st.sampled_from(INVENTED), values)
             for_all(subject, example, lambda drawn: _check_unknown_field(subject, *drawn))
 
     def test_what_is_no_request_is_refused(self, subject: AdapterUnderTest) -> None:
@@ -216,11 +216,11 @@ class DecodingLaws(Suite):
         """Messages decoded from an answer or from a stored request are equal after saving and loading. This is also
         tried with changed values in the answers and requests.
         """
-        answers = [mutated(each) for each in own_bodies(subject)]
-        bodies = acceptable(subject).map(lambda history: json.loads(subject.must_render(history).body_bytes))
+        answers = [mutate(each) for each in own_bodies(subject)]
+        bodies = acceptable_histories(subject).map(lambda history: json.loads(subject.must_render(history).body_bytes))
         inputs = {"decode": st.one_of(answers)} if answers else {}
         if reads_requests(subject):
-            inputs["decode_history"] = bodies.flatmap(mutated)
+            inputs["decode_history"] = bodies.flatmap(mutate)
         if strategies := [st.tuples(st.just(method), values) for method, values in inputs.items()]:
             for_all(subject, st.one_of(strategies), lambda example: _check_saving(subject, *example))
 
@@ -228,7 +228,7 @@ class DecodingLaws(Suite):
 def _check_saving(subject: AdapterUnderTest, method: str, value: JSONValue) -> None:
     """Raise ConformanceFailure unless messages that `decode` or `decode_history` returns can be saved and loaded."""
     try:
-        decoded = getattr(pure(subject), method)(json.dumps(value)).messages
+        decoded = getattr(pure_dialect(subject), method)(json.dumps(value)).messages
     except SabirError:
         return
     details = {f"the input of {method}": value}
@@ -252,7 +252,7 @@ def _check_read_back(subject: AdapterUnderTest, history: list[Message]) -> None:
     if rendering.losses:
         return  # content that rendering changes cannot be read back unchanged
     try:
-        decoded = pure(subject).decode_history(rendering.body_bytes)
+        decoded = pure_dialect(subject).decode_history(rendering.body_bytes)
     except HistoryInvalid as error:
         what = f"decode_history raises HistoryInvalid for a request of its own dialect: {error}"
         raise ConformanceFailure(what, history=history, rendering=rendering) from error

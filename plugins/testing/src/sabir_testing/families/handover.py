@@ -22,9 +22,9 @@ from sabir_testing.kit.request_contents import (
     bound_texts,
     check_pairs,
     mark,
+    messages_in,
     missing_states,
     without_bound,
-    without_marks,
 )
 from sabir_testing.kit.suite import AdapterUnderTest, Note, RenderedHistory, Suite
 from sabir_testing.reading import strings
@@ -82,7 +82,7 @@ class HandoverCases(Suite):
         State of other providers is withheld; state of the recorded answers is sent back where the API accepts it.
         """
         foreign_answers = [_sample_answer(api, subject.adapter.speaks_as) for api in TOY_APIS.values()]
-        for answer in (*_conversations(subject), *foreign_answers):
+        for answer in (*_answered_conversations(subject), *foreign_answers):
             history = [message_by("user", "Umbrella?"), *answer, message_by("user", GO_ON)]
             request = subject.request_for(history)
             missing = missing_states(history, request.body, request.losses)
@@ -94,7 +94,7 @@ class HandoverCases(Suite):
         """
         policy = subject.adapter.speaks_as
         foreign_answers = [message for api in TOY_APIS.values() for message in _sample_answer(api, policy)]
-        for reply in _conversations(subject):
+        for reply in _answered_conversations(subject):
             bound = bound_texts(reply)
             first_body = subject.must_render([*reply, message_by("user", GO_ON)]).body_bytes
             for between in ([], [message_by("user", "And you?")]):
@@ -113,7 +113,7 @@ def _check_received(subject: AdapterUnderTest, marked: list[MarkedMessage], boun
 
     Those texts are valid only at other providers. `source` says where the history comes from.
     """
-    history = without_marks(marked)
+    history = messages_in(marked)
     request = subject.try_render(history)
     if request.rendering is None:
         what = f"the adapter renders nothing of {source}, although it ends with a user message"
@@ -136,14 +136,14 @@ def _check_no_leak(request: RenderedHistory, leaked: Sequence[str], fault: str) 
 def _check_round_trip(subject: AdapterUnderTest, api: OtherAPI) -> None:
     """Raise ConformanceFailure unless the author's answers can be sent to another API, and back with its answer."""
     foreign_answer, name = _sample_answer(api, subject.adapter.speaks_as), api.dialect.name
-    for conversation in _conversations(subject) or [[message_by("user", "Hello.")]]:
+    for conversation in _answered_conversations(subject) or [[message_by("user", "Hello.")]]:
         marked = mark([*conversation, message_by("user", GO_ON)])
         try:
-            rendering = Renderer(api.dialect, api.target).render(without_marks(marked))
+            rendering = Renderer(api.dialect, api.target).render(messages_in(marked))
         except Exception as error:
             what = f"the dialect {name} raises {type(error).__name__} for this provider's recorded answer: {error}"
-            raise ConformanceFailure(what, history=without_marks(marked)) from error
-        foreign_request = RenderedHistory(without_marks(marked), rendering, rendering.losses)
+            raise ConformanceFailure(what, history=messages_in(marked)) from error
+        foreign_request = RenderedHistory(messages_in(marked), rendering, rendering.losses)
         check_texts(marked, foreign_request, f"the body of the dialect {name}")
         leaked = bound_in(foreign_request.body, bound_texts(conversation))
         fault = f"is valid only at this provider, but is in the request to the dialect {name}"
@@ -154,7 +154,7 @@ def _check_round_trip(subject: AdapterUnderTest, api: OtherAPI) -> None:
         _check_received(subject, returned, bound_texts(foreign_answer), source)
 
 
-def _conversations(subject: AdapterUnderTest) -> list[list[Message]]:
+def _answered_conversations(subject: AdapterUnderTest) -> list[list[Message]]:
     """Return one conversation for each recorded answer: a question, the answer, and results of its calls."""
     conversations = []
     for reply in own_replies(subject):

@@ -24,7 +24,7 @@ from sabir_testing.histories.samples import LOOKUP, SETTINGS, message_by
 from sabir_testing.kit.decoded_recordings import own_parts
 from sabir_testing.kit.law_testing import impurities, law
 from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.request_contents import MarkedMessage, check_ids, check_pairs, mark, missing_texts, without_marks
+from sabir_testing.kit.request_contents import MarkedMessage, check_ids, check_pairs, mark, messages_in, missing_texts
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory
 from sabir_testing.reading import strings
 
@@ -82,7 +82,7 @@ class LawCases(DecodingLaws):
         results, and no other message is between them (law 1).
         """
         marked = mark(history)
-        check_pairs(subject, marked, subject.render(without_marks(marked)))
+        check_pairs(subject, marked, subject.render(messages_in(marked)))
 
     @law(histories)
     def test_every_pair_has_an_id_of_its_own(self, subject: AdapterUnderTest, history: list[Message]) -> None:
@@ -90,13 +90,13 @@ class LawCases(DecodingLaws):
         may be used twice or not be accepted by the API (law 1).
         """
         marked = mark(history)
-        check_ids(subject, marked, subject.render(without_marks(marked)))
+        check_ids(subject, marked, subject.render(messages_in(marked)))
 
     @law(histories)
     def test_every_text_is_sent_or_reported(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Every text of every message is in the request, or a loss names its message (law 2)."""
         marked = mark(history)
-        check_texts(marked, subject.try_render(without_marks(marked)))
+        check_texts(marked, subject.try_render(messages_in(marked)))
 
     @law(histories)
     def test_every_history_is_a_valid_request(self, subject: AdapterUnderTest, history: list[Message]) -> None:
@@ -185,7 +185,7 @@ class LawCases(DecodingLaws):
         7).
         """
         marked = mark(history)
-        bare = without_marks(marked)
+        bare = messages_in(marked)
         pairs = zip(bare, role_hints, strict=False)
         hinted = [each.model_copy(update={"role_hint_for_llm": hint}) for each, hint in pairs]
         paired = {text for each in marked if each.message.kind != "parts" for text in each.marks}

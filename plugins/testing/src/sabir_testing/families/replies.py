@@ -58,10 +58,10 @@ class ReplyCases(AnswerFamily):
         answer = service.answer(question, WHOLE)
         try:
             answer.question.check(answer.replies)
-        except ConformanceFailure as broken:
+        except ConformanceFailure as failure:
             history = [*answer.history, *answer.reply.messages]
-            details = {**broken.details, **_labelled_responses(answer)}
-            raise ConformanceFailure(f"{answer.name!r}: {broken.what}", history=history, details=details) from None
+            details = {**failure.details, **_labelled_responses(answer)}
+            raise ConformanceFailure(f"{answer.name!r}: {failure.what}", history=history, details=details) from None
         if question == "reasoning":
             service.subject.grade("reasoning", FULL)
 
@@ -110,7 +110,7 @@ class ReplyCases(AnswerFamily):
         """
         for answer in _all_answers(service):
             expected = service.subject.scope().origin()
-            for who, origin in _origins(answer.reply):
+            for who, origin in _named_origins(answer.reply):
                 for name in ("provider", "dialect", "endpoint", "model"):
                     actual, right = getattr(origin, name, None), getattr(expected, name)
                     what = f"origin.{name} of {who} ({answer}) is {actual!r}; expected {right!r}"
@@ -266,7 +266,7 @@ def _check_usage(answer: QuestionOutcome) -> None:
         expect(tokens, f"{what}, or add the case to xfail if the service does not report it", details=answer.details)
 
 
-def _origins(reply: Reply) -> Iterator[tuple[str, object]]:
+def _named_origins(reply: Reply) -> Iterator[tuple[str, object]]:
     yield "the reply", reply.origin
     yield from ((f"message {at} of the reply", message.origin) for at, message in enumerate(reply.messages, start=1))
 
@@ -274,8 +274,8 @@ def _origins(reply: Reply) -> Iterator[tuple[str, object]]:
 def _check_arguments(answer: QuestionOutcome, message: Message, written: Sequence[str]) -> None:
     call = message.call
     assert call is not None
-    objects = [text for text in written if text.lstrip().startswith("{")]
-    texts = [text for text in objects if as_json(text) == as_json(call.arguments_json)]
+    json_texts = [text for text in written if text.lstrip().startswith("{")]
+    texts = [text for text in json_texts if as_json(text) == as_json(call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
     what = f"raw_arguments of the call of {call.option_name!r} in {answer} is {call.raw_arguments!r}"
     text = f"exactly the text in the response, {texts[0]!r}" if texts else "None, because the response has no such text"
@@ -370,7 +370,7 @@ def _check_refused_stream(service: Service, name: str) -> None:
     expected = "expected an error of sabir before anything is sent, or another declaration"
     try:
         with network_forbidden(loopback=False):
-            error = send_question(service.subject.adapter, service.unsent(name, STREAMED)).error
+            error = send_question(service.subject.adapter, service.new_outcome(name, STREAMED)).error
     except NetworkForbidden:
         raise ConformanceFailure(f"{declared} is requested over the network; {expected}") from None
     what = f"{declared} raises {type(error).__name__} ({error})"

@@ -191,12 +191,12 @@ class RequestCases(Suite):
         """`option_choice` is in the request or in the losses, and different choices give different requests."""
         path = "settings.option_choice"
         settings = {each: Settings(option_choice=option_choice) for each, option_choice in CHOICES.items()}
-        every = {each: subject.request_for([QUESTION], OPTIONS, chosen) for each, chosen in settings.items()}
-        lossless = {each for each, other in every.items() if not any(loss.path == path for loss in other.losses)}
-        request = every[choice]
+        requests = {each: subject.request_for([QUESTION], OPTIONS, chosen) for each, chosen in settings.items()}
+        lossless = {each for each, other in requests.items() if not any(loss.path == path for loss in other.losses)}
+        request = requests[choice]
         is_new = request.body != subject.request_for([QUESTION], OPTIONS).body
         later = list(CHOICES)[list(CHOICES).index(choice) + 1 :]
-        same = [each for each in later if {choice, each} <= lossless and every[each].body == request.body]
+        same = [each for each in later if {choice, each} <= lossless and requests[each].body == request.body]
         others = " and ".join(map(repr, same))
         what = f"option_choice {choice!r} gives the same body as {others}, and no loss reports a difference"
         request.expect(not (is_new and same), what)
@@ -207,9 +207,9 @@ class RequestCases(Suite):
     def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
         """`encode_request` reads every setting from its scope, even if only to report a loss."""
         settings = Settings(**{name: SETTINGS[name][0]})
-        forgotten = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
+        unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
         what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
-        expect(not forgotten, what, losses=forgotten)
+        expect(not unread, what, losses=unread)
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
         """An unknown vendor setting in the provider's section raises SettingsInvalid, which names the setting."""

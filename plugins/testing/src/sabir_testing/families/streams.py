@@ -191,11 +191,11 @@ class StreamCases(AnswerFamily):
     def test_a_call_begins_as_what_it_ends_as(self, service: Service) -> None:
         """The BlockStart of a call has the same option name and id as its BlockEnd."""
         for block, call in call_blocks(service):
-            begun = (block.start.option_name, block.start.invocation_id)
-            ended = (call.option_name, call.invocation_id)
-            what = f"in the stream of {block.stream.name!r}, the BlockStart of a call has the option name {begun[0]!r}"
-            what = f"{what} and the id {begun[1]!r}, but its BlockEnd {ended[0]!r} and {ended[1]!r}; expected the same"
-            expect(begun == ended, what)
+            start = (block.start.option_name, block.start.invocation_id)
+            end = (call.option_name, call.invocation_id)
+            what = f"in the stream of {block.stream.name!r}, the BlockStart of a call has the option name {start[0]!r}"
+            what = f"{what} and the id {start[1]!r}, but its BlockEnd {end[0]!r} and {end[1]!r}; expected the same"
+            expect(start == end, what)
 
     def test_a_stream_ends_once(self, service: Service) -> None:
         """A decoder returns one ReplyStart first and one ReplyEnd last, at the API's end marker or in `close`. It
@@ -223,7 +223,7 @@ class StreamCases(AnswerFamily):
             for stream, decoder, decoded in both:
                 decoded.extend(stream.feed(decoder, None))
             for (stream, _, decoded), other in zip(both, pair[::-1], strict=True):
-                alone, parallel = map(_comparable, stream.decoder_events()), map(_comparable, decoded)
+                alone, parallel = map(_describe_event, stream.decoder_events()), map(_describe_event, decoded)
                 numbered = enumerate(zip_longest(alone, parallel, fillvalue="nothing"), start=1)
                 differing = [(at, events) for at, events in numbered if events[0] != events[1]]
                 what = f"the decoder returns different events for the stream of {stream.name!r} if another decoder"
@@ -248,10 +248,14 @@ class StreamCases(AnswerFamily):
         events are JSON objects.
         """
         for stream in streams(service):
-            like = next((event for event in _decoded_events(stream) if isinstance(as_json(event.data), Mapping)), None)
-            if like is None:
+            model_event = next(
+                (event for event in _decoded_events(stream) if isinstance(as_json(event.data), Mapping)), None
+            )
+            if model_event is None:
                 continue
-            reply = stream.decode_events((*stream.events[:1], like._replace(data=GARBAGE), *stream.events[1:])).reply
+            reply = stream.decode_events(
+                (*stream.events[:1], model_event._replace(data=GARBAGE), *stream.events[1:])
+            ).reply
             what = f"the decoder ignores the invalid event {GARBAGE!r}, inserted as the second event of {stream.name!r}"
             expect(reply is None, f"{what}; raise an error", details={"the reply's text": reply.text if reply else ""})
 
@@ -311,7 +315,7 @@ def _event_texts(data: str) -> list[str]:
     return sorted({data, *(leaf for leaf in every if every.count(leaf) == 1)}, key=len, reverse=True)
 
 
-def _comparable(event: StreamEvent) -> str:
+def _describe_event(event: StreamEvent) -> str:
     """Return an event in one line, without ids that are created each time."""
     block = getattr(event, "block", None)
     content = getattr(event, "text", None) or getattr(block, "text", None) or getattr(block, "arguments_json", "")
@@ -320,11 +324,11 @@ def _comparable(event: StreamEvent) -> str:
 
 def _check_unchanged(stream: RecordedStream, events: tuple[ServerEvent, ...], change: str) -> None:
     """Raise ConformanceFailure unless the changed events give the same reply as the stream. `change` describes them."""
-    strange = next((event for event, known in zip(events, stream.events, strict=False) if event != known), None)
-    if strange is None:
+    changed_event = next((event for event, known in zip(events, stream.events, strict=False) if event != known), None)
+    if changed_event is None:
         return
     decoded, expected = stream.decode_events(events), reply_content(stream.decoded_events.reply)
-    details: dict[str, object] = {"the event": strange.data}
+    details: dict[str, object] = {"the event": changed_event.data}
     if decoded.error is not None:
         what = f"the decoder raises {type(decoded.error).__name__} ({decoded.error}) for {change} of {stream.name!r}"
         raise ConformanceFailure(f"{what}; ignore what is unknown", details=details)

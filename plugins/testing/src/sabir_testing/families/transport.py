@@ -194,12 +194,12 @@ class TransportCases(AccessCases):
     @pytest.mark.parametrize("status", [302, 307])
     def test_a_redirect_is_not_followed(self, wire: HTTPWire, caller: Caller, status: int) -> None:
         """A redirect is returned as the response. The conversation and the headers are not sent to its target."""
-        with Server([head(), OK]) as there, Server([head(status, location=f"{there.url}/v1")]) as here:
-            with wire.connected(caller, here.url) as connection:
+        with Server([head(), OK]) as target, Server([head(status, location=f"{target.url}/v1")]) as redirecting:
+            with wire.connected(caller, redirecting.url) as connection:
                 answer = caller.begin(connection, wire.request)
                 answer.close()
             what = f"{caller.opens} follows a redirect (status {status}) to another host; turn off redirects"
-            expect(not there.asked, what)
+            expect(not target.asked, what)
         what = f"{caller.opens} returns status {answer.status} for a redirect; expected {status}"
         expect(answer.status == status, what)
 

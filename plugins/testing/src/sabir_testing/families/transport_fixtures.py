@@ -101,7 +101,7 @@ class AsyncCaller(Caller):
 
     def open(self, connection: Connection, request: WireRequest) -> WireResponse:
         """Send a request and return the response, whose body is not read yet."""
-        return _Awaited(self.run(_run_function(connection.open, request)), self)
+        return _AwaitedResponse(self.run(_run_function(connection.open, request)), self)
 
     def call(self, adapter: sabir.ModelAdapter) -> None:
         """Send a message with an adapter and wait for the reply."""
@@ -121,7 +121,7 @@ class AsyncCaller(Caller):
         self.run(connection.aclose())
 
 
-class _Awaited:
+class _AwaitedResponse:
     """An async response that is read synchronously, chunk by chunk."""
 
     def __init__(self, answer: AsyncWireResponse, caller: AsyncCaller) -> None:
@@ -148,7 +148,7 @@ async def _run_function(function: Callable[..., Any], *arguments: object) -> Any
 
 
 class HTTPWire:
-    """The fixture of the transport cases: connections of the adapter under test, without environment variables."""
+    """Opens connections of the adapter under test, without environment variables. The fixture `wire` of the cases."""
 
     def __init__(self, subject: AdapterUnderTest) -> None:
         self.subject = subject

@@ -176,17 +176,17 @@ def speakers_for(
 
     `own` are parts of the target's answers, with their state. Parts of other origins are invented.
     """
-    home = DecodeScope(target).origin()
-    homes = [home, home.model_copy(update={"response_id": "r1"})]
-    away = home.model_copy(update={"endpoint": ELSEWHERE})
+    own_origin = DecodeScope(target).origin()
+    own_origins = [own_origin, own_origin.model_copy(update={"response_id": "r1"})]
+    elsewhere = own_origin.model_copy(update={"endpoint": ELSEWHERE})
 
     def bound(origin: Origin | None) -> Strategy[Part] | None:
-        if origin in homes:
+        if origin in own_origins:
             return st.sampled_from(list(own)) if own else None
         return invented_parts(FOREIGN[0].dialect if origin is None else origin.dialect)
 
     files = (f"provider-file:{target.provider}/file-1", "provider-file:other/file-1")
-    return Speakers([None, *homes, away, *foreign], bound, (*Speakers.urls, *files), speaks_as)
+    return Speakers([None, *own_origins, elsewhere, *foreign], bound, (*Speakers.urls, *files), speaks_as)
 
 
 words = st.text(alphabet="abcé✓", min_size=1, max_size=6)

@@ -65,13 +65,13 @@ class ConformanceFailure(AssertionError):
         self.details = dict(context.get("details") or {})
 
     def __str__(self) -> str:
-        """Return the fault and everything that is shown with it, as several lines."""
-        sections = [self.what, *(_titled(label, value) for label, value in self.details.items())]
+        """Return `what` and the context, on several lines."""
+        sections = [self.what, *(_labelled(label, value) for label, value in self.details.items())]
         if self.history:
             lines = [f"{at:>3}  {describe_message(each)}" for at, each in enumerate(self.history, start=1)]
             sections.append("the history:\n" + _shorten("\n".join(lines)))
         if self.rendering is not None:
-            sections.append(_titled(f"the rendered request for {self.rendering.target}", self.rendering.body_bytes))
+            sections.append(_labelled(f"the rendered request for {self.rendering.target}", self.rendering.body_bytes))
         if self.losses is not None:
             lines = [describe_loss(each, self.history) for each in self.losses] or ["none"]
             sections.append("the losses:\n" + textwrap.indent(_shorten("\n".join(lines)), "  "))
@@ -139,7 +139,7 @@ def _excerpt(text: str) -> str:
     return repr(text) if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]!r}… ({len(text)} characters)"
 
 
-def _titled(label: str, value: object) -> str:
+def _labelled(label: str, value: object) -> str:
     return f"{label}:\n{textwrap.indent(_shorten(format_value(value)), '  ')}"
 
 
@@ -157,7 +157,7 @@ def format_value(value: object) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Shorten a text: long lines lose their end, and of many lines the middle ones are left out."""
+    """Cut off the ends of long lines, and leave out the middle of a text with many lines."""
     lines = [line if len(line) <= 2 * WIDTH else f"{line[: 2 * WIDTH]}…" for line in text.splitlines()]
     if len(lines) <= MOST_LINES:
         return "\n".join(lines)
@@ -230,7 +230,7 @@ def _wrap_after(head: str, text: str) -> list[str]:
 
 
 def _list_cases(head: str, cases: Mapping[str, str]) -> Iterator[str]:
-    """Yield a heading and one line for each case with its reason. Nothing if there are no cases."""
+    """Yield a heading and one line for each case with its reason, or nothing if there are no cases."""
     if cases:
         yield f"  {head}"
     for case, reason in cases.items():

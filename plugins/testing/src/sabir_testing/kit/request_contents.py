@@ -1,9 +1,9 @@
 """Marks: texts that identify messages, signed state and pairs of calls and results in a rendered request.
 
-history ──mark──▶ "mark0.", "mark1.", … ──render──▶ places(items)  positions of each mark in the request's items
-                                                    unheard(…)     marks that are neither in the body nor in the losses
+history ──mark──▶ "mark0.", "mark1.", … ──render──▶ mark_positions(items)  positions in the request's items
+                                                    missing_texts(…)  marks that are neither sent nor reported
 state {"signature": "c2lnbmF0dXJl…"}, block {"id": "ws_1f3a…"} ─▶ bound_texts ─▶ bound_in: those in a request's body
-history ─▶ core's pairing ─▶ Exchange: a turn's calls and their results ─▶ positions of their marks in the items (law 1)
+history ─▶ core's pairing ─▶ AnsweredTurn: calls and their results ─▶ positions of their marks in the items (law 1)
 """
 
 import json
@@ -38,7 +38,7 @@ class MarkedMessage(NamedTuple):
 def mark(history: Sequence[Message]) -> list[MarkedMessage]:
     """Return copies of the messages with marks instead of texts, arguments, results and error messages.
 
-    Reasoning without a text stays without one.
+    Reasoning without text gets no mark.
     """
     numbers = count()
     return [_mark_message(message, numbers) for message in history]
@@ -68,8 +68,8 @@ def _mark_message(message: Message, numbers: Iterator[int]) -> MarkedMessage:
     return MarkedMessage(Message.model_validate(fields), tuple(marks), required)
 
 
-def without_marks(marked: Sequence[MarkedMessage]) -> list[Message]:
-    """Return the messages without their marks."""
+def messages_in(marked: Sequence[MarkedMessage]) -> list[Message]:
+    """Return the messages of marked messages."""
     return [each.message for each in marked]
 
 
@@ -85,7 +85,7 @@ def mark_positions(value: JSONValue) -> dict[str, list[Position]]:
 
 
 def missing_texts(marked: Sequence[MarkedMessage], body: bytes, losses: Sequence[Loss]) -> list[str]:
-    """Return in words the marks that are not in a body and whose message no loss names (law 2)."""
+    """Describe each mark that is not in the body and whose message is not named by a loss (law 2)."""
     body_text, reported = _all_strings(body), {loss.message_id for loss in losses}
     return [
         f"the text {text!r} of message {number} ({each.message.policy})"
@@ -104,13 +104,13 @@ def _all_strings(body: bytes) -> str:
 # --- state that only one provider can read ----------------------------------------------------------------------------
 
 SHORTEST_STATE = 8
-"""Characters. Shorter texts may be in a body by chance."""
+"""The shortest text that identifies a state, in characters. A body may contain shorter texts by chance."""
 _API_CONSTANT = re.compile(r"[a-z_. -]+|[A-Z_]+")
-"""A constant of an API, such as `completed`. It identifies nothing."""
+"""Constants of APIs, such as `completed`, which many messages contain."""
 
 
 def bound_texts(messages: Iterable[Message]) -> set[str]:
-    """Return the texts in the state and the opaque blocks of messages that are nowhere else in the messages."""
+    """Return the texts that occur only in the state and the opaque blocks of the messages."""
     every = list(messages)
     content = "\n".join(text for message in every for text in strings(_readable_content(message)))
     bound = {text for message in every for _, _, value in _states(message) for text in strings(value)}
@@ -125,7 +125,7 @@ def bound_in(body: bytes, texts: Iterable[str]) -> list[str]:
 
 
 def missing_states(messages: Iterable[Message], body: bytes, losses: Iterable[Loss]) -> list[str]:
-    """Return in words the state of texts, media, refusals and calls that is neither in a body nor in a loss."""
+    """Describe each state of a text, medium, refusal or call that is neither in the body nor in the losses."""
     body_text, reported = _all_strings(body), {(loss.message_id, loss.path) for loss in losses}
     return [
         f"the state of {path} in a message by {message.policy!r}"
@@ -178,7 +178,7 @@ class AnsweredTurn:
 
 
 def answered_turns(history: Sequence[Message], scope: TurnScope) -> list[AnsweredTurn]:
-    """Return the pairs of calls and results that a request must contain, one Exchange for each turn."""
+    """Return the pairs of calls and results that a request must contain, one AnsweredTurn for each turn."""
     turns = []
     for block in pair_messages(history, scope).blocks:
         pairs = [(at, block.answers.get(at)) for at in block.positions]
@@ -190,7 +190,7 @@ def answered_turns(history: Sequence[Message], scope: TurnScope) -> list[Answere
 
 
 def is_before(one: Position, other: Position) -> bool | None:
-    """Return whether a place is before another one; None if the two have no order."""
+    """Return whether the first position is before the second; None if they have no order."""
     differing = next(((a, b) for a, b in zip(one, other, strict=False) if a != b), None)
     return None if differing is None else differing[0] < differing[1]
 
@@ -200,7 +200,7 @@ def check_pairs(subject: AdapterUnderTest, marked: Sequence[MarkedMessage], rend
 
     All calls of a turn must be before all their results, without other texts between them.
     """
-    history = without_marks(marked)
+    history = messages_in(marked)
     positions = mark_positions(subject.items(rendering))
     for turn in answered_turns(history, subject.renderer().scope):
         fault = _pairing_fault(marked, turn, positions)
@@ -208,7 +208,7 @@ def check_pairs(subject: AdapterUnderTest, marked: Sequence[MarkedMessage], rend
 
 
 def _pairing_fault(marked: Sequence[MarkedMessage], turn: AnsweredTurn, positions: dict[str, list[Position]]) -> str:
-    """Return the first fault of one turn's calls and results in the request, in words; "" if there is none."""
+    """Describe the first fault of one turn's calls and results in the request; "" if there is none."""
     calls, results = list[tuple[int, Position]](), list[tuple[int, Position]]()
     for call, result in turn.pairs:
         if not marked[result].required:
@@ -246,7 +246,7 @@ def check_ids(subject: AdapterUnderTest, marked: Sequence[MarkedMessage], render
     """Raise ConformanceFailure if the request contains another id of a call than `Entry.wire_id`, or if the result has
     another id than its call.
     """
-    history = without_marks(marked)
+    history = messages_in(marked)
     owners = {text: at for at, each in enumerate(marked) for text in each.marks}
     strings_near: dict[int, set[str]] = {}
     for at, strings_nearby in _strings_by_message(subject.items(rendering), owners):
@@ -268,10 +268,10 @@ def check_ids(subject: AdapterUnderTest, marked: Sequence[MarkedMessage], render
 
 
 def _strings_by_message(value: Any, owners: dict[str, int]) -> Iterator[tuple[int, set[str]]]:
-    """Yield a message's position, and the strings of the largest value with its marks and no marks of others."""
-    members = {owners[text] for text in mark_positions(value) if text in owners}
-    if len(members) == 1:
-        yield members.pop(), set(strings(value))
-    elif members:
+    """Yield the position of each message and the strings of the largest values that have marks of this message only."""
+    message_positions = {owners[text] for text in mark_positions(value) if text in owners}
+    if len(message_positions) == 1:
+        yield message_positions.pop(), set(strings(value))
+    elif message_positions:
         for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
             yield from _strings_by_message(member, owners)

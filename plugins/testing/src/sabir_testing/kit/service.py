@@ -5,7 +5,7 @@
     live     a suite with `asks_live`: its adapter sends the questions, and nothing is recorded
 
 Each question is sent once as a complete and once as a streamed request in each run, however many cases use the result.
-`Tapped` records the requests and responses of the provider's connection.
+`RecordingProvider` records the requests and responses of the provider's connection.
 """
 
 import os
@@ -58,7 +58,7 @@ class QuestionOutcome:
     """The requests and responses of the provider's connection, in order."""
 
     def __str__(self) -> str:
-        """Return the result in words, for failures."""
+        """Describe the response in error messages."""
         return f"the {RESPONSE_KINDS[self.suffix]} response to the question {self.name!r}"
 
     @property
@@ -118,7 +118,7 @@ def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionOutcome, history: l
 
 
 class Service:
-    """The source of the answers to a suite's questions. With `is_recording`, the real service is asked and recorded."""
+    """The source of the answers to a suite's questions. `is_recording` records the real service."""
 
     def __init__(self, subject: AdapterUnderTest, *, is_recording: bool = False) -> None:
         self.subject = subject
@@ -151,13 +151,13 @@ class Service:
         return (*QUESTIONS[name].needs, *(["streaming"] if suffix == STREAMED else []))
 
     def refused_need(self, name: str, suffix: CassetteSuffix) -> str | None:
-        """Return the first capability that a question needs and the suite declares REFUSED, or None. Such a question is
-        not asked.
+        """Return the first capability that a question needs and the suite declares REFUSED, or None. The kit does not
+        send a question with such a need.
         """
         return next((need for need in self.needs(name, suffix) if self.subject.declared(need) is REFUSED), None)
 
-    def unsent(self, name: str, suffix: CassetteSuffix) -> QuestionOutcome:
-        """Return the result of a question before the question is sent: without replies."""
+    def new_outcome(self, name: str, suffix: CassetteSuffix) -> QuestionOutcome:
+        """Return a result without replies, for a question that was not sent yet."""
         question = self.question(name)
         return QuestionOutcome(name, suffix, question, self.subject.dialect, tuple(question.messages))
 
@@ -198,7 +198,7 @@ class Service:
 
         Missing recordings and errors are left out, because the test case of each question reports them.
         """
-        results = [outcome for outcome in self._available(ANSWERED, suffix) if outcome.error is None]
+        results = [outcome for outcome in self._available_outcomes(ANSWERED, suffix) if outcome.error is None]
         return results or [self.answer("text", suffix)]  # raises, with the missing recording
 
     def failures(self) -> list[tuple[str, RecordedExchange]]:
@@ -206,10 +206,14 @@ class Service:
 
         Missing recordings are left out, because the test case of each question reports them.
         """
-        last = [(outcome.name, each) for outcome in self._available(FAILING, WHOLE) for each in outcome.exchanges[-1:]]
+        last = [
+            (outcome.name, each)
+            for outcome in self._available_outcomes(FAILING, WHOLE)
+            for each in outcome.exchanges[-1:]
+        ]
         return [(name, exchange) for name, exchange in last if exchange.status >= 400]
 
-    def _available(self, names: Collection[str], suffix: CassetteSuffix) -> Iterator[QuestionOutcome]:
+    def _available_outcomes(self, names: Collection[str], suffix: CassetteSuffix) -> Iterator[QuestionOutcome]:
         for name in names:
             if not self.refused_need(name, suffix) and (self.suite.asks_live or self.path(name, suffix).exists()):
                 with suppress(ConformanceFailure):
@@ -271,7 +275,7 @@ class Service:
 
         The copy has the question's intended fault: a wrong key or a missing model.
         """
-        access, model, outcome = adapter.access, adapter.model, self.unsent(name, suffix)
+        access, model, outcome = adapter.access, adapter.model, self.new_outcome(name, suffix)
         if outcome.question.fault == "missing_model":
             model = self.suite.missing_model
         elif outcome.question.fault == "wrong_key" and access.client is None:
@@ -381,5 +385,5 @@ class _RecordingResponse(_Proxy):
         self._base.close()
 
     def exchange(self) -> RecordedExchange:
-        outcome = self._request
-        return RecordedExchange("POST", outcome.path, outcome.body, self.status, dict(self.headers), bytes(self._body))
+        request = self._request
+        return RecordedExchange("POST", request.path, request.body, self.status, dict(self.headers), bytes(self._body))

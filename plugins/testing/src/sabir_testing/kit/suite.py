@@ -99,8 +99,8 @@ class AdapterUnderTest:
         self._note = note
 
     def once(self, key: object, create: Callable[[], Cached]) -> Cached:
-        """Return the result of `make`, which is called at the first use of the key `what` in this suite. Later calls
-        return the same object.
+        """Call `create` at the first use of `key` in this suite, and return its result. Later calls return the same
+        object.
         """
         results = _CACHED_RESULTS.setdefault(type(self.suite), {})
         if key not in results:
@@ -384,7 +384,7 @@ def _check_attribute_names(suite: type[Suite], who: str, cases: Collection[str])
 
 
 def _check_known(name: str, names: Collection[str], where: str) -> None:
-    """Raise TypeError, with the attribute `where`, if a name is not in `names`."""
+    """Raise TypeError if a name is not in `names`. `where` is the attribute that contains the name."""
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}"

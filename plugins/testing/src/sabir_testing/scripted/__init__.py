@@ -337,10 +337,10 @@ class ScriptedProvider:
 
 def imitated_provider(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
     """Return the provider, dialect and model name for a model string. Raises the errors of `sabir.adapter`."""
-    name, _, plain_model = model.partition(":")
+    name, _, model_name = model.partition(":")
     if name == NAME:
-        provider_without_model = ScriptedProvider(PlainProvider(), connection)
-        return cast("Provider", provider_without_model), provider_without_model.dialect("plain"), plain_model
+        scripted = ScriptedProvider(PlainProvider(), connection)
+        return cast("Provider", scripted), scripted.dialect("plain"), model_name
     parsed = split_model(model)
     provider = ScriptedProvider(sabir.adapter(model).provider, connection)
     return cast("Provider", provider), provider.dialect(parsed.dialect or provider.dialects[0]), parsed.model

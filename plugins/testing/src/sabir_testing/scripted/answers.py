@@ -196,8 +196,8 @@ def calls(**by_name: Arguments | Sequence[Arguments]) -> Answer:
     Use `call` for an option whose name is not a Python identifier, and for a call with its own id.
     """
     steps: list[Step] = []
-    for name, one_or_several in by_name.items():
-        argument_sets = [one_or_several] if isinstance(one_or_several, Mapping | str) else one_or_several
+    for name, entry in by_name.items():
+        argument_sets = [entry] if isinstance(entry, Mapping | str) else entry
         steps += [step for arguments in argument_sets for step in call(name, arguments).steps]
     return Answer(tuple(steps))
 
@@ -215,10 +215,10 @@ def delayed(answer: ReplyContent | CallError, until: Gate | float) -> Answer:
     Seconds pass without waiting. If they exceed the request's `Settings.timeout`, the call raises CallTimedOut;
     otherwise the adapter's `sleep` is called with them, if it has one.
     """
-    answer_to_delay = as_answer(answer, "the delayed answer")
-    if not isinstance(answer_to_delay, Answer):
+    undelayed = as_answer(answer, "the delayed answer")
+    if not isinstance(undelayed, Answer):
         raise SettingsInvalid("delayed(…) cannot delay a function; return delayed(…) from the function instead")
-    return replace(answer_to_delay, steps=(Wait(until), *answer_to_delay.steps))
+    return replace(undelayed, steps=(Wait(until), *undelayed.steps))
 
 
 def cut_off(*content: ReplyContent, error: CallError | None = None) -> Answer:

@@ -245,7 +245,7 @@ class Scrubber:
         return self._write_documents(text, [(document, value) for document, value in pairs if document.value != value])
 
     def _write_documents(self, text: str, changed: list[tuple[Document, Any]]) -> str:
-        """Return the text with the changed documents. Secrets outside of them are replaced, too.
+        """Return the text with the changed documents. Replace the secrets outside of the documents, too.
 
         Within JSON, short keys are not replaced, because a number may contain them.
         """
@@ -335,7 +335,7 @@ class Scrubber:
 
 
 def _split_spans(texts: list[str], spelling: Spelling) -> Iterator[tuple[int, slice, str]]:
-    """Yield the places of a spelling in the joined texts: number of the text, slice in the text, replacement."""
+    """Yield where a spelling is in the joined texts: the number of a text, a slice of this text, its replacement."""
     for begin, finish in spelling.spans("".join(texts)):
         start, replacement = 0, spelling.replacement
         for number, text in enumerate(texts):

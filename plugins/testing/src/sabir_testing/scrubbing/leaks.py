@@ -125,25 +125,25 @@ def leaks_in(document: Any, file: Path, allowed: Sequence[Allowed] = ()) -> list
 
 
 def _all_findings(document: Any) -> Iterator[_Finding]:
-    for place, text, is_text in _scalars(document):
-        for find in _find_in_scalar(place, text):
+    for path, text, is_text in _scalars(document):
+        for find in _find_in_scalar(path, text):
             if is_text or (find.kind != RANDOM and len(find.text) >= _SHORTEST_IN_BINARY):
                 yield find
 
 
-def _find_in_scalar(place: JSONPath, text: str) -> Iterator[_Finding]:
-    if place[-1] == "uri":
-        yield from _find_in_url(format_path(place), text)
-    elif len(place) > 1 and "headers" in place[:-1]:
-        yield from _find_in_header(place, text)
-    elif place[-1] == "body" or place[-2:] == ("body", "string"):
-        yield from _find_in_body(format_path(place), text)
+def _find_in_scalar(path: JSONPath, text: str) -> Iterator[_Finding]:
+    if path[-1] == "uri":
+        yield from _find_in_url(format_path(path), text)
+    elif len(path) > 1 and "headers" in path[:-1]:
+        yield from _find_in_header(path, text)
+    elif path[-1] == "body" or path[-2:] == ("body", "string"):
+        yield from _find_in_body(format_path(path), text)
     else:
-        yield from _find_in_text(format_path(place), text, str(place[-1]))
+        yield from _find_in_text(format_path(path), text, str(path[-1]))
 
 
 def _scalars(document: Any) -> Iterator[tuple[JSONPath, str, bool]]:
-    """Yield every text of the YAML document with its place, and whether it is a text or decoded binary data."""
+    """Yield every text of the YAML document with its path, and whether it is a text or decoded binary data."""
     for leaf in reading.walk(document):
         value: object = leaf.value
         if isinstance(value, str) and "\0" in value:
@@ -169,12 +169,12 @@ def _find_in_url(place: str, url: str) -> Iterator[_Finding]:
     yield from _find_shapes(place, url)
 
 
-def _find_in_header(place: JSONPath, text: str) -> Iterator[_Finding]:
-    name = _field_name(place)
+def _find_in_header(path: JSONPath, text: str) -> Iterator[_Finding]:
+    name = _field_name(path)
     if _CREDENTIAL_NAME.fullmatch(name) and text != PLACEHOLDER:
-        yield _Finding(format_path(place), f"header {name!r}", text)
+        yield _Finding(format_path(path), f"header {name!r}", text)
     else:
-        yield from _find_in_text(format_path(place), text, name)
+        yield from _find_in_text(format_path(path), text, name)
 
 
 def _find_in_body(place: str, text: str) -> Iterator[_Finding]:
@@ -270,18 +270,18 @@ def _is_random(text: str) -> bool:
     """
     run = max(re.split(r"[-_/+=]", text), key=len)
     if re.fullmatch(r"[0-9a-f]{32,}|[0-9A-F]{32,}", run):
-        return _bits(run) > 3 and _has_digit(run)
+        return _entropy(run) > 3 and _has_digit(run)
     run = text if _AWS_SECRET.fullmatch(text) else run
-    return len(run) >= 16 and all(re.search(kind, run) for kind in _KINDS) and _bits(text) > _RANDOM_BITS
+    return len(run) >= 16 and all(re.search(kind, run) for kind in _KINDS) and _entropy(text) > _RANDOM_BITS
 
 
-def _bits(text: str) -> float:
+def _entropy(text: str) -> float:
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
 
 
-def _field_name(place: JSONPath) -> str:
-    return next((step for step in reversed(place) if isinstance(step, str)), "")
+def _field_name(path: JSONPath) -> str:
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 
 def _shorten_secret(text: str) -> str:

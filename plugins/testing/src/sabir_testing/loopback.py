@@ -51,7 +51,7 @@ class Server:
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set when the first request was received."""
     closed: threading.Event = field(default_factory=threading.Event)
-    """Set when a client closes a connection before the end of a response, or a connection that is kept alive."""
+    """Set when a client closes a connection that is kept alive, or whose response is incomplete."""
 
     gave_up: threading.Event = field(default_factory=threading.Event)
     """Set when an event of the script was not set within `patience` seconds."""

@@ -263,9 +263,7 @@ def documents(text: str) -> list[Document]:
         return list(_parse_frames(text))
     if _DATA_LINES.search(text) is None:
         return list(_parse_lines(text, 0, len(text)))
-    return [
-        document for block in _DATA_LINES.finditer(text) for document in _parse_event(text, block.start(), block.end())
-    ]
+    return [document for block in _DATA_LINES.finditer(text) for document in _parse_event(text, *block.span())]
 
 
 def is_framed(text: str) -> bool:

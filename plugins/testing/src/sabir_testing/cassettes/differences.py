@@ -96,11 +96,8 @@ def _byte_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
     one, other = (body.decode("utf-8", "surrogateescape") for body in (recorded, sent))
     if is_same_text(one, other):
         return
-    pairs = zip(recorded, sent, strict=False)
-    at = next(
-        (at for at, (recorded_byte, sent_byte) in enumerate(pairs) if recorded_byte != sent_byte),
-        min(len(recorded), len(sent)),
-    )
+    shorter = min(len(recorded), len(sent))
+    at = next((at for at in range(shorter) if recorded[at] != sent[at]), shorter)
     yield f"from byte {at} on: recorded {_first_bytes(recorded[at:])}, sent {_first_bytes(sent[at:])}"
 
 

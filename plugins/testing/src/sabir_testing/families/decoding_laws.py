@@ -19,11 +19,11 @@ from sabir.reading.incoming import mend
 
 from sabir_testing.histories.random_histories import Strategy, json_values, texts, valid_histories
 from sabir_testing.histories.samples import message_by
+from sabir_testing.kit.capabilities import FULL, REFUSED
 from sabir_testing.kit.cut_replies import cut_replies
 from sabir_testing.kit.decoded_recordings import RecordedStream, own_bodies
 from sabir_testing.kit.law_testing import for_all, law
 from sabir_testing.kit.reports import ConformanceFailure, describe_message, expect
-from sabir_testing.kit.service_questions import FULL, REFUSED
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
 from sabir_testing.reading import JSONPath
 

@@ -8,7 +8,7 @@ from sabir import CallError, errors
 from sabir.authoring import FrozenDict, JSONValue
 
 from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service import OWN_ID, WHOLE, AnswerFamily, Service
+from sabir_testing.kit.service import OWN_ID, WHOLE, AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.reading import as_json, texts
 
@@ -60,7 +60,7 @@ INVALID_BODIES: Mapping[str, bytes] = {
 """Bodies with status 200 that are not an answer of any service."""
 
 
-class ErrorCases(AnswerFamily):
+class ErrorCases(AnswerCases):
     """The test cases of the family `errors`."""
 
     family: ClassVar[str] = "errors"

@@ -10,27 +10,19 @@ from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
 from sabir_testing.histories.samples import message_by
+from sabir_testing.kit.capabilities import CAPABILITIES, FULL, REFUSED
 from sabir_testing.kit.reports import ConformanceFailure, expect
 from sabir_testing.kit.service import (
     OWN_ID,
     STREAMED,
     WHOLE,
-    AnswerFamily,
-    CassetteSuffix,
-    QuestionOutcome,
+    AnswerCases,
+    QuestionResult,
     Service,
+    Suffix,
     send_question,
 )
-from sabir_testing.kit.service_questions import (
-    ANSWERED,
-    CAPABILITIES,
-    FAILING,
-    FULL,
-    QUESTIONS,
-    REFUSED,
-    ServiceQuestion,
-    kinds,
-)
+from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS, ServiceQuestion, kinds
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import as_json, leaves, objects, texts
@@ -42,7 +34,7 @@ each_question = pytest.mark.parametrize("question", ANSWERED)
 each_failure = pytest.mark.parametrize("question", FAILING)
 
 
-class ReplyCases(AnswerFamily):
+class ReplyCases(AnswerCases):
     """The test cases of the family `replies`."""
 
     family: ClassVar[str] = "replies"
@@ -194,7 +186,7 @@ class ReplyCases(AnswerFamily):
                 raise ConformanceFailure(str(error)) from None
 
 
-def _labelled_responses(answer: QuestionOutcome) -> dict[str, object]:
+def _labelled_responses(answer: QuestionResult) -> dict[str, object]:
     """Return the service's answers, including those in between calls."""
     if len(answer.exchanges) == 1:
         return answer.details
@@ -202,18 +194,18 @@ def _labelled_responses(answer: QuestionOutcome) -> dict[str, object]:
     return {f"response {at} of the service": answer.format_response(exchange) for at, exchange in numbered}
 
 
-def _has_own_id(answer: QuestionOutcome) -> bool:
+def _has_own_id(answer: QuestionResult) -> bool:
     """Return whether a complete response has a field for its own id."""
     body = as_json(answer.exchanges[-1].response_body)
     return isinstance(body, Mapping) and any(OWN_ID.search(name) and value for name, value in body.items())
 
 
-def _all_answers(service: Service) -> list[QuestionOutcome]:
+def _all_answers(service: Service) -> list[QuestionResult]:
     """Return all answers, complete and streamed."""
     return [*service.answers(WHOLE), *_streamed_answers(service)]
 
 
-def _streamed_answers(service: Service) -> list[QuestionOutcome]:
+def _streamed_answers(service: Service) -> list[QuestionResult]:
     return [] if service.refused_need("text", STREAMED) else service.answers(STREAMED)
 
 
@@ -230,7 +222,7 @@ def _reply_texts(reply: Reply) -> dict[str, object]:
     return {"text": reply.text, "reasoning": reply.reasoning, "arguments": arguments}
 
 
-def _check_same_view(complete: QuestionOutcome, streamed: QuestionOutcome, view: View) -> None:
+def _check_same_view(complete: QuestionResult, streamed: QuestionResult, view: View) -> None:
     """Raise ConformanceFailure unless `view` is the same for the complete and the streamed replies to a question."""
     question, whole, streams = complete.name, list(map(view, complete.replies)), list(map(view, streamed.replies))
     what = f"the question {question!r} has {len(streams)} streamed replies and {len(whole)} complete replies"
@@ -242,7 +234,7 @@ def _check_same_view(complete: QuestionOutcome, streamed: QuestionOutcome, view:
             expect(other[name] == value, f"{what} reply; expected the same")
 
 
-def _check_failure(service: Service, name: str, suffix: CassetteSuffix) -> None:
+def _check_failure(service: Service, name: str, suffix: Suffix) -> None:
     outcome = service.ask(name, suffix)
     expects = service.question(name).expects
     if expects is None:  # the provider needs no key, so a wrong key must be ignored
@@ -259,7 +251,7 @@ def _check_failure(service: Service, name: str, suffix: CassetteSuffix) -> None:
     expect(is_right, what, details=outcome.details)
 
 
-def _check_usage(answer: QuestionOutcome) -> None:
+def _check_usage(answer: QuestionResult) -> None:
     for name in ("input_tokens", "output_tokens"):
         tokens = getattr(answer.reply.usage, name)
         what = f"reply.usage.{name} of {answer} is {tokens}; read the number from the response"
@@ -271,7 +263,7 @@ def _named_origins(reply: Reply) -> Iterator[tuple[str, object]]:
     yield from ((f"message {at} of the reply", message.origin) for at, message in enumerate(reply.messages, start=1))
 
 
-def _check_arguments(answer: QuestionOutcome, message: Message, written: Sequence[str]) -> None:
+def _check_arguments(answer: QuestionResult, message: Message, written: Sequence[str]) -> None:
     call = message.call
     assert call is not None
     json_texts = [text for text in written if text.lstrip().startswith("{")]
@@ -282,7 +274,7 @@ def _check_arguments(answer: QuestionOutcome, message: Message, written: Sequenc
     expect(is_kept, f"{what}; expected {text}", history=[message], details=answer.details)
 
 
-def _check_sent_back(subject: AdapterUnderTest, answer: QuestionOutcome) -> None:
+def _check_sent_back(subject: AdapterUnderTest, answer: QuestionResult) -> None:
     """Raise ConformanceFailure unless a request with the answer contains its texts, state and arguments unchanged."""
     question, reply = answer.question, answer.reply
     results = sabir.answer_sync(reply, question.options)
@@ -313,7 +305,7 @@ def _strings_to_return(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str
             yield from (("block", value) for value in texts(getattr(part, "block", None)))
 
 
-def _cassette_names(service: Service) -> list[tuple[str, CassetteSuffix]]:
+def _cassette_names(service: Service) -> list[tuple[str, Suffix]]:
     """Return the cassettes by question and suffix; none for a suite that asks a live service."""
     if service.suite.asks_live:
         what = "the suite sets `cassettes`, but its recordings are not used, because `asks_live` is True"
@@ -323,7 +315,7 @@ def _cassette_names(service: Service) -> list[tuple[str, CassetteSuffix]]:
     return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]
 
 
-def _is_refused(service: Service, question: str, suffix: CassetteSuffix) -> bool:
+def _is_refused(service: Service, question: str, suffix: Suffix) -> bool:
     """Return whether a question needs a capability that the suite declares REFUSED. If so, check the refusal."""
     if need := service.refused_need(question, suffix):
         check_refusal(service, question, need)

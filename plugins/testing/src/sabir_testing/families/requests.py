@@ -26,8 +26,8 @@ from sabir_testing.histories.samples import (
     message_by,
     result_message,
 )
+from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service_questions import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
 
 WORDS = "kit-words"
@@ -93,10 +93,8 @@ class RequestCases(Suite):
         reports that.
         """
         instruction, answer = message_by("system", INSTRUCTION), [message_by("llm", "Yes."), message_by("user", "So?")]
-        later_answer = [message_by("llm", "So."), message_by("user", "And?")]
-        history = (
-            [QUESTION, *answer, instruction, *later_answer] if place == "later_system" else [instruction, QUESTION]
-        )
+        later = [message_by("llm", "So."), message_by("user", "And?")]
+        history = [QUESTION, *answer, instruction, *later] if place == "later_system" else [instruction, QUESTION]
         request = subject.request_for(history)
         grade_by_losses(subject, place, request, is_carried=request.contains(INSTRUCTION), of=instruction)
 

@@ -9,10 +9,11 @@ from typing import ClassVar, NamedTuple
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import ServerEvent
 
+from sabir_testing.kit.capabilities import REFUSED
 from sabir_testing.kit.decoded_recordings import RecordedStream
 from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service import STREAMED, AnswerFamily, Service
-from sabir_testing.kit.service_questions import REFUSED, kinds
+from sabir_testing.kit.service import STREAMED, AnswerCases, Service
+from sabir_testing.kit.service_questions import kinds
 from sabir_testing.kit.suite import Suite
 from sabir_testing.reading import as_json, leaves
 
@@ -120,7 +121,7 @@ ERROR_NAMES = ("", "error", "exception")
 """Names that an event which reports an error may have, if the API's events have names."""
 
 
-class StreamCases(AnswerFamily):
+class StreamCases(AnswerCases):
     """The test cases of the family `streams`, on the recorded streams and on variants of them."""
 
     family: ClassVar[str] = "streams"
@@ -248,14 +249,12 @@ class StreamCases(AnswerFamily):
         events are JSON objects.
         """
         for stream in streams(service):
-            model_event = next(
-                (event for event in _decoded_events(stream) if isinstance(as_json(event.data), Mapping)), None
-            )
+            json_events = (event for event in _decoded_events(stream) if isinstance(as_json(event.data), Mapping))
+            model_event = next(json_events, None)
             if model_event is None:
                 continue
-            reply = stream.decode_events(
-                (*stream.events[:1], model_event._replace(data=GARBAGE), *stream.events[1:])
-            ).reply
+            garbage = model_event._replace(data=GARBAGE)
+            reply = stream.decode_events((*stream.events[:1], garbage, *stream.events[1:])).reply
             what = f"the decoder ignores the invalid event {GARBAGE!r}, inserted as the second event of {stream.name!r}"
             expect(reply is None, f"{what}; raise an error", details={"the reply's text": reply.text if reply else ""})
 

@@ -318,7 +318,7 @@ def _serve_script(script: Sequence[Step] | None) -> Iterator[str]:
 
 
 async def _cancel_request(connection: Connection, wire: HTTPWire, server: Server, *, is_begun: bool) -> str:
-    """Send a request in a task and cancel the task. Return in words how the task ended.
+    """Send a request in a task, cancel the task, and describe how it ended.
 
     The task is cancelled when the server has received the request; with `is_begun`, when the first chunk has arrived.
     """

@@ -25,29 +25,30 @@ from sabir.authoring import Access, Connection, Credential, Dialect, Provider, S
 from sabir.errors import SabirError
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
+from sabir_testing.kit.capabilities import REFUSED
 from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service_questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, ServiceQuestion
+from sabir_testing.kit.service_questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, ServiceQuestion
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import as_json, leaves
 from sabir_testing.scrubbing import Scrubbing
 from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
-CassetteSuffix: TypeAlias = Literal["", "_streamed"]
+Suffix: TypeAlias = Literal["", "_streamed"]
 """The suffix of a cassette's name: "" for complete responses, "_streamed" for streams."""
-WHOLE: CassetteSuffix = ""
-STREAMED: CassetteSuffix = "_streamed"
+WHOLE: Suffix = ""
+STREAMED: Suffix = "_streamed"
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
 """Names of fields with the id of a response."""
-RESPONSE_KINDS: Mapping[CassetteSuffix, str] = {WHOLE: "complete", STREAMED: "streamed"}
+RESPONSE_KINDS: Mapping[Suffix, str] = {WHOLE: "complete", STREAMED: "streamed"}
 
 
 @dataclass(frozen=True)
-class QuestionOutcome:
+class QuestionResult:
     """The result of a question: the exchanges, and the decoded replies or the error that ended the question."""
 
     name: str
-    suffix: CassetteSuffix
+    suffix: Suffix
     question: ServiceQuestion
     dialect: Dialect
     history: tuple[Message, ...]
@@ -94,7 +95,7 @@ class QuestionOutcome:
         return [*framing.feed(exchange.response_body), *framing.close()]
 
 
-def send_question(adapter: sabir.ModelAdapter, outcome: QuestionOutcome) -> QuestionOutcome:
+def send_question(adapter: sabir.ModelAdapter, outcome: QuestionResult) -> QuestionResult:
     """Send a question and return the result. If the question has `answers_calls`, run the options and send the results,
     at most MOST_ROUNDS times.
     """
@@ -109,7 +110,7 @@ def send_question(adapter: sabir.ModelAdapter, outcome: QuestionOutcome) -> Ques
         return replace(outcome, history=tuple(history), replies=tuple(replies), error=error)
 
 
-def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionOutcome, history: list[Message]) -> Reply:
+def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionResult, history: list[Message]) -> Reply:
     options, settings = outcome.question.options, outcome.question.settings
     if outcome.suffix == WHOLE:
         return adapter.complete_sync(history, options=options, settings=settings)
@@ -146,22 +147,22 @@ class Service:
     def _cassette_name(self, name: str) -> str:
         return "text" if QUESTIONS[name].fault == "wrong_key" and not self.subject.key_variables else name
 
-    def needs(self, name: str, suffix: CassetteSuffix) -> tuple[str, ...]:
+    def needs(self, name: str, suffix: Suffix) -> tuple[str, ...]:
         """Return the capabilities that a question needs."""
         return (*QUESTIONS[name].needs, *(["streaming"] if suffix == STREAMED else []))
 
-    def refused_need(self, name: str, suffix: CassetteSuffix) -> str | None:
+    def refused_need(self, name: str, suffix: Suffix) -> str | None:
         """Return the first capability that a question needs and the suite declares REFUSED, or None. The kit does not
         send a question with such a need.
         """
         return next((need for need in self.needs(name, suffix) if self.subject.declared(need) is REFUSED), None)
 
-    def new_outcome(self, name: str, suffix: CassetteSuffix) -> QuestionOutcome:
+    def new_outcome(self, name: str, suffix: Suffix) -> QuestionResult:
         """Return a result without replies, for a question that was not sent yet."""
         question = self.question(name)
-        return QuestionOutcome(name, suffix, question, self.subject.dialect, tuple(question.messages))
+        return QuestionResult(name, suffix, question, self.subject.dialect, tuple(question.messages))
 
-    def path(self, name: str, suffix: CassetteSuffix) -> Path:
+    def path(self, name: str, suffix: Suffix) -> Path:
         """Return the path of a question's cassette. Raises ConformanceFailure if the suite has no `cassettes`."""
         if self.suite.cassettes is None:
             who = type(self.suite).__name__
@@ -170,12 +171,12 @@ class Service:
             )
         return self.suite.cassettes / f"{self._cassette_name(name)}{suffix}.yaml"
 
-    def ask(self, name: str, suffix: CassetteSuffix) -> QuestionOutcome:
+    def ask(self, name: str, suffix: Suffix) -> QuestionResult:
         """Return the result of a question. Raises ConformanceFailure if the recording is missing or has another
         request.
         """
 
-        def result_or_failure() -> QuestionOutcome | ConformanceFailure:
+        def result_or_failure() -> QuestionResult | ConformanceFailure:
             try:
                 return self._load_or_send(name, suffix)
             except ConformanceFailure as failure:
@@ -186,14 +187,14 @@ class Service:
             raise result
         return result
 
-    def answer(self, name: str, suffix: CassetteSuffix) -> QuestionOutcome:
+    def answer(self, name: str, suffix: Suffix) -> QuestionResult:
         """Return the result of a question that must succeed. Raises ConformanceFailure if it has an error."""
         outcome = self.ask(name, suffix)
         what = f"{outcome} raises {type(outcome.error).__name__}: {outcome.error}"
         expect(outcome.error is None, what, history=outcome.history)
         return outcome
 
-    def answers(self, suffix: CassetteSuffix) -> list[QuestionOutcome]:
+    def answers(self, suffix: Suffix) -> list[QuestionResult]:
         """Return all successful results. Raises ConformanceFailure if there are none.
 
         Missing recordings and errors are left out, because the test case of each question reports them.
@@ -206,20 +207,17 @@ class Service:
 
         Missing recordings are left out, because the test case of each question reports them.
         """
-        last = [
-            (outcome.name, each)
-            for outcome in self._available_outcomes(FAILING, WHOLE)
-            for each in outcome.exchanges[-1:]
-        ]
+        outcomes = self._available_outcomes(FAILING, WHOLE)
+        last = [(outcome.name, each) for outcome in outcomes for each in outcome.exchanges[-1:]]
         return [(name, exchange) for name, exchange in last if exchange.status >= 400]
 
-    def _available_outcomes(self, names: Collection[str], suffix: CassetteSuffix) -> Iterator[QuestionOutcome]:
+    def _available_outcomes(self, names: Collection[str], suffix: Suffix) -> Iterator[QuestionResult]:
         for name in names:
             if not self.refused_need(name, suffix) and (self.suite.asks_live or self.path(name, suffix).exists()):
                 with suppress(ConformanceFailure):
                     yield self.ask(name, suffix)
 
-    def _load_or_send(self, name: str, suffix: CassetteSuffix) -> QuestionOutcome:
+    def _load_or_send(self, name: str, suffix: Suffix) -> QuestionResult:
         if self.suite.asks_live:
             return self._send_recorded(self.subject.adapter, name, suffix)
         path, outcome = self.path(name, suffix), None
@@ -238,7 +236,7 @@ class Service:
             what = f"the provider sends the recorded question {name!r} through an HTTP client that vcrpy does not patch"
             raise ConformanceFailure(f"{what}: {error}") from None
 
-    def _record_question(self, name: str, suffix: CassetteSuffix, path: Path) -> None:
+    def _record_question(self, name: str, suffix: Suffix, path: Path) -> None:
         """Send a question to the real service and record the exchanges.
 
         Raises ConformanceFailure, and records nothing, if a question fails that must succeed, or the reverse.
@@ -270,7 +268,7 @@ class Service:
             **self.suite.provenance(name),
         }
 
-    def _send_recorded(self, adapter: sabir.ModelAdapter, name: str, suffix: CassetteSuffix) -> QuestionOutcome:
+    def _send_recorded(self, adapter: sabir.ModelAdapter, name: str, suffix: Suffix) -> QuestionResult:
         """Send a question with a copy of an adapter, and return the result with the exchanges.
 
         The copy has the question's intended fault: a wrong key or a missing model.
@@ -286,7 +284,7 @@ class Service:
             outcome = send_question(recorder, outcome)
             return replace(outcome, exchanges=tuple(response.exchange() for response in provider.answers))
 
-    def _describe_missing(self, name: str, suffix: CassetteSuffix) -> str:
+    def _describe_missing(self, name: str, suffix: Suffix) -> str:
         variable = next(iter(self.subject.key_variables), "")
         key = f" and the key in {variable}" if variable else ""
         needs = self.needs(name, suffix)
@@ -319,7 +317,7 @@ def _with_prompt(messages: Sequence[Message], prompt: str) -> list[Message]:
     return [*messages[:last], messages[last].model_copy(update={"payload": payload}), *messages[last + 1 :]]
 
 
-class AnswerFamily(Suite):
+class AnswerCases(Suite):
     """Base class of the families that test answers."""
 
     @pytest.fixture

@@ -148,7 +148,8 @@ def provenance_of(path: Path | str) -> Provenance:
 
 def _read_exchange(interaction: Mapping[str, Any]) -> RecordedExchange:
     request, response = interaction["request"], interaction["response"]
-    headers = {name.lower(): _join_values(values) for name, values in response["headers"].items()}
+    fields = response["headers"].items()
+    headers = {name.lower(): values if isinstance(values, str) else ", ".join(values) for name, values in fields}
     return RecordedExchange(
         request["method"],
         urlsplit(request["uri"]).path,
@@ -157,10 +158,6 @@ def _read_exchange(interaction: Mapping[str, Any]) -> RecordedExchange:
         MappingProxyType(headers),
         _encode_body(response["body"]["string"]),
     )
-
-
-def _join_values(values: str | list[str]) -> str:
-    return values if isinstance(values, str) else ", ".join(values)
 
 
 def _encode_body(body: str | bytes | None) -> bytes:

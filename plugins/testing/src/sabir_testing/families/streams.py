@@ -249,8 +249,9 @@ class StreamCases(AnswerCases):
         events are JSON objects.
         """
         for stream in streams(service):
-            json_events = (event for event in _decoded_events(stream) if isinstance(as_json(event.data), Mapping))
-            model_event = next(json_events, None)
+            pairs = zip(stream.events, stream.decoded_events.steps, strict=False)
+            decoded = (event for event, step in pairs if step and isinstance(as_json(event.data), Mapping))
+            model_event = next(decoded, None)
             if model_event is None:
                 continue
             garbage = model_event._replace(data=GARBAGE)
@@ -279,11 +280,6 @@ class StreamCases(AnswerCases):
 
 def _is_text_delta(event: object) -> bool:
     return isinstance(event, BlockDelta) and event.kind == "text" and bool(event.text)
-
-
-def _decoded_events(stream: RecordedStream) -> Iterator[ServerEvent]:
-    """Return the events for which the decoder returns something."""
-    return (event for event, step in zip(stream.events, stream.decoded_events.steps, strict=False) if step)
 
 
 def _has_typed_events(stream: RecordedStream) -> bool:

@@ -97,7 +97,7 @@ MOST_APART = 64
 which a later rendering can resume.
 """
 LATEST = 8
-"""Among this many last messages, every turn that closes ends at a boundary, because conversations fork there."""
+"""A boundary (see MOST_APART) follows each turn that closes in this many last messages: conversations fork there."""
 _NO_SETTINGS = Settings()
 logger = logging.getLogger("sabir")
 _logged: set[str] = set()

@@ -402,7 +402,7 @@ class Unanswered:
         """Invocation ids and positions of the calls of the present run."""
 
     def take(self, position: int, payload: Payload) -> None:
-        """Add the payload of the next message, which is at `position`."""
+        """Track the next message, which is at `position`: add a call, or remove the call that a result answers."""
         if payload.kind == "option_call":
             self.run.append((payload.invocation_id, position))
         elif payload.kind == "option_result":
@@ -412,7 +412,7 @@ class Unanswered:
             self.end_run()
 
     def answer(self, identifier: str) -> None:
-        """Remove the call that a result with this invocation id answers."""
+        """Remove the call that a result with this invocation id answers. Does nothing if there is no such call."""
         if (calls := self.stacks.pop(identifier, None)) and calls[1]:
             self.stacks[identifier] = calls[1]
 

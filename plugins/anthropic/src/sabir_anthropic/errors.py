@@ -53,7 +53,7 @@ ERRORS = ErrorTable(
     settings=SETTINGS,
     raised=(
         ("APIError", None, ""),
-        ("AnthropicError", errors.InvalidRequest, "was not called, because the SDK refuses to"),
+        ("AnthropicError", errors.InvalidRequest, "was not called, because the SDK refused the request"),
     ),
 )
 

@@ -33,7 +33,8 @@ Item = dict[str, Any]
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
 """The user content that is inserted if the API requires a user content and there is none."""
 WANTS_USER = (
-    "the API requires a user message at the start, and a user message or results before calls; the text '…' was sent"
+    "the API requires a user message at the start, and a user message or results before calls; a user message '…' was "
+    "added"
 )
 NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of "skip_thought_signature_validator", the signature that Google documents for calls without a signature."""
@@ -64,8 +65,8 @@ API refuses a wrong one.
 
 @lru_cache(maxsize=256)
 def generation(model: str) -> int:
-    """Return a model's generation, such as 3 for `gemini-3.5-flash`. 3 for Gemini's `latest` names, 0 for other
-    models.
+    """Return the generation in a Gemini model's name, such as 3 for `gemini-3.5-flash`. A Gemini name with `latest`
+    instead of a number has the generation 3, and any other name 0.
     """
     found = _GENERATION.search(model)
     return int(found[1] or 3) if found else 0

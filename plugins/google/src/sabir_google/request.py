@@ -53,7 +53,9 @@ READ = frozenset({
     "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
     "required", "title", "type",
 })  # fmt: skip
-"""Keywords of a reply's JSON schema that the API reads. https://ai.google.dev/api/generate-content#GenerationConfig"""
+"""Keywords of a reply's JSON schema that the API reads. Others are sent too, and most are reported as losses.
+https://ai.google.dev/api/generate-content#GenerationConfig
+"""
 REPLY = SchemaRule(
     # The last four constrain nothing, so they need no loss.
     keywords=READ | {"$comment", "$schema", "default", "examples"},

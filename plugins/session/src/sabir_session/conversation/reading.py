@@ -106,7 +106,7 @@ class SyncReading(Reading[Result]):
         self._is_over = False
 
     def tell(self, event: Event) -> None:
-        """Add an event of the question."""
+        """Add an event of the question, which `next` will return."""
         self._events.append(event)
 
     async def taken(self) -> None:
@@ -217,7 +217,7 @@ def _suspend() -> Generator[None, None, None]:
 
 
 async def wait_for(task: "asyncio.Task[Any]") -> None:
-    """Wait until a task has ended, also by an error or a cancellation."""
+    """Wait until a task has ended. Does not raise the task's error or cancellation."""
     import asyncio
 
     await asyncio.wait([task])

@@ -185,7 +185,9 @@ class Performer(ABC):
 
 @dataclass
 class SyncPerformer(Performer):
-    """Performs without an event loop. None of its coroutines suspends. Calls run when `take` is called."""
+    """Does the I/O of an evaluation without an event loop. Its coroutines suspend only until a stream's reader has read
+    the events. Option calls run when `take` is called.
+    """
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)
 

@@ -172,9 +172,9 @@ def histories_of(speakers: Speakers) -> Strategy[list[Message]]:
 def speakers_for(
     target: Target, *, foreign: Sequence[Origin] = FOREIGN, own: Sequence[Part] = (), speaks_as: str = "llm"
 ) -> Speakers:
-    """Return speakers: without an origin, the target itself, the target's dialect at another endpoint, and `foreign`.
+    """Return Speakers with these origins: None, the target, the target's dialect at another endpoint, and `foreign`.
 
-    `own` are parts of the target's answers, with their state. Parts of other origins are invented.
+    `own` are parts of the target's answers, with their state. Parts of the other origins are invented.
     """
     own_origin = DecodeScope(target).origin()
     own_origins = [own_origin, own_origin.model_copy(update={"response_id": "r1"})]

@@ -80,7 +80,7 @@ class ConformanceFailure(AssertionError):
 
 @show_arguments
 def expect(condition: object, what: str, **context: Unpack[FailureContext]) -> None:
-    """Raise ConformanceFailure with the sentence `what` unless the condition is true."""
+    """Raise ConformanceFailure with the sentence `what` unless the condition is true. It also shows `context`."""
     if not condition:
         raise ConformanceFailure(what, **context)
 

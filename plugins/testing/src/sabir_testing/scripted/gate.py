@@ -104,7 +104,7 @@ class Wait:
             if inspect.iscoroutine(pause):
                 pause.close()
             what = "sleep= of the ScriptedAdapter is an async function, but the program made a sync call"
-            raise SettingsInvalid(f"{what}; pass a plain function such as time.sleep")
+            raise SettingsInvalid(f"{what}; pass a sync function such as time.sleep")
 
     def _start_sleep(self, seconds: float, timeout: float | None, sleep: Sleep | None) -> Awaitable[object] | None:
         if timeout is not None and seconds > timeout:

@@ -2,7 +2,7 @@
 
     with Server([head(), b'{"ok": true}']) as server:       the script: bytes to send, and events to wait for
         …  sabir.adapter("acme:small", api_key="test", base_url=server.url)
-    server.asked[0].body                                    the body of the first request
+    server.requests[0].body                                    the body of the first request
 
 A step of a script may be an event that the test sets, so that no test depends on time. When the `with` block ends, the
 server closes its sockets, ends its threads, and closes connections that still wait for a response.
@@ -46,7 +46,7 @@ class Server:
     script: Sequence[Step]
     keeps_alive: bool = False
     patience: float = PATIENCE
-    asked: list[ReceivedRequest] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     """The received requests, in order."""
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set when the first request was received."""
@@ -112,7 +112,7 @@ class Server:
         headers = {name.lower(): value.strip() for name, value in http.client.parse_headers(stream).items()}
         method, path, _ = opening.decode("latin-1").split(" ")
         body = b"".join(_read_body(stream, headers))
-        self.asked.append(ReceivedRequest(method, path, headers, body))
+        self.requests.append(ReceivedRequest(method, path, headers, body))
         self.arrived.set()
         return True
 

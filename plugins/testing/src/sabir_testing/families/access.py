@@ -151,7 +151,7 @@ class AccessCases(Suite):
             for caller in (Caller(), Caller(), loop, loop):
                 caller.ask(connection, wire.request)
         expect(before == 0, "Provider.connect calls the function in api_key=; call it when a request is sent")
-        sent = [[key for key in keys if _contains_key(request.headers, key)] for request in server.asked]
+        sent = [[key for key in keys if _contains_key(request.headers, key)] for request in server.requests]
         what = "four requests do not send the four keys that the function in api_key= returns; call the function once"
         is_each = sent == [[key] for key in keys] and len(keys) == 4
         details = {"returned by the function": repr(keys), "sent": repr(sent)}
@@ -165,7 +165,7 @@ class AccessCases(Suite):
         error, server = _send_with_key(wire, lambda: "")
         what = f"a request with a function in api_key= that returns '' {outcome_of(error)}; expected CredentialsMissing"
         expect(isinstance(error, CredentialsMissing), what)
-        expect(not server.asked, "a request is sent, although the function in api_key= returned no key")
+        expect(not server.requests, "a request is sent, although the function in api_key= returned no key")
 
     def test_a_missing_key_names_what_to_set(
         self, wire: HTTPWire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -185,7 +185,7 @@ class AccessCases(Suite):
         missing = [name for name in (*wire.variables, "api_key=") if name not in str(error)]
         what = f"the CredentialsMissing for a request without a key does not name {' and '.join(missing)}: {error}"
         expect(not missing, what)
-        expect(not server.asked, "a request is sent without a key; raise CredentialsMissing before anything is sent")
+        expect(not server.requests, "a request is sent without a key; raise CredentialsMissing before anything is sent")
 
     @pytest.mark.parametrize("key", INVALID_KEYS.values(), ids=INVALID_KEYS)
     def test_a_key_that_no_header_can_hold_is_refused_unseen(self, wire: HTTPWire, key: str) -> None:
@@ -196,7 +196,7 @@ class AccessCases(Suite):
         what = f"a request with the key {key!r}, which cannot be an HTTP header, {outcome_of(error)}"
         expect(isinstance(error, CredentialsMissing), f"{what}; expected CredentialsMissing")
         expect("cret" not in str(error), f"the CredentialsMissing for an invalid key shows the key: {error}")
-        expect(not server.asked, f"a request is sent with the key {key!r}, which cannot be an HTTP header")
+        expect(not server.requests, f"a request is sent with the key {key!r}, which cannot be an HTTP header")
 
     @pytest.mark.parametrize("way", ["waiting", "async", "waiting_client_by_aclose"])
     def test_closing_a_connection_closes_its_clients(self, wire: HTTPWire, way: str) -> None:
@@ -238,7 +238,7 @@ class AccessCases(Suite):
                         caller.ask(connection, wire.request)
             finally:
                 getattr(client, "close", lambda: None)()
-        count = len(server.asked)
+        count = len(server.requests)
         what = f"two calls with the client from the suite's client() sent {count} requests to the client's endpoint"
         expect(count == 2, f"{what}; expected 2, with a client that stays open")
 

@@ -186,7 +186,7 @@ class TransportCases(AccessCases):
         sent, returned = (status, REFUSAL), (response.status, response.body)
         what = f"{caller.opens} returns status and body {returned} for a response with {sent}; return them unchanged"
         expect(returned == sent, what)
-        times = len(server.asked)
+        times = len(server.requests)
         what = f"{caller.opens} sends the request {times} times after a response with status {status}"
         expect(times == 1, f"{what}; turn the SDK's retries off")
 
@@ -199,7 +199,7 @@ class TransportCases(AccessCases):
                 answer = caller.begin(connection, wire.request)
                 answer.close()
             what = f"{caller.opens} follows a redirect (status {status}) to another host; turn off redirects"
-            expect(not target.asked, what)
+            expect(not target.requests, what)
         what = f"{caller.opens} returns status {answer.status} for a redirect; expected {status}"
         expect(answer.status == status, what)
 
@@ -267,7 +267,7 @@ class TransportCases(AccessCases):
         expect(type(translated) is InvalidRequest, f"{what}; expected InvalidRequest")
         what = f"the InvalidRequest for an invalid header shows the header's value: {translated}"
         expect("hidden" not in str(translated), f"{what}; name the header only")
-        expect(not server.asked, f"{caller.opens} raises an error for an invalid header after the request was sent")
+        expect(not server.requests, f"{caller.opens} raises an error for an invalid header after the request was sent")
 
     @SYNC_AND_ASYNC
     def test_no_failure_shows_the_key(self, wire: HTTPWire, caller: Caller) -> None:
@@ -286,7 +286,7 @@ class TransportCases(AccessCases):
                 futures = [threads.submit(caller.ask, connection, request) for request in requests]
             for each in futures:
                 each.result()
-        arrived = [json.loads(each.body) for each in server.asked]
+        arrived = [json.loads(each.body) for each in server.requests]
         lost = [number for number, each in enumerate(requests) if json.loads(each.body) not in arrived]
         what = f"eight threads each sent one request with the same connection, but the requests {lost} did not arrive"
         expect(not lost, f"{what}; share no mutable state between calls")
@@ -302,8 +302,8 @@ class TransportCases(AccessCases):
         ):
             for caller in (first, second, first, second):
                 caller.ask(connection, wire.request)
-        what = f"four calls of open() in two event loops sent {len(server.asked)} requests; expected 4"
-        expect(len(server.asked) == 4, what)
+        what = f"four calls of open() in two event loops sent {len(server.requests)} requests; expected 4"
+        expect(len(server.requests) == 4, what)
 
 
 @contextmanager

@@ -223,8 +223,8 @@ def closing(caller: Caller, what: Connection | sabir.ModelAdapter) -> Iterator[N
 
 def first_request(server: Server) -> ReceivedRequest:
     """Return the first request that a server received. Raises ConformanceFailure if there is none."""
-    expect(server.asked, f"no request arrived at the endpoint {server.url}, which was passed as base_url=")
-    return server.asked[0]
+    expect(server.requests, f"no request arrived at the endpoint {server.url}, which was passed as base_url=")
+    return server.requests[0]
 
 
 def provider_variables(subject: AdapterUnderTest) -> list[str]:

@@ -1,7 +1,7 @@
 """Reading: the text of a body in any encoding, the JSON documents in it, and the texts in JSON values.
 
-bodies      decompressed (`unpacked`: gzip, deflate, br, zstd), and decoded (`as_text`: UTF-8, UTF-16 and UTF-32,
-            detected by their marks or zeros, and the encoding in the content type); base64 in texts (`encoded`)
+bodies      decompressed (`decompress`: gzip, deflate, br, zstd), and decoded (`as_text`: UTF-8, UTF-16 and UTF-32,
+            detected by their marks or zeros, and the encoding in the content type); base64 in texts (`base64_runs`)
 documents   {"a": 1}                    one document
             data: {"a": 1}\\n\\n          one document for each server-sent event, which may have several `data:` lines
             {"a": 1}\\n{"a": 2}\\n        one document for each line
@@ -118,9 +118,10 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def decompress(body: bytes, encodings: str) -> bytes | None:
-    """Return the body decompressed by the value of `Content-Encoding`; None for an unknown encoding or invalid data.
+    """Decompress a body by the value of its header `Content-Encoding`.
 
-    A plain text is returned unchanged, because some clients decompress the body and keep the header.
+    Returns None for an unknown encoding and for invalid data, but plain text unchanged: some clients decompress the
+    body and keep the header.
     """
     for name in reversed([each.strip().lower() for each in encodings.split(",")]):
         unpack = _UNPACKERS.get(name)

@@ -109,7 +109,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
             yield cassette
         except (KeyboardInterrupt, SystemExit, GeneratorExit, CassetteFailed):
             raise
-        except BaseException as error:  # pytest's failures are BaseExceptions, and may be a consequence
+        except BaseException as error:  # also pytest's failures, which a missing response may cause
             if cassette.missed:
                 raise cassette.missed[0] from error
             raise
@@ -131,7 +131,7 @@ def _patch_clients(kind: type[Cassette], path: Path | str, mode: RecordMode) -> 
 
 
 class _Persister:
-    """Loads a cassette for vcrpy, cached until the file changes. For a new recording, old contents are ignored."""
+    """Loads a cassette for vcrpy, cached until the file changes. A new recording ignores the old contents."""
 
     def __init__(self, mode: RecordMode) -> None:
         self._mode = mode
@@ -208,7 +208,9 @@ def _scrub_interactions(path: Path, cassette: Cassette, server: str, scrub: Scru
         raise CassetteFailed(f'{what} "server": {server!r}; {remedy}')
     for number, request in enumerate(cassette.requests):
         named = _flatten_headers(request.headers).get("content-encoding", "")
-        if decompress(_raw_body(request), named) is None:  # secrets would not be found; `check_held` reports responses
+        if (
+            decompress(_raw_body(request), named) is None
+        ):  # secrets would not be found; `check_contents` reports responses
             raise CassetteFailed(
                 f"{path}: the request body of exchange {number} has content-encoding {named!r} and cannot be "
                 "decompressed; send the body uncompressed, or install brotli or zstandard"

@@ -1,7 +1,7 @@
 """The laws of reading: how answers, streams, failures and stored requests of any content are decoded.
 
-answers_of_nobody   cut JSON, texts, numbers, bytes        streams_of_nobody  the same, in every framing
-mutated             a body with some values changed        odd_headers        headers without useful values
+invalid_answers    cut JSON, texts, numbers, bytes        invalid_streams    the same, in every framing
+mutate             a body with some values changed        odd_headers        headers without useful values
 """
 
 import json

@@ -129,7 +129,7 @@ def _check_received(subject: AdapterUnderTest, marked: list[MarkedMessage], boun
 
 
 def _check_no_leak(request: RenderedHistory, leaked: Sequence[str], fault: str) -> None:
-    """Raise ConformanceFailure for the first leaked text, followed by the fault."""
+    """Raise ConformanceFailure if a text leaked. `fault` is the end of the message."""
     request.expect(not leaked, f"the signature, id or block text {leaked[0]!r} {fault}" if leaked else "")
 
 

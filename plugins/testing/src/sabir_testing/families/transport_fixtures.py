@@ -41,7 +41,7 @@ class CompleteResponse(NamedTuple):
 
 
 class Caller:
-    """Uses a connection by its sync methods, as core does. The subclass `InALoop` uses the async methods."""
+    """Uses a connection by its sync methods, as core does. The subclass `AsyncCaller` uses the async methods."""
 
     opens, closes = "open_sync()", "close()"
 

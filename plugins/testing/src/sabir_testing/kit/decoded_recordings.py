@@ -1,7 +1,7 @@
 """Decoded recordings: streams that are decoded from bytes or events, and the recorded or live replies of a suite.
 
 body ──frames──▶ bytes, each up to the end of an event ──decode_chunks──▶ core's events by frame, and the reply
-                 └ events, some of them changed ──decode_events──▶ core's events by event, and the reply
+                 └ events, perhaps changed ──────────────decode_events──▶ core's events by event, and the reply
 
 cassettes/*.yaml ─▶ responses without errors ─▶ dialect.decode, or its decoder ─▶ replies
 a suite with `asks_live` ─────────────────────▶ the answers to its questions ───▶ replies

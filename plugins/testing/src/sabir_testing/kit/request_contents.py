@@ -1,7 +1,7 @@
 """Marks: texts that identify messages, signed state and pairs of calls and results in a rendered request.
 
 history ──mark──▶ "mark0.", "mark1.", … ──render──▶ mark_positions(items)  positions in the request's items
-                                                    missing_texts(…)  marks that are neither sent nor reported
+                                                    missing_texts(…)       marks that are neither sent nor reported
 state {"signature": "c2lnbmF0dXJl…"}, block {"id": "ws_1f3a…"} ─▶ bound_texts ─▶ bound_in: those in a request's body
 history ─▶ core's pairing ─▶ AnsweredTurn: calls and their results ─▶ positions of their marks in the items (law 1)
 """
@@ -69,7 +69,7 @@ def _mark_message(message: Message, numbers: Iterator[int]) -> MarkedMessage:
 
 
 def messages_in(marked: Sequence[MarkedMessage]) -> list[Message]:
-    """Return the messages of marked messages."""
+    """Return only the messages, without the lists of their marks."""
     return [each.message for each in marked]
 
 

@@ -119,7 +119,7 @@ def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionResult, history: li
 
 
 class Service:
-    """The source of the answers to a suite's questions. `is_recording` records the real service."""
+    """Answers a suite's questions from its recordings. With `is_recording`, it records the real service before."""
 
     def __init__(self, subject: AdapterUnderTest, *, is_recording: bool = False) -> None:
         self.subject = subject

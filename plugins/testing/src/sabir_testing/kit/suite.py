@@ -193,7 +193,7 @@ class AdapterUnderTest:
     @show_arguments
     def grade(self, capability: str, seen: Grade, *, what: str = "", **context: Unpack[FailureContext]) -> None:
         """Record the grade that a test saw. Raises ConformanceFailure if the suite declares another grade. `what`
-        describes in words what was seen.
+        describes what was seen.
         """
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
         declared, reason = self.declared(capability), f" ({what})" if what else ""

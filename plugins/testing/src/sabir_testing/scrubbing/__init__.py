@@ -119,7 +119,7 @@ class Allowed:
             raise ValueError(f"Allowed({self.pattern!r}) has no reason; write why this text may be published")
 
     def covers(self, kind: str, text: str) -> bool:
-        """Return whether the text `found` of this kind is allowed."""
+        """Return whether this text is allowed as a finding of this kind."""
         return self.kind in ("", kind) and re.fullmatch(self.pattern, text) is not None
 
 

@@ -3,9 +3,9 @@
 path in the YAML, then in the JSON of a body        kind             shown
 interactions[0].response.body.string ▸ error.text   API key          'sk-a…' and 40 more characters
 
-A `Leak` never contains the complete text. Known forms of keys, and everything that detect-secrets knows (`scanned`),
-are searched everywhere: also over several events of a stream, in compressed bodies, UTF-16 and base64. Random texts are
-not searched in identifiers, signatures and media.
+A `Leak` never contains the complete text. The search covers known forms of keys, and everything that detect-secrets
+knows (`scan_for_secrets`), in all places: also over several events of a stream, in compressed bodies, UTF-16 and
+base64. It looks for random texts everywhere except in identifiers, signatures and media.
 """
 
 import ipaddress
@@ -180,7 +180,8 @@ def _find_in_header(path: JSONPath, text: str) -> Iterator[_Finding]:
 def _find_in_body(place: str, text: str) -> Iterator[_Finding]:
     finds = list(_find_in_parts(place, text))
     yield from finds
-    yield from _without_known(_find_by_scanner(place, text), finds)  # the complete body, because names of fields matter
+    # The scanner gets the complete body, because it also looks at the names of fields.
+    yield from _without_known(_find_by_scanner(place, text), finds)
 
 
 def _find_in_parts(place: str, text: str) -> Iterator[_Finding]:

@@ -74,7 +74,7 @@ class Statement(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The original core message of an editable message, and the Statement of an unedited copy of it."""
+    """The core message from which an editable message was made, and the Statement of that message before any edit."""
 
     message: Message
     statement: Statement

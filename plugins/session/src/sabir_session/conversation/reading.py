@@ -87,7 +87,7 @@ class Reading(ABC, Generic[Result]):
 
     @abstractmethod
     async def taken(self) -> None:
-        """Suspend the question. The async version waits until all events are read, the sync version until the next."""
+        """Suspend the question until all events are read. The sync version waits until another event is asked for."""
 
     @abstractmethod
     def leave(self) -> None:

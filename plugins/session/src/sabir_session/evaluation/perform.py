@@ -38,7 +38,7 @@ LEAVING = 1.0
 
 
 class Run(NamedTuple):
-    """A call that may run. A person may have changed the arguments in `message`."""
+    """A call that a person allowed, or that needs no approval. `message` has the arguments as the person left them."""
 
     open: OpenCall
     message: OptionCall

@@ -77,7 +77,7 @@ class TransportCases(AccessCases):
             caller.ask(connection, wire.request)
         request, path = first_request(server), f"/below{wire.request.path}"
         is_right = (request.method, unquote(request.path)) == ("POST", unquote(path))
-        what = f"{caller.opens} sends {request.method} {request.path} to the endpoint {server.url}/below"
+        what = f"with the endpoint {server.url}/below, {caller.opens} sends {request.method} {request.path}"
         expect(is_right, f"{what}; expected POST {path}")
         details = {"WireRequest.body": repr(wire.request.body), "the bytes that arrived": repr(request.body)}
         what = f"{caller.opens} changes the request body; send the bytes of WireRequest.body"
@@ -183,11 +183,12 @@ class TransportCases(AccessCases):
         core's; those of the SDK must be off.
         """
         response, server = wire.exchange(caller, [head(status, retry_after="0"), REFUSAL])
-        sent, returned = (status, REFUSAL), (response.status, response.body)
-        what = f"{caller.opens} returns status and body {returned} for a response with {sent}; return them unchanged"
-        expect(returned == sent, what)
+        what = f"for a response with status {status}, {caller.opens} returns status {response.status} and the body"
+        what = f"{what} {response.body!r}; expected the status and the body that the server sent"
+        details = {"the body that the server sent": REFUSAL}
+        expect((response.status, response.body) == (status, REFUSAL), what, details=details)
         times = len(server.requests)
-        what = f"{caller.opens} sends the request {times} times after a response with status {status}"
+        what = f"{caller.opens} sends the request {times} times if the response has status {status}; expected once"
         expect(times == 1, f"{what}; turn the SDK's retries off")
 
     @SYNC_AND_ASYNC

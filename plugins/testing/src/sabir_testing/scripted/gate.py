@@ -79,7 +79,7 @@ class Gate:
         try:
             future.result(patience)
         except TimeoutError:
-            remedy = "run the program in a task or thread of its own, and call Gate.open() in the test"
+            remedy = "run the program in its own task or thread, so that the test can call Gate.open() meanwhile"
             raise ScriptMismatch(f"{failure} within {self._patience:g} s; {remedy}") from None
 
 

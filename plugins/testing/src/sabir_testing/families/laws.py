@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from sabir import Message, Settings
-from sabir.authoring import WIRE_SETTINGS, JSONValue
+from sabir.authoring import WIRE_SETTINGS
 
 from sabir_testing.families.decoding_laws import DecodingLaws
 from sabir_testing.histories.random_histories import (
@@ -274,9 +274,7 @@ def _check_losses_and_items(subject: AdapterUnderTest, end: int, later: Rendered
     later.expect(before == now, what, details={f"the losses with only {end} messages": list(map(str, sent.losses))})
 
 
-def _check_item(
-    subject: AdapterUnderTest, later: RenderedHistory, at: int | None, items: list[JSONValue], end: int
-) -> None:
+def _check_item(subject: AdapterUnderTest, later: RenderedHistory, at: int | None, items: list[Any], end: int) -> None:
     """Raise ConformanceFailure for the item at position `at`, which differs between the request of the first `end`
     messages and a later request. Do nothing if `at` is None.
     """

@@ -12,16 +12,7 @@ from sabir_testing.cassettes import CassetteFailed, check_cassette
 from sabir_testing.histories.samples import message_by
 from sabir_testing.kit.capabilities import CAPABILITIES, FULL, REFUSED
 from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service import (
-    OWN_ID,
-    STREAMED,
-    WHOLE,
-    AnswerCases,
-    QuestionResult,
-    Service,
-    Suffix,
-    send_question,
-)
+from sabir_testing.kit.service import OWN_ID, STREAMED, WHOLE, AnswerCases, QuestionResult, Service, Suffix, ask_model
 from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS, ServiceQuestion, kinds
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.network import NetworkForbidden, network_forbidden
@@ -362,7 +353,7 @@ def _check_refused_stream(service: Service, name: str) -> None:
     expected = "expected an error of sabir before anything is sent, or another declaration"
     try:
         with network_forbidden(loopback=False):
-            error = send_question(service.subject.adapter, service.new_outcome(name, STREAMED)).error
+            error = ask_model(service.subject.adapter, service.new_outcome(name, STREAMED)).error
     except NetworkForbidden:
         raise ConformanceFailure(f"{declared} is requested over the network; {expected}") from None
     what = f"{declared} raises {type(error).__name__} ({error})"

@@ -95,7 +95,7 @@ class QuestionResult:
         return [*framing.feed(exchange.response_body), *framing.close()]
 
 
-def send_question(adapter: sabir.ModelAdapter, outcome: QuestionResult) -> QuestionResult:
+def ask_model(adapter: sabir.ModelAdapter, outcome: QuestionResult) -> QuestionResult:
     """Send a question and return the result. If the question has `answers_calls`, run the options and send the results,
     at most MOST_ROUNDS times.
     """
@@ -281,7 +281,7 @@ class Service:
         provider = RecordingProvider(adapter.provider)
         arguments = (provider, outcome.dialect, model, access)
         with sabir.ModelAdapter(*arguments, speaks_as=adapter.speaks_as, settings=adapter.settings) as recorder:
-            outcome = send_question(recorder, outcome)
+            outcome = ask_model(recorder, outcome)
             return replace(outcome, exchanges=tuple(response.exchange() for response in provider.answers))
 
     def _describe_missing(self, name: str, suffix: Suffix) -> str:

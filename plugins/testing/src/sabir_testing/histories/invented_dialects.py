@@ -116,10 +116,7 @@ INLINE = toy(
             native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
             citations="native",
         ),
-        media={
-            ("user", "image"): MediaRule(url="", data="image/(png|jpeg)"),
-            ("results", "image"): MediaRule(data=""),
-        },
+        media={("user", "image"): MediaRule(url="", data="image/(png|jpeg)"), ("results", "image"): MediaRule(data="")},
         calls=Calls(ids=IdentifierRule(longest=20), names=IdentifierRule(longest=16)),
     ),
 )
@@ -153,7 +150,7 @@ STRICT = toy(
             native={"assistant": frozenset({"opaque"}), "user": frozenset({"opaque"})},
             leading_system="hoisted",
             later_system="after_user",
-        ),
+        )
     ),
     encode_turn=encode_strictly,
 )

@@ -2,7 +2,7 @@
 
     text, inlineData        text · media; a text with `thought` becomes reasoning
     functionCall            an option call; a call without an id gets a generated id, which is never sent; the pieces
-                            of a call whose arguments arrive in pieces become one call (see arguments)
+                            of a call whose arguments arrive in pieces become one call (see streamed_calls)
     every other part        an opaque part, unchanged; a call of the vendor's own tools and its output are a pair if
                             they have an id
 
@@ -46,8 +46,8 @@ from sabir.authoring import (
 )
 from sabir.errors import NotJSON, ResponseInvalid
 
-from sabir_google.arguments import join_calls
 from sabir_google.errors import ERRORS
+from sabir_google.streamed_calls import join_calls
 
 NAME = "google.generate_content"
 

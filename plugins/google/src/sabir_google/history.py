@@ -31,11 +31,11 @@ from sabir.authoring import (
 )
 from sabir.errors import HistoryInvalid, ResponseInvalid
 
-from sabir_google.arguments import join_calls
 from sabir_google.decode import NAME, modality_of, part_block, plain_part
 from sabir_google.encode import FILES, PLAIN_ERROR
 from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
 from sabir_google.settings import MEDIA_HINTS, TOP_LEVEL, GoogleSettings, OptionHints, camel, spelled
+from sabir_google.streamed_calls import join_calls
 
 _NEUTRAL: Mapping[str, str] = {name: setting for setting, name in FIELDS.items()}
 """Field of generationConfig → the neutral setting with the same meaning."""

@@ -32,8 +32,8 @@ from sabir.authoring import (
     without_fields,
 )
 
-from sabir_google.arguments import GrowingCall, is_piece
 from sabir_google.decode import Block, cite, origin_of, part_block, parts_of, read_end, read_response
+from sabir_google.streamed_calls import GrowingCall, is_piece
 
 _PLAIN = frozenset({"text", "thought"})
 _FIELD_NAME = re.compile(r'"([^"\\]*)"\s*:')

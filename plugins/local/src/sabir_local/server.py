@@ -1,6 +1,6 @@
 """The embedded model server: llama.cpp behind a loopback port, in a child process that ends with this process.
 
-    LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's API, http://127.0.0.1:<any free port>
+    LocalServer ── first use ──▶ child process (server_program.py) ── OpenAI's API, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
 models.py finds the weights. The logger `sabir.local` reports the loaded file and its size at level INFO.
@@ -51,7 +51,7 @@ from typing import IO
 
 from sabir.errors import CallError, SettingsInvalid
 
-from sabir_local import engine
+from sabir_local import server_program
 from sabir_local.models import EMBEDDED, find_model, find_weights, in_words, template_name
 
 
@@ -190,11 +190,11 @@ class _Silent(Exception):
 class _Child:
     """One child process with a server. Only the process that created it stops it; a forked process does not."""
 
-    def __init__(self, order: engine.Order) -> None:
+    def __init__(self, order: server_program.Order) -> None:
         self._owner = os.getpid()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (stop closes it)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "utf8", engine.__file__],
+            [sys.executable, "-P", "-X", "utf8", server_program.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

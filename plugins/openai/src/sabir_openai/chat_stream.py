@@ -26,7 +26,7 @@ from sabir.authoring import (
 )
 
 from sabir_openai import chat_decode
-from sabir_openai.chat_growing import (
+from sabir_openai.chat_stream_parts import (
     TEXT_FIELDS,
     Call,
     Details,

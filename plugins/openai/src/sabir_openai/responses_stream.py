@@ -40,7 +40,7 @@ from sabir.authoring import (
 
 from sabir_openai.chat_decode import Block
 from sabir_openai.responses_decode import PARAGRAPH, is_finished, item_blocks, origin_of, raise_reported, read_end
-from sabir_openai.responses_sources import (
+from sabir_openai.responses_stream_items import (
     DELTAS,
     DONE,
     PARTS_DONE,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
 from sabir.vocabulary.settings import Target
-from sabir_google.arguments import GrowingCall, join_calls
 from sabir_google.dialect import GENERATE_CONTENT
+from sabir_google.streamed_calls import GrowingCall, join_calls
 
 SCOPE = DecodeScope(target=Target(provider="google", dialect=GENERATE_CONTENT.name, model="gemini-3-pro"))
 FIELDS = {str: "stringValue", bool: "boolValue", int: "numberValue", float: "numberValue", type(None): "nullValue"}

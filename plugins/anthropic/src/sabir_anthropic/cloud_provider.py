@@ -2,11 +2,11 @@
 
     bedrock.messages:eu.anthropic.claude-…-v1:0     vertex.messages:claude-…@20250929
         CloudProvider ──connect(access)──▶ CloudConnection ──open──▶ AnthropicBedrock, AnthropicVertex ──▶ the cloud
-                            └ client=▶ UsersConnection ─┘
+                            └ client=▶ CloudUserConnection ─┘
 
 The SDK's client is created at the first request. The SDK writes the model into the path, and signs each request or adds
 a token, so every request is built by the SDK. Without a key, the SDK looks for credentials with boto3 or google-auth,
-which are extras of the SDK. `errors.FAULTS` turns their exceptions into errors of sabir.
+which are extras of the SDK. `errors.CREDENTIAL_RULES` turns their exceptions into errors of sabir.
 
 https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
 https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
@@ -23,8 +23,8 @@ from sabir.authoring import Access, Credential, KeySource, SDKProvider, UserSDKC
 from sabir.errors import CallError, SettingsInvalid
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
-from sabir_anthropic.errors import ERRORS, read_fault
-from sabir_anthropic.provider import AnthropicProvider, UsersConnection, cloud_arguments
+from sabir_anthropic.errors import ERRORS, read_credential_error
+from sabir_anthropic.provider import AnthropicProvider, AnthropicUserConnection, cloud_arguments
 
 if TYPE_CHECKING:
     from sabir.authoring import Dialect
@@ -66,18 +66,18 @@ class CloudProvider(SDKProvider):
     def connect_own_clients(self, access: Access, key: KeySource) -> "CloudConnection":
         """Return a connection over the SDK's clients for the cloud, which are created at the first request."""
         if callable(access.api_key):
-            key = KeySource(self.name, partial(self._ask, access.api_key), self.credentials)
+            key = KeySource(self.name, partial(self._read_secrets, access.api_key), self.credentials)
         return CloudConnection(self.name, self.client_name, key, access.base_url)
 
-    def connect_user_client(self, client: object) -> UsersConnection:
+    def connect_user_client(self, client: object) -> AnthropicUserConnection:
         """Return a connection over the user's client, which must be the SDK's client for this cloud."""
-        return UsersCloudConnection(self.name, self.client_name, client)
+        return CloudUserConnection(self.name, self.client_name, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Return the quirk CLOUD: the clouds accept media as bytes only, and no late system messages."""
         return frozenset({CLOUD})
 
-    def _ask(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
+    def _read_secrets(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
         """Call the function passed as `api_key=` and return its result.
 
         Raises SettingsInvalid if the result names a credential that is not secret, such as a region: the endpoint was
@@ -147,13 +147,13 @@ class VertexProvider(CloudProvider):
         return f"https://{host}.googleapis.com/v1"
 
 
-class _SDKClient:
+class _CloudClient:
     """An HTTP client, and the SDK's client that sends through it. For other credentials, a new SDK client is
     created.
     """
 
-    def __init__(self, http_client: Any, make: Callable[..., Any]) -> None:
-        self._http_client, self._make = http_client, make
+    def __init__(self, http_client: Any, new_client: Callable[..., Any]) -> None:
+        self._http_client, self._new_client = http_client, new_client
         self._client: tuple[object, Any] = (None, None)
 
     def with_credentials(self, key: KeySource) -> Any:
@@ -162,10 +162,10 @@ class _SDKClient:
         Exceptions of `KeySource.read` and of the SDK's class are raised unchanged.
         """
         values = key.read()
-        made_with, client = self._client
-        if made_with != values:
+        client_values, client = self._client
+        if client_values != values:
             named = ((name, value.get_secret_value()) for name, value in values)
-            client = self._make(**dict(named), http_client=self._http_client)
+            client = self._new_client(**dict(named), http_client=self._http_client)
             self._client = values, client
         return client
 
@@ -192,23 +192,25 @@ class CloudConnection(UserSDKConnection):
         """Return the path, and the body as an object, as arguments of `client.post`."""
         return cloud_arguments(request)
 
-    def make_sync(self) -> _SDKClient:
+    def make_sync(self) -> _CloudClient:
         """Return a new sync HTTP client of the SDK's default class, wrapped for the SDK's client."""
         sdk = import_module(self.module)
-        return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
+        return _CloudClient(sdk.DefaultHttpxClient(**self._http_options), self._client_factory(self._client_name))
 
-    def make(self) -> _SDKClient:
+    def make(self) -> _CloudClient:
         """Return a new async HTTP client of the SDK's default class, wrapped for the SDK's client."""
         sdk = import_module(self.module)
-        return _SDKClient(sdk.DefaultAsyncHttpxClient(**self._http_options), self._maker(f"Async{self._client_name}"))
+        return _CloudClient(
+            sdk.DefaultAsyncHttpxClient(**self._http_options), self._client_factory(f"Async{self._client_name}")
+        )
 
-    def send_sync(self, client: _SDKClient, request: WireRequest) -> Any:
+    def send_sync(self, client: _CloudClient, request: WireRequest) -> Any:
         """Send a request with the present credentials. Return the response when its headers have arrived, for every
         status.
         """
         return super().send_sync(client.with_credentials(self._key), request)
 
-    async def send(self, client: _SDKClient, request: WireRequest) -> Any:
+    async def send(self, client: _CloudClient, request: WireRequest) -> Any:
         """Async version of `send_sync`."""
         return await super().send(client.with_credentials(self._key), request)
 
@@ -216,9 +218,9 @@ class CloudConnection(UserSDKConnection):
         """Return the CallError for an exception of the search for credentials, the SDK or its HTTP client. None for
         other exceptions.
         """
-        return read_fault(error, self.name) or super().translate(error)
+        return read_credential_error(error, self.name) or super().translate(error)
 
-    def _maker(self, client_name: str) -> Callable[..., Any]:
+    def _client_factory(self, client_name: str) -> Callable[..., Any]:
         # A partial, not a function of ours: if the SDK's class raises, a function's frame would contain the secrets.
         return partial(getattr(import_module(self.module), client_name), **self._options)
 
@@ -238,7 +240,7 @@ def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]
     return auth, {"base_url": url, "default_query": dict(parse_qsl(parts.query, keep_blank_values=True))}
 
 
-class UsersCloudConnection(UsersConnection):
+class CloudUserConnection(AnthropicUserConnection):
     """A connection over the user's own client for a cloud. A client of another class raises SettingsInvalid."""
 
     def __init__(self, name: str, client_name: str, client: object) -> None:

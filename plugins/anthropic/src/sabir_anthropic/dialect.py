@@ -20,7 +20,7 @@ from sabir_anthropic.encode import encode_turn
 from sabir_anthropic.errors import ERRORS
 from sabir_anthropic.history import decode_history
 from sabir_anthropic.request import COMPATIBLE, PATH, encode_count, encode_request
-from sabir_anthropic.settings import DocumentHints, OptionHints
+from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints
 from sabir_anthropic.stream import MessagesDecoder, frame_event
 
 IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
@@ -31,7 +31,7 @@ CLOUD = "cloud"
 """Quirk of Bedrock and Vertex AI: they accept media as bytes only, and no late system messages."""
 
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
-_DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=DocumentHints)
+_DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=AnthropicDocumentHints)
 
 _ROLES = Roles(
     native={
@@ -41,7 +41,7 @@ _ROLES = Roles(
     leading_system="hoisted", later_system="after_user", citations="native", reasoning="with_state",
 )  # fmt: skip
 _CALLS = Calls(
-    ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=OptionHints,
+    ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=AnthropicOptionHints,
     unfinished_pairs="kept_at_the_end",
 )  # fmt: skip
 _TABLES = Tables(_ROLES, {

@@ -1,7 +1,7 @@
 """The error tables of Anthropic and of the clouds that sell its models. The first rule that matches decides.
 
     an error answer, or an exception of the SDK's HTTP client ──▶ ERRORS ──▶ CallError
-    an exception of the search for cloud credentials, before anything is sent ──▶ FAULTS ──▶ CallError
+    an exception of the search for cloud credentials, before anything is sent ──▶ CREDENTIAL_RULES ──▶ CallError
 
 Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bedrock.
 """
@@ -58,7 +58,7 @@ ERRORS = ErrorTable(
 )
 
 
-class Fault(NamedTuple):
+class CredentialRule(NamedTuple):
     """The error for an exception of the search for cloud credentials. `words` are the message after the provider's
     name.
 
@@ -77,54 +77,56 @@ _AWS_KEYS = "{'aws_access_key': …, 'aws_secret_key': …}"
 _GOOGLE = (
     "run gcloud auth application-default login, set GOOGLE_APPLICATION_CREDENTIALS, or pass api_key={'access_token': …}"
 )
-FAULTS = (
-    Fault(
+CREDENTIAL_RULES = (
+    CredentialRule(
         r"(Import|ModuleNotFound)Error: .*\b(boto3|botocore)\b",
         errors.CredentialsMissing,
         "signs requests with boto3, which is not installed; pip install 'anthropic[bedrock]', or set "
         "AWS_BEARER_TOKEN_BEDROCK",
     ),
-    Fault(
+    CredentialRule(
         r"No AWS region",
         errors.CredentialsMissing,
         "has no region; set the variable AWS_REGION, or pass api_key={'aws_region': …}",
     ),
-    Fault(
+    CredentialRule(
         r"Cannot specify both `api_key` and AWS credentials",
         errors.CredentialsMissing,
         "has both a key and AWS credentials, and the SDK accepts only one; unset AWS_BEARER_TOKEN_BEDROCK, or remove "
         "the AWS credentials",
     ),
-    Fault(
+    CredentialRule(
         r"Could not resolve AWS credentials",
         errors.CredentialsMissing,
         f"has no AWS credentials; {_AWS}, set AWS_BEARER_TOKEN_BEDROCK, or pass api_key={_AWS_KEYS}",
     ),
-    Fault(r"^botocore\.", errors.CredentialsMissing, f"has no usable AWS credentials; {_AWS}", is_shown=True),
-    Fault(
+    CredentialRule(r"^botocore\.", errors.CredentialsMissing, f"has no usable AWS credentials; {_AWS}", is_shown=True),
+    CredentialRule(
         r"missing required dependency `google-auth`",
         errors.CredentialsMissing,
         "finds credentials with google-auth, which is not installed; pip install 'anthropic[vertex]', or pass "
         "api_key={'access_token': …}",
     ),
-    Fault(
+    CredentialRule(
         r"No project_id was given",
         errors.CredentialsMissing,
         "has no project; set the variable ANTHROPIC_VERTEX_PROJECT_ID, or pass api_key={'project_id': …}",
     ),
-    Fault(
+    CredentialRule(
         r"^google\.auth\.exceptions\.DefaultCredentialsError",
         errors.CredentialsMissing,
         f"has no Google credentials; {_GOOGLE}",
         is_shown=True,
     ),
-    Fault(
+    CredentialRule(
         r"^google\.auth\.exceptions\.TransportError",
         errors.ConnectionFailed,
         "got no token, because Google's token service cannot be reached; check the network",
         is_shown=True,
     ),
-    Fault(r"^google\.auth\.", errors.AuthenticationFailed, f"got no token from Google; {_GOOGLE}", is_shown=True),
+    CredentialRule(
+        r"^google\.auth\.", errors.AuthenticationFailed, f"got no token from Google; {_GOOGLE}", is_shown=True
+    ),
 )
 """Which error replaces an exception of the search for cloud credentials. The first match counts.
 
@@ -132,10 +134,10 @@ The patterns match the texts of anthropic 2.14; tests raise each exception with 
 """
 
 
-def read_fault(error: Exception, provider: str) -> errors.CallError | None:
+def read_credential_error(error: Exception, provider: str) -> errors.CallError | None:
     """Return the CallError for an exception of the search for cloud credentials; None for any other exception."""
     text = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
-    fault = next((each for each in FAULTS if re.search(each.pattern, text)), None)
+    fault = next((each for each in CREDENTIAL_RULES if re.search(each.pattern, text)), None)
     if fault is None:
         return None
     reason = f" ({one_line(error, 160)})" if fault.is_shown else ""

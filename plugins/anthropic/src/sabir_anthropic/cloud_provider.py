@@ -5,8 +5,8 @@
                             └ client=▶ CloudUserConnection ─┘
 
 The SDK's client is created at the first request. The SDK writes the model into the path, and signs each request or adds
-a token, so every request is built by the SDK. Without a key, the SDK looks for credentials with boto3 or google-auth,
-which are extras of the SDK. `errors.CREDENTIAL_RULES` turns their exceptions into errors of sabir.
+a token, so the SDK builds every request. Without a key, the SDK looks for credentials with boto3 or google-auth, which
+are extras of the SDK. `errors.CREDENTIAL_RULES` turns their exceptions into errors of sabir.
 
 https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
 https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
@@ -148,7 +148,7 @@ class VertexProvider(CloudProvider):
 
 
 class _CloudClient:
-    """An HTTP client, and the SDK's client that sends through it. For other credentials, a new SDK client is
+    """An HTTP client, and the SDK's client that sends through it. If the credentials change, a new SDK client is
     created.
     """
 
@@ -164,8 +164,9 @@ class _CloudClient:
         values = key.read()
         client_values, client = self._client
         if client_values != values:
-            named = ((name, value.get_secret_value()) for name, value in values)
-            client = self._new_client(**dict(named), http_client=self._http_client)
+            # A generator, because a variable with the secrets would appear in reports of failures.
+            arguments = ((name, value.get_secret_value()) for name, value in values)
+            client = self._new_client(**dict(arguments), http_client=self._http_client)
             self._client = values, client
         return client
 
@@ -195,14 +196,13 @@ class CloudConnection(UserSDKConnection):
     def make_sync(self) -> _CloudClient:
         """Return a new sync HTTP client of the SDK's default class, wrapped for the SDK's client."""
         sdk = import_module(self.module)
-        return _CloudClient(sdk.DefaultHttpxClient(**self._http_options), self._client_factory(self._client_name))
+        return _CloudClient(sdk.DefaultHttpxClient(**self._http_options), self._sdk_class(self._client_name))
 
     def make(self) -> _CloudClient:
         """Return a new async HTTP client of the SDK's default class, wrapped for the SDK's client."""
         sdk = import_module(self.module)
-        return _CloudClient(
-            sdk.DefaultAsyncHttpxClient(**self._http_options), self._client_factory(f"Async{self._client_name}")
-        )
+        new_client = self._sdk_class(f"Async{self._client_name}")
+        return _CloudClient(sdk.DefaultAsyncHttpxClient(**self._http_options), new_client)
 
     def send_sync(self, client: _CloudClient, request: WireRequest) -> Any:
         """Send a request with the present credentials. Return the response when its headers have arrived, for every
@@ -215,12 +215,12 @@ class CloudConnection(UserSDKConnection):
         return await super().send(client.with_credentials(self._key), request)
 
     def translate(self, error: Exception) -> CallError | None:
-        """Return the CallError for an exception of the search for credentials, the SDK or its HTTP client. None for
-        other exceptions.
+        """Return the CallError for an exception of the SDK or its HTTP client, also one raised while the SDK looks for
+        credentials. None for other exceptions.
         """
         return read_credential_error(error, self.name) or super().translate(error)
 
-    def _client_factory(self, client_name: str) -> Callable[..., Any]:
+    def _sdk_class(self, client_name: str) -> Callable[..., Any]:
         # A partial, not a function of ours: if the SDK's class raises, a function's frame would contain the secrets.
         return partial(getattr(import_module(self.module), client_name), **self._options)
 

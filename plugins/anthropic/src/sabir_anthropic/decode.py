@@ -42,17 +42,21 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "refusal": "content_filter",
     **dict.fromkeys(("pause_turn", "compaction"), "paused"),
 }
-"""Stop reason → neutral reason; all others are `other`. https://platform.claude.com/docs/en/api/handling-stop-reasons"""
+"""Stop reason → neutral finish reason. Other stop reasons become `other`.
+https://platform.claude.com/docs/en/api/handling-stop-reasons
+"""
 SERVER_CALL_TYPES = frozenset({"server_tool_use", "mcp_tool_use"})
 """Types of blocks with calls that the vendor's server answers itself."""
 SERVER_RESULT_SUFFIX = "_tool_result"
-"""Suffix of the types of blocks with the answers to these calls."""
+"""Suffix of the types of blocks that contain the results of such calls."""
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 RESPONSE_FIELDS = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
-"""Fields of a response that are not in the reply's details: the reply has its own fields for them."""
+"""Fields of a response that are not copied to `Reply.details`, because a Reply has its own fields for them."""
 EXTRA_ITERATIONS = frozenset({"advisor_message", "compaction"})
 """Types of the entries in `usage.iterations` that are billed but not contained in the other figures of the usage: an
-advisor's answer, and the summary of a long context (BetaUsage.iterations in anthropic 2.14.0, and recorded replies)."""
+advisor's answer, and the summary of a long context. The sources are BetaUsage.iterations in anthropic 2.14.0 and
+recorded replies.
+"""
 _USAGE_FIELDS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _TEXT_FIELDS = frozenset({"type", "text", "citations"})
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
@@ -71,7 +75,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def raise_reported(response: Fields, scope: DecodeScope) -> None:
-    """Raise the CallError for the `error` of a response or an event; do nothing if it has no error."""
+    """Raise the CallError for the `error` of a response or an event. Do nothing if it has no error."""
     if error := response.get("error"):
         request_id = text_or_empty(response.get("request_id")) or scope.request_id
         raise ERRORS.report(error, replace(scope, request_id=request_id))
@@ -112,25 +116,25 @@ def read_end(response: Fields, scope: DecodeScope) -> dict[str, Any]:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """Return the token counts of a call: the vendor's figures plus the iterations in EXTRA_ITERATIONS.
+    """Return the token counts of a call: the vendor's figures plus those of iterations of the types in
+    EXTRA_ITERATIONS.
 
-    The vendor does not include cached tokens in its input figure; `input_tokens` here does.
+    The vendor's `input_tokens` does not include cached tokens, but the `input_tokens` of a Usage does.
     """
     usage = object_or_empty(figures)
     if not usage:
         return Usage()
     iterations = [object_or_empty(each) for each in list_or_empty(usage.get("iterations"))]
     counted = [usage, *(each for each in iterations if text_or_empty(each.get("type")) in EXTRA_ITERATIONS)]
-    fresh, read, written, output = (_sum_tokens(counted, name) for name in _USAGE_FIELDS)
+    details = [object_or_empty(each.get("output_tokens_details")) for each in counted]
+    uncached, cache_read, cache_written, output = (_sum_tokens(counted, name) for name in _USAGE_FIELDS)
     return Usage.unchecked(
         usage,
-        input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
+        input_tokens=None if uncached is None else uncached + (cache_read or 0) + (cache_written or 0),
         output_tokens=output,
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        reasoning_tokens=_sum_tokens(
-            [object_or_empty(each.get("output_tokens_details")) for each in counted], "thinking_tokens"
-        ),
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_written,
+        reasoning_tokens=_sum_tokens(details, "thinking_tokens"),
     )
 
 
@@ -140,7 +144,9 @@ def _sum_tokens(counted: Sequence[Fields], name: str) -> int | None:
 
 
 def decode_block(block: JSONValue, scope: DecodeScope) -> DecodedBlock:
-    """The part or option call for a content block; an opaque part if its shape is unknown."""
+    """Return the part or option call for a content block: an opaque part if the block's type is unknown or a field is
+    invalid.
+    """
     fields = object_or_empty(block)
     reader = READERS.get(text_or_empty(fields.get("type")))
     return (reader(fields, scope) if reader else None) or opaque_block(block)
@@ -181,14 +187,12 @@ def _read_tool_use_block(block: Fields, scope: DecodeScope) -> DecodedBlock | No
 
 
 def opaque_block(block: JSONValue) -> OpaquePart:
-    """Return an opaque part with the unchanged block. A server-side call with an id opens a pair, and its result closes
-    it.
+    """Return an opaque part with the unchanged block. A server-side call with an id opens a pair, and the call's result
+    closes the pair.
     """
     fields = object_or_empty(block)
-    opens, closes = (
-        text_or_empty(fields.get("type")) in SERVER_CALL_TYPES,
-        text_or_empty(fields.get("type")).endswith(SERVER_RESULT_SUFFIX),
-    )
+    kind = text_or_empty(fields.get("type"))
+    opens, closes = kind in SERVER_CALL_TYPES, kind.endswith(SERVER_RESULT_SUFFIX)
     pair_id = text_or_empty(fields.get("id" if opens else "tool_use_id")) if opens or closes else ""
     pair: Literal["opens", "closes"] = "opens" if opens else "closes"
     return OpaquePart(dialect=NAME, block=block, pair_id=pair_id or None, pair=pair if pair_id else None)

@@ -8,7 +8,6 @@ Consecutive messages of one role are not joined: the vendor joins them, and so t
 """
 
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
@@ -27,27 +26,28 @@ from sabir.authoring import (
 from sabir_anthropic.schema import NAMES
 
 MessagesObject = dict[str, Any]
-"""A message or a content block: a JSON object of the request."""
+"""A message or a content block, as a JSON object of the request."""
 STORED_ERROR_TYPE = "error"
 """The error type of error results that are decoded from a stored request, which contains only an error's text."""
 ARGUMENT_NAMES = "argument_names"
-"""Field of a call's state: name of an argument as it was sent → its own name, for the names that differ."""
+"""Field of a call's state that maps argument names as the API knows them to the option's names, where they differ."""
 EMPTY_TEXT = "(empty)"
 """The text that replaces a user message of white space only, which the API refuses."""
 RESULT_BLOCK_TYPES = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
 """Types of opaque blocks that an option's result may contain."""
 BLANK_TEXT = "the API does not accept text that is only white space"
 TRAILING_SPACE = "an assistant message may not end with white space"
+EncodedBlock: TypeAlias = tuple[Any, KnownPart | None, Entry]
+"""A content block, the part from which it was created (None for a call), and the part's entry."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """Return the messages of one turn, in order. Report as losses what the API does not accept."""
+    """Return the messages of one turn, in order. Report content that the API does not accept as losses."""
     return _SIDES[turn.side](turn, scope, losses)
 
 
-EncodedBlock: TypeAlias = tuple[Any, KnownPart | None, Entry]
-"""A content block, the part from which it was created (None for a call), and the part's entry."""
-_BLOCK = itemgetter(0)
+def _without_sources(encoded: Iterable[EncodedBlock]) -> list[Any]:
+    return [block for block, _, _ in encoded]
 
 
 def _input_blocks(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: LossLog) -> list[EncodedBlock]:
@@ -70,14 +70,12 @@ def _input_blocks(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, l
 
 
 def _drop_blank_texts(blocks: list[EncodedBlock], losses: LossLog) -> list[EncodedBlock]:
-    """Return the blocks. If none of them has visible text, remove texts of white space only, which the API refuses
-    then.
+    """Remove texts of white space only if there is no other text, because the API refuses such content. Return the
+    blocks.
     """
     blank = []
     for index, (block, piece, _) in enumerate(blocks):
-        text = (
-            piece.text if isinstance(piece, TextPart) else piece and text_or_empty(object_or_empty(block).get("text"))
-        )
+        text = text_or_empty(object_or_empty(block).get("text")) if piece else ""
         if text and not text.isspace():
             return blocks
         if text:
@@ -88,8 +86,8 @@ def _drop_blank_texts(blocks: list[EncodedBlock], losses: LossLog) -> list[Encod
 
 
 def _trim_end(blocks: list[EncodedBlock], losses: LossLog) -> list[EncodedBlock]:
-    """Return the blocks without an end that the API refuses in an assistant message: thinking, and white space in text
-    that did not come from this model.
+    """Remove thinking, and white space in text of other models, from the end of an assistant message, because the API
+    refuses them there. Return the blocks.
     """
     while blocks:
         block, piece, entry = blocks[-1]
@@ -116,16 +114,15 @@ def _drop_block(blocks: list[EncodedBlock], index: int, reason: str, losses: Los
 def _input_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[MessagesObject]:
     messages: list[MessagesObject] = []
     for entry in turn.entries:
-        blocks = [*map(_BLOCK, _drop_blank_texts(_input_blocks(entry.pieces, entry, scope, losses), losses))]
+        blocks = _without_sources(_drop_blank_texts(_input_blocks(entry.pieces, entry, scope, losses), losses))
         if not blocks and turn.side == "user":
             reason = f"the API does not accept an empty user message; {EMPTY_TEXT!r} was sent instead"
             losses.add("synthesized", reason, message=entry.message)
             blocks = [{"type": "text", "text": EMPTY_TEXT}]
         messages += [{"role": turn.side, "content": blocks}] if blocks else []
     if (turn.follows, turn.side) == ("system", "user"):
-        reason = (
-            f"only an assistant message may follow a system message; an assistant message {EMPTY_TEXT!r} was inserted"
-        )
+        rule = "only an assistant message may follow a system message"
+        reason = f"{rule}; an assistant message {EMPTY_TEXT!r} was inserted"
         losses.add("synthesized", reason, message=turn.entries[0].message)
         messages.insert(0, {"role": "assistant", "content": [{"type": "text", "text": EMPTY_TEXT}]})
     return messages
@@ -159,9 +156,9 @@ def _media_source(piece: MediaPart) -> MessagesObject:
 
 
 def _document_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> MessagesObject | None:
-    """Return the block of a document. PDFs, URLs and uploaded files are sent unchanged, other bytes as plain text.
+    """Return the block for a document. PDFs, URLs and uploaded files are sent unchanged, other bytes as plain text.
 
-    Bytes that are not UTF-8 text become a placeholder text, or None, with a loss.
+    If other bytes are not UTF-8 text, report a loss and return a placeholder text or None.
     """
     source = _media_source(piece)
     mime = source.get("media_type", "application/pdf")
@@ -171,14 +168,12 @@ def _document_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: Lo
         except ValueError:
             text = ""
         if not text.strip():
-            placeholder = scope.placeholder_or_drop(
-                f"the document has the type {mime}, but is not UTF-8 text", piece, entry, losses
-            )
+            reason = f"the document has the type {mime}, but is not UTF-8 text"
+            placeholder = scope.placeholder_or_drop(reason, piece, entry, losses)
             return {"type": "text", "text": placeholder} if placeholder else None
         if mime != "text/plain":
-            losses.lose(
-                "rewritten", f"{mime} was sent as text/plain, the only text type that the API accepts", piece, entry
-            )
+            reason = f"{mime} was sent as text/plain, the only text type that the API accepts"
+            losses.lose("rewritten", reason, piece, entry)
         source = {"type": "text", "media_type": "text/plain", "data": text}
     title = {"title": piece.name} if piece.name else {}
     return {"type": "document", "source": source, **title, **scope.target.hints_of(piece)}
@@ -192,7 +187,8 @@ def _result_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Mess
 
 
 def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> MessagesObject:
-    """Return the block of a result: its parts, or without parts its text. A text of white space only is sent as JSON.
+    """Return the block for a result, with the result's parts or, without parts, its text. A text of white space only is
+    sent as JSON.
 
     Opaque blocks are sent only if their type is in WITHIN_RESULTS, and never with an error.
     """
@@ -201,11 +197,8 @@ def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> Messa
     # The API refuses a result that does not repeat the toolset of its call. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         fields["toolset_name"] = toolset
-    allowed, reason, accepted = (
-        RESULT_BLOCK_TYPES,
-        "the API does not accept this kind of block in a result",
-        list[KnownPart](),
-    )
+    accepted: list[KnownPart] = []
+    allowed, reason = RESULT_BLOCK_TYPES, "the API does not accept this kind of block in a result"
     if result.is_error:
         allowed, reason = frozenset(), f"{scope.target.dialect} accepts only text in an error result"
     for piece in entry.pieces:
@@ -218,16 +211,12 @@ def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> Messa
             accepted.append(piece)
     encoded = _input_blocks(accepted, entry, scope, losses)
     if result.is_error:
-        text = (
-            (result.error_message or "") if (result.error_type, result.retryable) == (STORED_ERROR_TYPE, None) else ""
-        )
-        text_block = {"type": "text", "text": text if text.strip() else result.error_text}
-        return {
-            **fields,
-            "content": [text_block, *map(_BLOCK, encoded)] if encoded else text_block["text"],
-            "is_error": True,
-        }
-    if blocks := [*map(_BLOCK, _drop_blank_texts(encoded, losses))]:
+        is_stored = (result.error_type, result.retryable) == (STORED_ERROR_TYPE, None)
+        text = (is_stored and result.error_message) or ""
+        text = text if text.strip() else result.error_text
+        content = [{"type": "text", "text": text}, *_without_sources(encoded)] if encoded else text
+        return {**fields, "content": content, "is_error": True}
+    if blocks := _without_sources(_drop_blank_texts(encoded, losses)):
         return {**fields, "content": blocks}
     text = entry.result_text(losses)
     return {**fields, "content": text if text.strip() else result.result_json[:]}
@@ -248,35 +237,27 @@ def _assistant_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[M
                 block = piece.block
             if block:
                 encoded.append((block, piece, entry))
-    blocks = [*map(_BLOCK, _trim_end(_drop_blank_texts(encoded, losses), losses))]
+    blocks = _without_sources(_trim_end(_drop_blank_texts(encoded, losses), losses))
     return [{"role": "assistant", "content": blocks}] if blocks else []
 
 
 def _tool_use_block(entry: Entry, losses: LossLog) -> MessagesObject:
-    """Return the block of a call, with argument names that the API accepts. Changed names are reported as losses.
+    """Return the block for a call, with argument names that the API accepts. Changed names are reported as losses.
 
-    A call that came from this API gets the names with which it arrived, because the vendor signs its text.
+    A call that came from this API is sent with the names with which it arrived, because the vendor signs its text.
     """
     state, arguments = entry.call_state, entry.arguments_value(losses)
     identity = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}
     if ARGUMENT_NAMES not in state and (entry.keeps_state or all(map(NAMES.whole.fullmatch, arguments))):
         return {**state, **identity, "input": arguments}
-    names = {name: wire for wire, name in object_or_empty(state.get(ARGUMENT_NAMES)).items()}
-    sent = {names.get(name, name if entry.keeps_state else NAMES.fit(name)): name for name in arguments}
+    wire_names = {name: wire for wire, name in object_or_empty(state.get(ARGUMENT_NAMES)).items()}
+    sent = {wire_names.get(name, name if entry.keeps_state else NAMES.fit(name)): name for name in arguments}
     for wire, name in sent.items():
         if wire != name:
-            path = f"payload.arguments.{name}"
-            losses.add(
-                "rewritten",
-                f"the name {name!r} was sent as {wire!r}, which the API accepts",
-                message=entry.message,
-                path=path,
-            )
-    return {
-        **without_fields(state, ARGUMENT_NAMES),
-        **identity,
-        "input": {wire: arguments[name] for wire, name in sent.items()},
-    }
+            reason = f"the name {name!r} was sent as {wire!r}, which the API accepts"
+            losses.add("rewritten", reason, message=entry.message, path=f"payload.arguments.{name}")
+    named = {wire: arguments[name] for wire, name in sent.items()}
+    return {**without_fields(state, ARGUMENT_NAMES), **identity, "input": named}
 
 
 def _text_block(piece: TextPart, entry: Entry, losses: LossLog) -> MessagesObject:
@@ -292,8 +273,8 @@ def _text_block(piece: TextPart, entry: Entry, losses: LossLog) -> MessagesObjec
 
 
 def _thinking_block(piece: ReasoningPart, entry: Entry, losses: LossLog) -> MessagesObject | None:
-    """Return the thinking block from which a part was decoded. Without a signature or redacted data, return None and
-    report a loss.
+    """Return the thinking block from which a part was decoded. If the part has neither a signature nor redacted data,
+    report a loss and return None.
     """
     state = entry.state_of(piece)
     if state.get("type") == "redacted_thinking" and state.get("data"):
@@ -305,9 +286,6 @@ def _thinking_block(piece: ReasoningPart, entry: Entry, losses: LossLog) -> Mess
 
 
 _SIDES = {
-    "system": _input_messages,
-    "user": _input_messages,
-    "assistant": _assistant_messages,
-    "results": _result_messages,
-}
+    "system": _input_messages, "user": _input_messages, "assistant": _assistant_messages, "results": _result_messages,
+}  # fmt: skip
 """Side of a turn → the function that returns its messages."""

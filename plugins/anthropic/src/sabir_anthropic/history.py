@@ -1,18 +1,18 @@
 """A stored request → messages, options and settings.
 
-    system                    a system message: the field at the start, a message with this role at its place
+    system                    a system message, for the field and for messages with this role
     user                      texts and media; a `tool_result` is the result of the option that its call names
     assistant                 as from decoding a response, with the scope's policy and the target's origin
-    every other block         an opaque part
+    other blocks              opaque parts
     tools                     options; declarations with another type than "custom" are the vendor's own tools
-    their further fields      vendor hints of an option or a document, if a hint for the field exists
-    cache_control             a breakpoint if it is at a place that `cache_breakpoints` can name; otherwise a loss
+    other fields of a tool    vendor hints of the option if such hints exist; the same for documents
+    cache_control             a breakpoint if `cache_breakpoints` can name the place; otherwise a loss
 
 Messages get no role hints, because their policies render to the same roles.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
@@ -31,17 +31,19 @@ from sabir.authoring import (
 
 from sabir_anthropic.decode import decode_block, opaque_block
 from sabir_anthropic.encode import STORED_ERROR_TYPE
+from sabir_anthropic.request import CHOICES, FIELDS
 from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints, AnthropicSettings
 
 LocatedBlocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
 """Content blocks without their cache markers, each with its path in the request."""
 
-_CHOICES = {"auto": "auto", "none": "none", "any": "required"}
+_CHOICES: Mapping[str, str] = {kind: choice for choice, kind in CHOICES.items()}
+_DOCUMENT_FIELDS = frozenset({"source", "title", *AnthropicDocumentHints.model_fields})
 _OPTION_FIELDS = frozenset(
     {"cache_control", "description", "input_schema", "name", "type", *AnthropicOptionHints.model_fields}
 )
 _RESULT_FIELDS = frozenset({"content", "is_error", "tool_use_id", "toolset_name", "type"})
-"""Fields of a result that are stored, or that rendering restores: `toolset_name` comes from the result's call."""
+"""Fields of a result that need no loss. Rendering restores `toolset_name` from the result's call."""
 _SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
 _NOT_STORED = "a message cannot store it"
 
@@ -51,10 +53,8 @@ def _read_image_block(block: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 def _read_document_block(block: Fields, scope: DecodeScope) -> MediaPart | None:
-    hints, url = (
-        scope.read_hints(block, AnthropicDocumentHints),
-        _source_url(object_or_empty(block.get("source")), scope),
-    )
+    hints = scope.read_hints(block, AnthropicDocumentHints)
+    url = _source_url(object_or_empty(block.get("source")), scope)
     return None if hints is None else MediaPart.from_wire("document", url, block.get("title"), vendor=hints)
 
 
@@ -76,23 +76,19 @@ class _MessagesHistory(History):
     """Decodes a stored request of `anthropic.messages`."""
 
     vendor_model = AnthropicSettings
-    neutral: ClassVar = {
-        "max_tokens": "max_output_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop",
-    }  # fmt: skip
+    neutral: ClassVar = {field: setting for setting, field in FIELDS.items()}
     verbatim = frozenset({"cache_breakpoints", "version"})
     leaves: ClassVar = {
         "text": PartReader.for_text(),
         "image": PartReader("", _read_image_block, frozenset({"source"})),
-        "document": PartReader(
-            "", _read_document_block, frozenset({"source", "title", *AnthropicDocumentHints.model_fields})
-        ),
+        "document": PartReader("", _read_document_block, _DOCUMENT_FIELDS),
     }
     says_nothing: ClassVar = {"type": ("custom",), "is_error": (False,)}
 
     def __init__(self, request: Fields, scope: DecodeScope) -> None:
         super().__init__(request, scope)
         self._breakpoint_places: dict[str, str] = {}
-        """Path of a message → the place of the breakpoint that a cache marker at the end of this message means."""
+        """Path of a message → the value of `Breakpoint.at` for a cache marker at the end of this message."""
         self._breakpoints: dict[str, JSONValue] = {}
 
     def read_system_field(self, system: JSONValue) -> None:
@@ -112,10 +108,8 @@ class _MessagesHistory(History):
     def read_messages_field(self, json_messages: JSONValue) -> None:
         """Read the field `messages`."""
         messages = History.expect(json_messages, list, "messages")
-        self._breakpoint_places = {
-            f"messages[{_closed_prefix_end(messages)}]": "closed",
-            f"messages[{len(messages) - 1}]": "end",
-        }
+        closed, end = f"messages[{_closed_prefix_end(messages)}]", f"messages[{len(messages) - 1}]"
+        self._breakpoint_places = {closed: "closed", end: "end"}
         self.read_messages(messages)
 
     def _message_blocks(self, message: Fields, path: str) -> LocatedBlocks:
@@ -127,8 +121,8 @@ class _MessagesHistory(History):
         self._add_system_message(self._message_blocks(message, path), path)
 
     def read_user(self, message: Fields, path: str) -> None:
-        """Read a message with the role `user`: results become one message each, and other blocks between them one
-        message.
+        """Read a message with the role `user`. Each result becomes a message, and so does each group of other blocks
+        between results.
         """
         blocks = self._message_blocks(message, path)
         for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):
@@ -141,7 +135,7 @@ class _MessagesHistory(History):
             self.add_message("user", (), path)
 
     def _read_input_block(self, block: Fields, path: str) -> KnownPart:
-        """Return the part for a block; an opaque part if no other part can express all fields of the block."""
+        """Return the part for a block. If no other part can express all fields of the block, it is an opaque part."""
         kind, fields = block.get("type"), {name for name, value in block.items() if value is not None}
         if kind in ("image", "document"):
             further = object_or_empty(block.get("source")).keys() - _SOURCE_FIELDS
@@ -150,7 +144,7 @@ class _MessagesHistory(History):
         return self.part(block, path) or opaque_block(block)
 
     def _add_tool_result(self, block: Fields, path: str) -> None:
-        """Add the result of a call: a text, texts and media, or an error. The first text of an error is its message."""
+        """Add the result of a call: a text, texts and media, or an error. The first text becomes an error's message."""
         call_id = History.expect_name(block.get("tool_use_id"), f"{path}.tool_use_id")
         self.add_losses_of_unknown_fields(block, _RESULT_FIELDS, path, _NOT_STORED)
         content = block.get("content") or ""
@@ -163,8 +157,8 @@ class _MessagesHistory(History):
         self.add_result(call_id, rest, path, is_error=True, error_type=STORED_ERROR_TYPE, error_message=first)
 
     def read_assistant(self, message: Fields, path: str) -> None:
-        """Read a message with the role `assistant` as decoding a reply does. Raises HistoryInvalid for a call without a
-        name or an id.
+        """Read a message with the role `assistant` like a reply. Raises HistoryInvalid for a call without a name or an
+        id.
         """
         blocks = self._message_blocks(message, path)
         for block, block_path in blocks:
@@ -173,8 +167,8 @@ class _MessagesHistory(History):
         self.extend([decode_block(block, self.scope) for block, _ in blocks], path)
 
     def _split_content(self, content: JSONValue, path: str, at: str = "") -> LocatedBlocks:
-        """Return the blocks of a content, which is a text or a list. `place` is the breakpoint place of a cache marker
-        on the last block; markers on other blocks are losses.
+        """Return the blocks of a content, which is a text or a list. `at` is the value of `Breakpoint.at` for a cache
+        marker on the last block. Markers on other blocks are reported as losses.
         """
         contents = [content] if isinstance(content, str) else History.expect(content, list, path)
         blocks = []
@@ -185,8 +179,8 @@ class _MessagesHistory(History):
         return blocks
 
     def _read_cache_control(self, block: Fields, at: str, path: str) -> None:
-        """Read the cache marker of a block, if there is one. Add a breakpoint at `place`, or a loss if it is "" or the
-        marker is unknown.
+        """Add a breakpoint at the place `at` if the block has a cache marker. If `at` is "" or the marker is unknown,
+        add a loss instead.
         """
         cache_control = block.get("cache_control")
         if cache_control in (None, {}):
@@ -204,23 +198,15 @@ class _MessagesHistory(History):
         declared = []
         for index, each in enumerate(History.expect(declarations, list, "tools")):
             tool = History.expect(each, dict, f"tools[{index}]")
-            # Without hints (None), it is the vendor's own tool, or a declaration that no option can express.
+            # The hints are None for the vendor's own tools, and for declarations that no option can express.
             is_option = tool.get("type") in ("custom", None)
             declared.append((tool, self.scope.read_hints(tool, AnthropicOptionHints) if is_option else None))
-        # Rendering sends options before the vendor's tools. So the marked tool is the last vendor tool, if there is
-        # one.
-        positions = [
-            (hints is None, position)
-            for position, (tool, hints) in enumerate(declared)
-            if not tool.get("defer_loading")
-        ]
-        last = max(positions, default=(False, None))[1]
+        # Rendering sends the vendor's tools after the options, so if there are vendor tools, the last of them counts.
+        loaded = [(hints is None, at) for at, (tool, hints) in enumerate(declared) if not tool.get("defer_loading")]
+        last = max(loaded, default=(False, None))[1]
         for index, (tool, hints) in enumerate(declared):
-            path, name, description = (
-                f"tools[{index}]",
-                text_or_empty(tool.get("name")),
-                text_or_empty(tool.get("description")),
-            )
+            path, name = f"tools[{index}]", text_or_empty(tool.get("name"))
+            description = text_or_empty(tool.get("description"))
             self._read_cache_control(tool, "options" if index == last else "", path)
             if hints is not None and self.add_option(name, description, tool.get("input_schema"), hints):
                 self.add_losses_of_unknown_fields(tool, _OPTION_FIELDS, path, "an option cannot store it")
@@ -232,31 +218,25 @@ class _MessagesHistory(History):
         that no neutral setting can express becomes a vendor setting.
         """
         fields = History.expect(tool_choice, dict, "tool_choice")
-        kind, alone = text_or_empty(fields.get("type")), fields.get("disable_parallel_tool_use")
+        kind, is_single = text_or_empty(fields.get("type")), fields.get("disable_parallel_tool_use")
         name = text_or_empty(fields.get("name")) if kind == "tool" else ""
         known = {"type", "disable_parallel_tool_use", *(("name",) if kind == "tool" else ())}
-        if (
-            fields.keys() - known
-            or not isinstance(alone, bool | None)
-            or not self.set_option_choice(_CHOICES.get(kind, ""), name)
-        ):
+        is_known = fields.keys() <= known and isinstance(is_single, bool | None)
+        if not is_known or not self.set_option_choice(_CHOICES.get(kind, ""), name):
             self.set_vendor_setting("tool_choice", tool_choice)
-        elif isinstance(alone, bool):
-            self.set_setting("parallel_options", not alone, "tool_choice")
+        elif isinstance(is_single, bool):
+            self.set_setting("parallel_options", not is_single, "tool_choice")
 
     def read_output_config(self, output_config: JSONValue) -> None:
-        """Read the field `output_config`. A JSON schema becomes the response format, all other fields a vendor
-        setting.
+        """Read the field `output_config`. A JSON schema becomes the response format, and the other fields become a
+        vendor setting.
         """
         config = History.expect(output_config, dict, "output_config")
         form = object_or_empty(config.get("format"))
         schema = form.get("schema")
         name = text_or_empty(object_or_empty(schema).get("title")) or "output"
-        if (
-            form.get("type") == "json_schema"
-            and form.keys() == {"type", "schema"}
-            and self.set_response_format(name, schema)
-        ):
+        is_schema = form.get("type") == "json_schema" and form.keys() == {"type", "schema"}
+        if is_schema and self.set_response_format(name, schema):
             config = without_fields(config, "format")
         if config:
             self.set_vendor_setting("output_config", config)
@@ -272,8 +252,10 @@ decode_history = _MessagesHistory.decode
 
 
 def _closed_prefix_end(messages: list[JSONValue]) -> int:
-    """Return the index of the last message of the closed prefix, which ends before the last user message, or before the
-    last calls if the last message has their results. Negative if there is no closed prefix.
+    """Return the index of the last message of the closed prefix, -1 if there is no closed prefix.
+
+    The prefix ends before the last user message. If the last message contains results, the prefix ends before the
+    message with their calls.
     """
     roles = [text_or_empty(object_or_empty(message).get("role")) for message in messages]
     last = object_or_empty(messages[-1]).get("content") if messages else None

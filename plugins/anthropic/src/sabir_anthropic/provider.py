@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from sabir.errors import CallError
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
-"""Clients that need the body as an object and whose endpoints need media as bytes. Names of async clients begin with
-Async.
+"""Client classes that accept the body as an object only, and whose endpoints accept media as bytes only. The names of
+the async classes are these with the prefix Async.
 """
 
 
@@ -99,8 +99,8 @@ class AnthropicUserConnection(UserSDKConnection):
         return cloud_arguments(request) if _is_cloud(self.client) else super().what(request)
 
     def translate(self, error: Exception) -> "CallError | None":
-        """Return the CallError for an exception of the SDK, its HTTP client or a search for cloud credentials. None for
-        other exceptions.
+        """Return the CallError for an exception of the SDK or its HTTP client, also one raised while the SDK looks for
+        cloud credentials. None for other exceptions.
         """
         return read_credential_error(error, self.name) or super().translate(error)
 

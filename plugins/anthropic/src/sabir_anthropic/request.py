@@ -45,7 +45,7 @@ MODELS_AT_ONCE: Mapping[str, int] = dict.fromkeys((
     "anthropic.claude-opus-4-1-20250805-v1:0", "anthropic.claude-opus-4-20250514-v1:0", "claude-4-opus-20250514",
     "claude-opus-4-0", "claude-opus-4-1@20250805", "claude-opus-4-20250514", "claude-opus-4@20250514",
 ), 8192)  # fmt: skip
-"""Model → its lower limit in the SDK instead of MOST_AT_ONCE. A test compares them with `anthropic._constants`."""
+"""Model → its limit in the SDK, which is lower than MOST_AT_ONCE. A test compares the limits with the SDK's."""
 BEYOND_CONTEXT = "output_beyond_context"
 """Word in `rejects` of models.toml: the model refuses requests whose prompt and max_tokens together exceed the context.
 
@@ -65,6 +65,12 @@ MODEL_QUIRKS = frozenset(
 """Words that `rejects` in models.toml may contain in addition to settings and features: a maximum beyond the context, a
 forced choice of an option, temperature together with top_p, thinking without a budget, thinking only between calls, and
 `top_k`."""
+FIELDS: Mapping[str, str] = {
+    "max_output_tokens": "max_tokens", "stop": "stop_sequences", "temperature": "temperature", "top_p": "top_p",
+}  # fmt: skip
+"""Neutral setting → request field in which its value is sent unchanged."""
+CHOICES: Mapping[str, str] = {"auto": "auto", "none": "none", "required": "any"}
+"""Option choice → the type of `tool_choice`. If the choice is an option's name, the type is "tool"."""
 EFFORTS: tuple[ReasoningEffort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
 """Efforts that a model is assumed to accept if it is not in models.toml. "none" turns thinking off."""
 MIN_BUDGET = 1024
@@ -97,7 +103,7 @@ def most_at_once(model: str) -> int:
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return every field of the request except the messages. Report settings that cannot be sent as losses.
+    """Return all fields of the request except the messages. Report settings that cannot be sent as losses.
 
     Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
     """
@@ -105,14 +111,14 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """Return the path and the body of a request that counts the tokens of `body`. Fields that the endpoint does not
-    accept are left out.
+    """Return the path and the body of a request that counts the tokens of `body`, without fields that the endpoint
+    does not accept.
     """
     return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNT_FIELDS}
 
 
 class _RequestBuilder:
-    """The fields of a request under construction. `thinking` is the request's field "thinking", {} if not sent."""
+    """Builds the fields of one request. `thinking` is the request's field "thinking", {} if it is not sent."""
 
     def __init__(self, scope: RequestScope, vendor: dict[str, Any]) -> None:
         self._scope = scope
@@ -144,14 +150,14 @@ class _RequestBuilder:
                 self.lose("dropped", "the vendor setting output_config replaces this setting", setting)
         fields = {
             "model": scope.target.model,
-            "max_tokens": self._limit,
+            FIELDS["max_output_tokens"]: self._limit,
             "tools": self._mark_last_block(tools, "options"),
             "system": self._mark_last_block(encode_system(scope.system, scope.losses), "system"),
             "tool_choice": self._tool_choice(tools),
             "thinking": dict(self.thinking),
             "output_config": config,
             **self._markers.get("automatic", {}),
-            "stop_sequences": self._stop_sequences(),
+            FIELDS["stop"]: self._stop_sequences(),
             **self._sampling_fields(is_newer=version != OLDER_VERSION and COMPATIBLE not in scope.quirks),
         }
         for place in ("closed", "end"):
@@ -183,7 +189,9 @@ class _RequestBuilder:
         return limit
 
     def _thinking_field(self) -> AnthropicObject:
-        """Return the field `thinking`, from the vendor setting or the neutral effort, and set the effort to send."""
+        """Return the field `thinking`, from the vendor setting or the neutral effort. Set `_effort`, the effort to
+        send.
+        """
         vendor_thinking, thinking = self._vendor.pop("thinking", None), self._thinking_for_effort()
         if vendor_thinking is not None and thinking and self._effort is None and thinking != vendor_thinking:
             self.lose("dropped", "the vendor setting thinking replaces this setting", "reasoning_effort")
@@ -220,25 +228,22 @@ class _RequestBuilder:
         return {"type": "enabled", "budget_tokens": budget}
 
     def _sampling_fields(self, *, is_newer: bool) -> dict[str, Any]:
-        """Return `temperature`, `top_p` and `top_k`. Values that the API version or the model does not accept are None,
-        with a loss.
+        """Return the fields `temperature`, `top_p` and `top_k`. If the API version or the model does not accept a
+        value, report a loss and return None in its place.
         """
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
-        fields = {setting: self._scope.setting(setting) for setting in ("temperature", "top_p")}
+        fields = {FIELDS[setting]: self._scope.setting(setting) for setting in ("temperature", "top_p")}
         temperature, top_p = fields.values()
         fields["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
+        below = f"the API accepts no top_p below {_MIN_TOP_P} while thinking is on"
         remedy = f"choose it with the vendor setting version={OLDER_VERSION!r}"
         newer = f"only the older API version accepts this setting; {remedy}"
         for setting, is_refused, reason in (
             *((setting, is_newer, newer) for setting in fields),
             ("temperature", (temperature or 0) > 1, "the API accepts no temperature above 1"),
             ("temperature", thinks and temperature != 1, "the API accepts only temperature 1 while thinking is on"),
-            (
-                "top_p",
-                thinks and (top_p or 0) < _MIN_TOP_P,
-                f"the API accepts no top_p below {_MIN_TOP_P} while thinking is on",
-            ),
+            ("top_p", thinks and (top_p or 0) < _MIN_TOP_P, below),
             ("top_p", both, f"{model} refuses top_p together with temperature"),
             ("top_k", thinks, "the API accepts no top_k while thinking is on"),
             ("top_k", "top_k" in self._rejects, f"{model} refuses top_k"),
@@ -250,9 +255,10 @@ class _RequestBuilder:
 
     def _stop_sequences(self) -> list[str]:
         stops = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
+        reason = "the API does not accept a stop text that is only white space"
         for index, stop in enumerate(stops):
             if not stop.strip():
-                self.lose("dropped", "the API does not accept a stop text that is only white space", f"stop[{index}]")
+                self.lose("dropped", reason, f"stop[{index}]")
         return [stop for stop in stops if stop.strip()]
 
     def _tool_declarations(self) -> Iterator[dict[str, Any]]:
@@ -274,9 +280,8 @@ class _RequestBuilder:
         if wanted is None:
             return None
         if wanted == JSON_OBJECT:
-            self.lose(
-                "dropped", "the API has no JSON mode without a schema; ask for JSON in a message", "response_format"
-            )
+            reason = "the API has no JSON mode without a schema; ask for JSON in a message"
+            self.lose("dropped", reason, "response_format")
             return None
         fitted = fit_schema(wanted.schema_view, REPLY)
         if refusal := fitted.refusal or self._strict.add(fitted.optional, fitted.unions):
@@ -288,8 +293,10 @@ class _RequestBuilder:
         return {"type": "json_schema", "schema": fitted.schema}
 
     def _tool_choice(self, tools: Sequence[AnthropicObject]) -> dict[str, Any]:
-        """Return the field `tool_choice`: the option choice, and whether several options may be called at once. {} with
-        losses if there are no tools, or if the vendor setting `tool_choice` replaces the neutral settings.
+        """Return the field `tool_choice`: the option choice, and whether several options may be called at once.
+
+        If the request has no tools, or if the vendor setting `tool_choice` replaces the neutral settings, report losses
+        and return {}.
         """
         settings = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = settings.values()
@@ -306,25 +313,28 @@ class _RequestBuilder:
         return field if parallel is None else {"type": "auto", **field, "disable_parallel_tool_use": not parallel}
 
     def _choice_of_tool(self, choice: str, tools: Sequence[AnthropicObject]) -> dict[str, Any]:
-        if choice in ("auto", "none"):
-            return {"type": choice}
-        name = self._scope.option_names.get(choice, choice)
-        if choice != "required" and not any(tool.get("name") == name for tool in tools):
-            raise self._scope.not_offered(choice)
-        if tools and "forced_choice" in self._rejects:
+        field = {"type": CHOICES.get(choice, "tool")}
+        if choice not in CHOICES:
+            field["name"] = self._scope.option_names.get(choice, choice)
+            if not any(tool.get("name") == field["name"] for tool in tools):
+                raise self._scope.not_offered(choice)
+        if not tools or choice in ("auto", "none"):
+            return field
+        if "forced_choice" in self._rejects:
             refusal = f"{self._scope.target.model} cannot be forced to call a tool"
-        elif tools and self.thinking.get("type") == "enabled":
+        elif self.thinking.get("type") == "enabled":
             refusal = "the API cannot force a tool call while thinking with a budget is on"
         else:
-            return {"type": "any"} if choice == "required" else {"type": "tool", "name": name}
+            return field
         self.lose("downgraded", refusal, "option_choice")
         return {"type": "auto"}
 
     def _read_breakpoints(self) -> dict[str, dict[str, Any]]:
-        """Return place → the field `cache_control` of its marker.
+        """Return the cache markers to send: a place of BREAKPOINT_PLACES → the field `cache_control`.
 
         A marker of an hour after a marker of five minutes is sent with five minutes (loss: downgraded). The vendor
-        setting `cache_control` becomes the place "automatic"; it is dropped if "end" marks the same block already.
+        setting `cache_control` becomes the place "automatic". If "end" already marks the same block, the setting is
+        dropped with a loss.
 
         https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         """
@@ -346,30 +356,26 @@ class _RequestBuilder:
         return {place: {"cache_control": marker} for place, marker in markers.items()}
 
     def _mark_last_block(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
-        """Return the blocks. If the place has a breakpoint, the last block gets the marker, or a loss is reported if
-        there is none.
+        """Add the marker to the last block if the place has a breakpoint, and return the blocks. Without a block,
+        report a loss.
         """
         # Tools that the vendor loads later are not cached, and the vendor refuses them with a marker.
-        position = next(
-            (index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None
-        )
+        last = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
         marker = self._markers.get(place, {})
-        if marker and position is None:
+        if marker and last is None:
             reason = f"the request has no {place}, so the cache breakpoint {place!r} was not sent"
             self.lose("dropped", reason, "cache_breakpoints")
-        return (
-            blocks
-            if position is None or not marker
-            else [*blocks[:position], {**blocks[position], **marker}, *blocks[position + 1 :]]
-        )
+        if last is None or not marker:
+            return blocks
+        return [*blocks[:last], {**blocks[last], **marker}, *blocks[last + 1 :]]
 
     def _add_closing_message(self, *, is_formatted: bool) -> None:
-        """Add a user message at the end of the messages if the API requires one, and report it as a loss."""
+        """Add a user message after all messages if the API requires one, and report a loss."""
         scope = self._scope
         last = scope.last_turn if scope.last_side == "assistant" else None
         entry = last.entries[-1] if last and last.entries else None
         pieces = entry.pieces if entry and entry.keeps_state else ()
-        # The last part of the last turn, if this model wrote it. Reasoning is skipped, because it may be left out.
+        # The last part of the last turn, if this model wrote it. Reasoning does not count, because it may be left out.
         part = next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
         if scope.last_side not in (None, "assistant") or (part and part.kind == "opaque"):
             return

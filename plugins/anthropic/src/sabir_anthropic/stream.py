@@ -1,13 +1,13 @@
-"""Stream events of a message → sabir's events. A block's index is its place in the content.
+"""Stream events of a message → sabir's events. A block's index is its position in the content.
 
     message_start        ─▶ reply-start
     content_block_start  ─▶ …-start        content_block_delta ─▶ …-delta        content_block_stop ─▶ …-end
     message_delta        ─▶ no event; its stop reason and usage are stored for reply-end
     message_stop         ─▶ the ends of blocks that no event ended, then reply-end
 
-A block is joined to the block of a response without streaming, and read by the same functions (law 8).
+The deltas of a block are joined to the block of a response without streaming, which the same functions read (law 8).
 
-Bedrock's older endpoint sends binary frames instead of server-sent events; `frame_event` reads their payload.
+Bedrock's older endpoint sends binary frames instead of server-sent events. `frame_event` reads their payload.
 """
 
 import base64
@@ -36,12 +36,8 @@ BLOCK_KINDS: Mapping[str, BlockKind] = {
     "tool_use": "option_call",
     **dict.fromkeys(THINKING_TYPES, "reasoning"),
 }
-"""Type of a block → the kind of its events; blocks of other types are "opaque"."""
-TEXT_FIELDS: Mapping[str, str] = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "input_json_delta": "partial_json",
-}
+"""Type of a block → the kind of its events. Blocks of other types have the kind "opaque"."""
+TEXT_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """Type of a delta → its field with text to append. Other deltas set fields of the block, except `citations_delta`,
 which appends a citation.
 """
@@ -49,7 +45,7 @@ which appends a citation.
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """A block that has begun and not ended. `words` contains the pieces of its texts by field."""
+    """A block that has begun and not ended. `pieces` maps its text fields to the pieces of their texts so far."""
 
     block: dict[str, Any]
     kind: BlockKind
@@ -67,7 +63,7 @@ class _OpenBlock:
             self.block["citations"] = cited = list_or_empty(self.block.get("citations"))
             cited.append(delta.get("citation"))
             return ""
-        for name, value in delta.items():  # a signature, a compaction or any other: whole fields of the block
+        for name, value in delta.items():  # deltas of other types contain complete fields, such as a signature
             # A value that is not a text does not replace a text.
             has_text = name in self.pieces or bool(text_or_empty(self.block.get(name)))
             if name != "type" and value is not None and (isinstance(value, str) or not has_text):
@@ -80,13 +76,13 @@ class _OpenBlock:
         """Return the block as in a response without streaming. An input that is not JSON stays a text."""
         texts = {name: "".join(pieces) for name, pieces in self.pieces.items()}
         arguments = texts.pop("partial_json", "")
-        whole = self.block | {name: text_or_empty(self.block.get(name)) + text for name, text in texts.items()}
+        block = self.block | {name: text_or_empty(self.block.get(name)) + text for name, text in texts.items()}
         if arguments.strip():
             try:
-                whole["input"] = decode_json(arguments)
+                block["input"] = decode_json(arguments)
             except ValueError:
-                whole["input"] = arguments
-        return whole
+                block["input"] = arguments
+        return block
 
 
 class MessagesDecoder:
@@ -152,9 +148,8 @@ class MessagesDecoder:
     def _open_block(self, event: Fields) -> tuple[int, _OpenBlock]:
         index = self._block_index(event)
         if index not in self._open_blocks:
-            raise self._scope.invalid_answer(
-                f"streamed more of block {index}, which is not open; send the request again"
-            )
+            problem = f"streamed more of block {index}, which is not open"
+            raise self._scope.invalid_answer(f"{problem}; send the request again")
         return index, self._open_blocks[index]
 
     def _read_block_delta(self, event: Fields) -> tuple[StreamEvent, ...]:
@@ -169,14 +164,9 @@ class MessagesDecoder:
 
     def _read_message_delta(self, event: Fields) -> tuple[StreamEvent, ...]:
         """Store the fields of a `message_delta`. Usage figures are totals; a missing figure keeps its earlier value."""
-        usage = {
-            **object_or_empty(self._message.get("usage")),
-            **unknown_fields(object_or_empty(event.get("usage")), ()),
-        }
-        self._message |= unknown_fields(event, ("type", "delta")) | unknown_fields(
-            object_or_empty(event.get("delta")), ()
-        )
-        self._message["usage"] = usage
+        delta, usage = object_or_empty(event.get("delta")), object_or_empty(event.get("usage"))
+        totals = {**object_or_empty(self._message.get("usage")), **unknown_fields(usage, ())}
+        self._message |= unknown_fields(event, ("type", "delta")) | unknown_fields(delta, ()) | {"usage": totals}
         return ()
 
     def _read_message_stop(self, event: Fields) -> Iterator[StreamEvent]:

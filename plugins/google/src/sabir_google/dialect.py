@@ -17,7 +17,7 @@ from sabir_google.encode import encode_turn
 from sabir_google.errors import ERRORS
 from sabir_google.history import decode_history
 from sabir_google.request import encode_count, encode_request, path, stream_path
-from sabir_google.settings import MEDIA_HINTS, OptionHints
+from sabir_google.settings import MEDIA_HINTS, GoogleOptionHints
 from sabir_google.stream import GenerateContentDecoder
 
 IMAGES = r"image/(png|jpe?g|webp|heic|heif)"
@@ -43,7 +43,7 @@ ROLES = Roles(
     leading_system="hoisted", later_system="user",
 )  # fmt: skip
 CALLS = Calls(
-    ids=IdentifierRule(characters=r"[\s\S]", longest=4096), hints=OptionHints,
+    ids=IdentifierRule(characters=r"[\s\S]", longest=4096), hints=GoogleOptionHints,
     names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
 )  # fmt: skip
 TABLES = Tables(

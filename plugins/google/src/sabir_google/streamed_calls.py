@@ -26,13 +26,13 @@ from sabir.authoring import (
 )
 from sabir.errors import ResponseInvalid
 
-Path: TypeAlias = tuple[str | int, ...]
+ArgumentPath: TypeAlias = tuple[str | int, ...]
 """The steps from the arguments to a value: field names and array indices."""
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\[(['"])((?:(?!\3)[^\\]|\\.)*)\3\]""")
-_LONGEST = 100
+_MAX_STEPS = 100
 """The maximum number of steps in a path."""
-_VALUES: Mapping[str, tuple[type, ...]] = {
+_VALUE_TYPES: Mapping[str, tuple[type, ...]] = {
     "stringValue": (str,),
     "numberValue": (int, float),
     "boolValue": (bool,),
@@ -41,8 +41,8 @@ _VALUES: Mapping[str, tuple[type, ...]] = {
 """Field of a piece → the accepted types of its value. With `nullValue`, the value is null, whatever the field
 contains.
 """
-_PLACE = frozenset({"jsonPath", "willContinue"})
-_PIECES = ("args", "partialArgs", "willContinue")
+_NON_VALUE_FIELDS = frozenset({"jsonPath", "willContinue"})
+_PIECE_FIELDS = ("args", "partialArgs", "willContinue")
 
 
 def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
@@ -50,17 +50,17 @@ def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
     not match.
     """
     joined: list[Any] = []
-    last: GrowingCall | None = None
+    last: StreamedFunctionCall | None = None
     for part in parts:
         if last is not None and last.is_continued_by(part):
-            last.take(part)
+            last.add(part)
         elif is_piece(part):
-            last = GrowingCall(scope)
-            last.take(part)
+            last = StreamedFunctionCall(scope)
+            last.add(part)
             joined.append(last)
         else:
             joined.append(part)
-    return [each.whole() if isinstance(each, GrowingCall) else each for each in joined]
+    return [each.build() if isinstance(each, StreamedFunctionCall) else each for each in joined]
 
 
 def is_piece(part: JSONValue) -> bool:
@@ -69,19 +69,19 @@ def is_piece(part: JSONValue) -> bool:
     return call.get("willContinue") is True or bool(call.get("partialArgs"))
 
 
-class GrowingCall:
+class StreamedFunctionCall:
     """One call while its pieces arrive. `is_whole` is True after its last piece."""
 
-    __slots__ = ("_arguments", "_beside", "_call", "_scope", "_strings", "_text", "is_whole")
+    __slots__ = ("_arguments", "_call", "_part_fields", "_scope", "_strings", "_text", "is_complete")
 
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
-        self._beside: dict[str, Any] = {}
+        self._part_fields: dict[str, Any] = {}
         self._call: dict[str, Any] = {}
         self._arguments: dict[str, Any] = {}
-        self._strings: dict[Path, list[str]] = {}
-        self._text = _Text()
-        self.is_whole = False
+        self._strings: dict[ArgumentPath, list[str]] = {}
+        self._text = _ArgumentsText()
+        self.is_complete = False
 
     def is_continued_by(self, part: JSONValue) -> bool:
         """Return whether a part is a further piece of this call: a call without another name or id. After the last
@@ -90,26 +90,26 @@ class GrowingCall:
         call = object_or_empty(part).get("functionCall")
         if not isinstance(call, dict):
             return False
-        if self.is_whole:
+        if self.is_complete:
             return not any(call.values())
         return all(text_or_empty(call.get(name)) in ("", self._call.get(name, "")) for name in ("name", "id"))
 
-    def take(self, part: Fields) -> str:
+    def add(self, part: Fields) -> str:
         """Add a piece. Return the JSON text that it added to the arguments, "" if the text is not known before the end.
 
         Raises ResponseInvalid for a piece with an invalid path or value.
         """
         call = object_or_empty(part["functionCall"])
-        self._beside |= without_fields(part, "functionCall")
-        self._call |= {name: value for name, value in call.items() if name not in _PIECES and value}
-        if self.is_whole:
+        self._part_fields |= without_fields(part, "functionCall")
+        self._call |= {name: value for name, value in call.items() if name not in _PIECE_FIELDS and value}
+        if self.is_complete:
             return ""
-        more = [self._put((name,), value) for name, value in object_or_empty(call.get("args")).items()]
-        more += [self._take(object_or_empty(piece)) for piece in list_or_empty(call.get("partialArgs"))]
-        self.is_whole = call.get("willContinue") is not True
-        return "".join([*more, self._text.end()] if self.is_whole else more)
+        more = [self._set_argument((name,), value) for name, value in object_or_empty(call.get("args")).items()]
+        more += [self._add_partial_arg(object_or_empty(piece)) for piece in list_or_empty(call.get("partialArgs"))]
+        self.is_complete = call.get("willContinue") is not True
+        return "".join([*more, self._text.end()] if self.is_complete else more)
 
-    def whole(self) -> Fields:
+    def build(self) -> Fields:
         """Return the part as if the call had arrived in one piece. If the call has not ended, its `args` are an
         incomplete JSON text.
         """
@@ -118,42 +118,42 @@ class GrowingCall:
             for step in path[:-1]:
                 holder = holder[step]
             holder[path[-1]] = "".join(pieces)
-        arguments = self._arguments if self.is_whole else _json(self._arguments)[:-1]
-        return {**self._beside, "functionCall": {**self._call, "args": arguments}}
+        arguments = self._arguments if self.is_complete else _compact_json(self._arguments)[:-1]
+        return {**self._part_fields, "functionCall": {**self._call, "args": arguments}}
 
-    def _take(self, piece: Fields) -> str:
-        place = piece.get("jsonPath")
-        if not piece.keys() - _PLACE:
+    def _add_partial_arg(self, piece: Fields) -> str:
+        json_path = piece.get("jsonPath")
+        if not piece.keys() - _NON_VALUE_FIELDS:
             return ""
-        for name, kinds in _VALUES.items():
+        for name, kinds in _VALUE_TYPES.items():
             if name in piece and type(piece[name]) in kinds:
-                if path := _path(text_or_empty(place)):
-                    return self._put(path, None if name == "nullValue" else piece[name])
-                raise self._damaged(place, "is not a JSON path such as $.a[0].b")
-        raise self._damaged(place, f"has no valid value in any of the fields {', '.join(_VALUES)}")
+                if path := _parse_path(text_or_empty(json_path)):
+                    return self._set_argument(path, None if name == "nullValue" else piece[name])
+                raise self._invalid_piece(json_path, "is not a JSON path such as $.a[0].b")
+        raise self._invalid_piece(json_path, f"has no valid value in any of the fields {', '.join(_VALUE_TYPES)}")
 
-    def _put(self, path: Path, value: Any) -> str:
+    def _set_argument(self, path: ArgumentPath, value: Any) -> str:
         """Set the value at a path, or append a further piece of a string. Return the JSON text that this adds to the
         arguments, "" if a value arrived out of order. Raises ResponseInvalid if the path does not fit.
         """
         holder: Any = self._arguments
         newest, last = len(path), len(path) - 1  # the first step that the arguments did not have; the last step
-        for place, step in enumerate(path):
+        for index, step in enumerate(path):
             if isinstance(step, str) and isinstance(holder, dict):
                 is_new = step not in holder
             elif isinstance(step, int) and isinstance(holder, list) and step <= len(holder):
                 is_new = step == len(holder)
             else:
-                raise self._damaged(path, "does not fit the arguments so far")
+                raise self._invalid_piece(path, "does not fit the arguments so far")
             if is_new:
-                newest = min(newest, place)
+                newest = min(newest, index)
                 if isinstance(holder, list):
                     holder.append(None)
-                holder[step] = None if place == last else {} if isinstance(path[place + 1], str) else []
-            holder = holder if place == last else holder[step]
+                holder[step] = None if index == last else {} if isinstance(path[index + 1], str) else []
+            holder = holder if index == last else holder[step]
         earlier = holder[path[last]]
         if earlier is not None and not (isinstance(earlier, str) and isinstance(value, str)):
-            raise self._damaged(path, "does not fit the arguments so far")
+            raise self._invalid_piece(path, "does not fit the arguments so far")
         if isinstance(value, str):
             self._strings.setdefault(path, [earlier] if isinstance(earlier, str) else []).append(value)
         else:
@@ -161,65 +161,65 @@ class GrowingCall:
         holder[path[last]] = value
         return self._text.add(path, value, newest)
 
-    def _damaged(self, place: JSONValue, why: str) -> ResponseInvalid:
-        said = f"streamed arguments of {self._call.get('name')!r} at {one_line(ascii(place), 80)}, which {why}"
-        return self._scope.invalid_answer(f"{said}: send the request again")
+    def _invalid_piece(self, path: JSONValue, why: str) -> ResponseInvalid:
+        problem = f"streamed arguments of {self._call.get('name')!r} at {one_line(ascii(path), 80)}, which {why}"
+        return self._scope.invalid_answer(f"{problem}: send the request again")
 
 
-class _Text:
+class _ArgumentsText:
     """Builds the JSON text of arguments, as long as the values arrive in the order of the text."""
 
     __slots__ = ("_at", "_in_string")
 
     def __init__(self) -> None:
-        self._at: Path | None = ()
+        self._at: ArgumentPath | None = ()
         """The path of the last value in the text; None after a value arrived out of order."""
         self._in_string = False
 
-    def add(self, path: Path, value: JSONValue, newest: int) -> str:
+    def add(self, path: ArgumentPath, value: JSONValue, newest: int) -> str:
         """Return the text that a value adds. `newest` is the index of the first step of its path that is new."""
         if self._in_string and path == self._at and isinstance(value, str):
-            return _json(value)[1:-1]
+            return _compact_json(value)[1:-1]
         is_next = newest < len(path) and (not self._at or newest < len(self._at))
         if self._at is None or not is_next or path[:newest] != self._at[:newest]:
             self._at = None
             return ""
-        said = self._closed(newest) + ("," if self._at else "{")
-        for place, step in enumerate(path[newest:]):
-            opening = ("{" if isinstance(step, str) else "[") if place else ""
-            said += opening + (f"{_json(step)}:" if isinstance(step, str) else "")
+        text = self._closing_marks(newest) + ("," if self._at else "{")
+        for index, step in enumerate(path[newest:]):
+            opening = ("{" if isinstance(step, str) else "[") if index else ""
+            text += opening + (f"{_compact_json(step)}:" if isinstance(step, str) else "")
         self._at, self._in_string = path, isinstance(value, str)
-        return said + (_json(value)[:-1] if self._in_string else _json(value))
+        return text + (_compact_json(value)[:-1] if self._in_string else _compact_json(value))
 
     def end(self) -> str:
         """Return the closing quote and brackets of the text; "" if a value arrived out of order."""
         if self._at is None:
             return ""
-        return f"{self._closed(0)}}}" if self._at else "{}"
+        return f"{self._closing_marks(0)}}}" if self._at else "{}"
 
-    def _closed(self, kept: int) -> str:
-        steps = reversed((self._at or ())[kept + 1 :])
+    def _closing_marks(self, depth: int) -> str:
+        steps = reversed((self._at or ())[depth + 1 :])
         return ('"' if self._in_string else "") + "".join("}" if isinstance(step, str) else "]" for step in steps)
 
 
-def _path(given: str) -> Path:
+def _parse_path(json_path: str) -> ArgumentPath:
     """Return the steps of a JSON path; () if it is not a path to one value."""
-    steps = [*_STEP.finditer(given, 1)]
-    is_whole = given == "$" + "".join(step[0] for step in steps) and len(steps) <= _LONGEST
+    steps = [*_STEP.finditer(json_path, 1)]
+    is_path = json_path == "$" + "".join(step[0] for step in steps) and len(steps) <= _MAX_STEPS
     try:
-        return tuple(map(_step, steps)) if is_whole else ()
+        return tuple(map(_read_step, steps)) if is_path else ()
     except ValueError:  # an escape that JSON does not know
         return ()
 
 
-def _step(found: re.Match[str]) -> str | int:
-    name, place, quote, quoted = found.groups()
+def _read_step(match: re.Match[str]) -> str | int:
+    name, index, quote, quoted = match.groups()
     if quote is None:
-        return name or int(place)
+        return name or int(index)
     if quote == "'":
         quoted = quoted.replace("\\'", "'").replace('"', '\\"')
     return str(json.loads(f'"{quoted}"', strict=False))
 
 
-def _json(value: Any) -> str:
+def _compact_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

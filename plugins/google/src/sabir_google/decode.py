@@ -3,12 +3,12 @@
     text, inlineData        text · media; a text with `thought` becomes reasoning
     functionCall            an option call; a call without an id gets a generated id, which is never sent; the pieces
                             of a call whose arguments arrive in pieces become one call (see streamed_calls)
-    every other part        an opaque part, unchanged; a call of the vendor's own tools and its output are a pair if
-                            they have an id
+    other parts             opaque parts, unchanged; a call of the vendor's own tools and its output are a pair if they
+                            have an id
 
-The other fields of a part, such as its thought signature, are its block's state, so that they are sent back with the
-same part (law 3). The API counts the positions of citations in bytes; here they are in characters. The metadata of each
-candidate is in the reply's details, under `candidates`. https://ai.google.dev/api/generate-content
+The other fields of a part, such as its thought signature, become the state of its block, so that they are sent back
+with the same part (law 3). The API counts the positions of citations in bytes, and a Citation counts characters. The
+metadata of each candidate is in the reply's details, under `candidates`. https://ai.google.dev/api/generate-content
 """
 
 import re
@@ -68,13 +68,12 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(_BLOCKED, "content_filter"),
     **dict.fromkeys(_FAILED, "error"),
 }
-"""Google's finish reason → neutral reason; all others are `other`."""
+"""Google's finish reason → neutral finish reason. Other reasons become `other`."""
 _COMPLETE_CALLS = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
 """Finish reasons with which the last call is complete. With other reasons, a call at the end may be cut off."""
-
 MAX_SEARCHED = 2**28
-"""The maximum of (number of citations * characters of the answer) that is searched for the positions of citations.
-Above it, citations have no position.
+"""The maximum of (number of citations * characters of the answer) for which the positions of citations are searched.
+Beyond this maximum, citations have no position.
 """
 
 PAIRS: Mapping[str, Literal["opens", "closes"]] = {
@@ -83,14 +82,16 @@ PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "toolCall": "opens",
     "toolResponse": "closes",
 }
-"""Type of a part of the vendor's own tools → whether it opens or closes a pair. The part's `id` identifies the pair."""
+"""Type of a part of the vendor's own tools → whether the part opens or closes a pair. Its `id` identifies the pair."""
 RESPONSE_FIELDS = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
-"""Fields of a response that are not in the reply's details, because the reply has its own fields for them."""
+"""Fields of a response that are not copied to `Reply.details`, because a Reply has its own fields for them."""
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without
-    candidates, unless its prompt was blocked or it has a usage. Raises the CallError that the body reports.
+    """Return the reply for the body of a response.
+
+    Raises the CallError that the body reports, and ResponseInvalid for an invalid body. A body without candidates is
+    invalid, unless the prompt was blocked or the body has a usage.
     """
     response = read_response(body, scope)
     candidates = [object_or_empty(candidate) for candidate in list_or_empty(response.get("candidates"))]
@@ -106,8 +107,8 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
-    """Return the response in a body or an event. Raises ResponseInvalid if it is not a JSON object, and the CallError
-    that it reports, also if the error is in a list.
+    """Return the response in a body or an event. Raises ResponseInvalid if it is not a JSON object. Raises the
+    CallError that it reports, also if the error object is in a list.
     """
     try:
         response = scope.read_object(body)
@@ -125,9 +126,8 @@ def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
 
 def origin_of(response: Fields, scope: DecodeScope) -> Origin:
     """Return the origin with the model and the id of a response."""
-    return scope.origin(
-        text_or_empty(response.get("modelVersion")) or None, text_or_empty(response.get("responseId")) or None
-    )
+    model, response_id = text_or_empty(response.get("modelVersion")), text_or_empty(response.get("responseId"))
+    return scope.origin(model or None, response_id or None)
 
 
 def read_end(
@@ -142,7 +142,8 @@ def read_end(
     blocked = text_or_empty(object_or_empty(response.get("promptFeedback")).get("blockReason"))
     if not reasons:
         reasons = [("content_filter" if blocked else "other", blocked or None)]
-    origin, candidate_details = origin_of(response, scope), [_candidate_details(candidate) for candidate in candidates]
+    origin, further = origin_of(response, scope), [_candidate_details(candidate) for candidate in candidates]
+    details = unknown_fields(response, RESPONSE_FIELDS) | ({"candidates": further} if any(further) else {})
     return {
         "finish_reason": reasons[0][0],
         "raw_finish_reason": reasons[0][1],
@@ -154,11 +155,7 @@ def read_end(
             )
             for blocks, (reason, raw) in zip(answers[1:], reasons[1:], strict=True)
         ),
-        "details": {
-            **unknown_fields(response, RESPONSE_FIELDS),
-            **({"candidates": candidate_details} if any(candidate_details) else {}),
-        }
-        or None,
+        "details": details or None,
         "finished_calls": "all" if reasons[0][1] in _COMPLETE_CALLS else "followed",
     }
 
@@ -171,8 +168,8 @@ def _candidate_finish_reason(candidate: Fields, blocks: Collection[DecodedPart])
 
 
 def _candidate_details(candidate: Fields) -> Fields:
-    """Return the fields of a candidate for the reply's details: all except its parts and its finish reason. {} if only
-    an index of 0 remains.
+    """Return the fields of a candidate for the reply's details: all except its parts and its finish reason. Return {}
+    if only an index of 0 remains.
     """
     details = unknown_fields(candidate, {"content", "finishReason"})
     if content := unknown_fields(object_or_empty(candidate.get("content")), {"parts", "role"}):
@@ -181,8 +178,10 @@ def _candidate_details(candidate: Fields) -> Fields:
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """Return the token counts of a call. The input includes the tokens that the results of the vendor's own tools added
-    to the prompt, and the output includes the thinking tokens. Counts that the response does not contain are None.
+    """Return the token counts of a call; None for counts that the response does not contain.
+
+    The input includes the tokens that results of the vendor's own tools added to the prompt. The output includes the
+    thinking tokens.
     """
     usage = object_or_empty(figures)
     if not usage:
@@ -235,8 +234,9 @@ def _read_text_part(part: Fields, scope: DecodeScope) -> DecodedPart | None:
 
 
 def _part_state(**fields: Fields) -> Fields | None:
-    """Return a block's state: the non-empty arguments by name, or None. They are fields that the block cannot express:
-    of the part, and of the call or media object in it.
+    """Return a block's state, which contains the arguments that are not empty; None if all are empty.
+
+    The arguments are fields that the block cannot express: fields of the part, and of the call or media object in it.
     """
     return {name: value for name, value in fields.items() if value} or None
 
@@ -250,14 +250,12 @@ def _read_function_call(part: Fields, scope: DecodeScope) -> DecodedPart:
 
 
 def _read_inline_data(part: Fields, scope: DecodeScope) -> DecodedPart | None:
-    """Return the media part for a medium from the model. None if it is a thought, or if it has no data or no valid
+    """Return the media part for a medium from the model. None if the part is a thought, or has no data or no valid MIME
     type.
     """
     blob = object_or_empty(part["inlineData"])
-    mime, base64 = (
-        text_or_empty(blob.get("mimeType")),
-        text_or_empty(blob.get("data")).replace("-", "+").replace("_", "/"),
-    )
+    mime, base64 = text_or_empty(blob.get("mimeType")), text_or_empty(blob.get("data"))
+    base64 = base64.replace("-", "+").replace("_", "/")
     state = _part_state(part=without_fields(part, "inlineData"), blob=without_fields(blob, "mimeType", "data"))
     if part.get("thought") or not base64:
         return None
@@ -298,14 +296,9 @@ def add_citations(blocks: Sequence[DecodedPart], candidate: Fields, scope: Decod
 
 
 def _locate_citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[int, Citation]]:
-    grounding, metadata = (
-        object_or_empty(candidate.get("groundingMetadata")),
-        object_or_empty(candidate.get("citationMetadata")),
-    )
-    chunks, supports = (
-        list_or_empty(grounding.get("groundingChunks")),
-        list_or_empty(grounding.get("groundingSupports")),
-    )
+    grounding = object_or_empty(candidate.get("groundingMetadata"))
+    metadata = object_or_empty(candidate.get("citationMetadata"))
+    chunks, supports = (list_or_empty(grounding.get(name)) for name in ("groundingChunks", "groundingSupports"))
     sources = [*list_or_empty(metadata.get("citations")), *list_or_empty(metadata.get("citationSources"))]
     if (len(supports) + len(sources)) * sum(map(len, texts.values())) > MAX_SEARCHED:
         texts = dict.fromkeys(texts, "")
@@ -313,11 +306,10 @@ def _locate_citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[t
         index, start, end = _locate_segment(texts, object_or_empty(support.get("segment")))
         indices = [at for at in list_or_empty(support.get("groundingChunkIndices")) if isinstance(at, int)]
         for chunk in [object_or_empty(chunks[at]) for at in indices if 0 <= at < len(chunks)] or [{}]:
-            kind, about = next(
-                ((name, object_or_empty(value)) for name, value in chunk.items() if value), ("grounding", {})
-            )
-            whole = {"support": support, "chunk": chunk}
-            yield index, _new_citation(kind or "grounding", about, start, end, whole, text_or_empty(about.get("text")))
+            kind = next((name for name, value in chunk.items() if value), "grounding")
+            about, pair = object_or_empty(chunk.get(kind)), {"support": support, "chunk": chunk}
+            text = text_or_empty(about.get("text"))
+            yield index, _new_citation(kind or "grounding", about, start, end, pair, text)
     for source in map(object_or_empty, sources):
         index, start, end = _locate_segment(texts, source)
         yield index, _new_citation("citation", source, start, end, source)
@@ -331,10 +323,10 @@ def _new_citation(
 
 
 def _locate_segment(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None, int | None]:
-    """Return the position of a segment: the index of the block, and its start and end in the block's text.
+    """Return the index of the block that contains a segment, and the segment's start and end in the block's text.
 
-    The part that the segment names is searched first, then the others. If no text contains the segment, return the
-    first of them without start and end.
+    The block that the segment names is searched first, then the others. If no text contains the segment, return the
+    index of the first block, without start and end.
     """
     named = first_whole_number(segment.get("partIndex"), 0)
     indices = sorted(texts, key=lambda index: index != named)
@@ -347,8 +339,8 @@ def _locate_segment(texts: Mapping[int, str], segment: Fields) -> tuple[int, int
 def _find_span(text: str, segment: Fields) -> tuple[int, int] | None:
     """Return a segment's start and end in a text, in characters. None if the text does not contain the segment.
 
-    The vendor's byte offsets are sometimes off by one, and refer to another part in a stream. If they do not match the
-    segment's text, the nearest occurrence of that text counts.
+    The vendor's byte offsets are sometimes off by one, and in a stream they may refer to another part. If they do not
+    match the segment's text, the nearest occurrence of that text counts.
     """
     encoded, cited = text.encode(), text_or_empty(segment.get("text"))
     first, last = first_whole_number(segment.get("startIndex"), 0) or 0, first_whole_number(segment.get("endIndex"))

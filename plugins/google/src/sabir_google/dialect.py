@@ -59,8 +59,9 @@ TABLES = Tables(
     },
     CALLS,
 )
-"""Which content the API accepts. An assistant's media are sent back only if this API created them; other media become
-placeholders. The rule for ids accepts every text, because ids of other providers are not sent."""
+"""The content that the API accepts. An assistant's media are sent back only if this API created them. Other media
+become placeholders. The rule for ids accepts every text, because ids of other providers are not sent.
+"""
 
 _MODEL = re.compile(r"^(?:.*/)?([^/]+?)(?:-\d{3}|-\d{2}-\d{2,4}|-preview|-exp|-latest)*$")
 

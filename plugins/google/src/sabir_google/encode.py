@@ -1,19 +1,19 @@
 """Turns → contents, with one function for each kind of part.
 
     system, user   one `user` content a turn            assistant   one `model` content a turn
-    results        one `user` content: a functionResponse for each call of the preceding turn, in their order, and no
-                   other part, because the API reads a content with other parts as the model's own
+    results        one `user` content: a functionResponse for each call of the preceding turn, in the calls' order, and
+                   no other part, because the API reads a content with other parts as the model's own
 
-Order: a conversation starts with the user, and a turn with calls follows a user turn or results. Otherwise a user
+Order: a conversation must start with the user, and a turn with calls must follow a user turn or results. If not, a user
 content with the text "…" is inserted (loss: synthesized).
 
 Identifiers: a call that arrived with the vendor's own id is sent back with this id, and so is its result. A second call
-with the same id gets another id, so that the results can be distinguished (loss: rewritten). A call without an id, or
-from another API, gets no id: the API also pairs by order, and older endpoints of Google Cloud refuse the field
-(vercel/ai#15891, langchainjs#10292).
+with the same id is sent with another id, so that the results can be distinguished (loss: rewritten). A call without an
+id, or from another API, is sent without an id, because the API also pairs by order, and older endpoints of Google Cloud
+refuse the field (vercel/ai#15891, langchainjs#10292).
 
 Thought signatures are sent back with the part with which they arrived. From Gemini 3 on, the first call of every turn
-needs a signature: a call without one gets the dummy that Google documents.
+needs a signature. A call without a signature is sent with the dummy signature that Google documents.
 https://ai.google.dev/gemini-api/docs/thought-signatures
 """
 
@@ -25,16 +25,16 @@ from typing import Any
 from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
 from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, object_or_empty
 
-from sabir_google.settings import camel_case, camel_fields
+from sabir_google.settings import camel_fields
 
 ContentObject = dict[str, Any]
 """A content, or a part of a content, as a JSON object of the request."""
-
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
 """The user content that is inserted if the API requires a user content and there is none."""
 NEEDS_USER = (
     "the API requires a user message at the start, and a user message or results before calls; the text '…' was sent"
 )
+"""The reason of the loss if FILLER is inserted before a turn."""
 DUMMY_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of "skip_thought_signature_validator", the signature that Google documents for calls without a signature."""
 STORED_ERROR_TYPE = "error"
@@ -96,18 +96,15 @@ def _user_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue
         for piece in entry.pieces:
             if piece.kind == "media":
                 pieces = _require_document_type(piece, entry, scope, losses)
-                parts += [
-                    _media_part(each, entry, scope, losses) if each.kind == "media" else _text_part(each)
-                    for each in pieces
-                ]
+                parts += [_media_part(each, entry, scope, losses) for each in pieces]
             else:
                 parts.append(piece.block if piece.kind == "opaque" else _text_part(piece))
     return parts
 
 
 def _require_document_type(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Sequence[KnownPart]:
-    """Return a tuple with the piece. The API refuses a document at another place (a URL or file) without a known type:
-    instead, return a placeholder text or nothing, with a loss.
+    """Return a tuple with the piece. If it is a document with a URL whose MIME type is unknown, the API would refuse
+    it: report a loss, and return a placeholder text or nothing.
     """
     if not isinstance(piece, MediaPart) or piece.modality != "document" or piece.form == "data":
         return (piece,)
@@ -123,15 +120,15 @@ def _text_part(piece: KnownPart) -> ContentObject:
     return {"text": "" if isinstance(piece, OpaquePart | MediaPart) else piece.text}
 
 
-def _media_part(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> ContentObject:
-    """Return the part for a medium, with its hints. For Gemini 1 and 2, except the computer-use models, the hint
-    `media_resolution` is removed, because they refuse it (loss: dropped).
+def _media_part(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> ContentObject:
+    """Return the part for a medium with its hints, or for the placeholder text of a medium.
+
+    The hint `media_resolution` is dropped with a loss for Gemini 1 and 2, except the computer-use models, because these
+    models refuse it.
     """
-    hints = {
-        camel_case(name): camel_fields(value)
-        for name, value in scope.target.hints_of(piece).items()
-        if value is not None
-    }
+    if not isinstance(piece, MediaPart):
+        return _text_part(piece)
+    hints = {name: camel_fields(value) for name, value in camel_fields(scope.target.hints_of(piece)).items()}
     model = scope.target.model
     if "mediaResolution" in hints and generation(model) in (1, 2) and "computer-use" not in model:
         del hints["mediaResolution"]
@@ -160,8 +157,8 @@ def _file_uri(piece: MediaPart) -> str:
 
 
 def _mime_type(url: str, piece: MediaPart) -> str:
-    """Return the MIME type of a medium at a URL: from `mime`, else from the extension of the URL or the name, else
-    "".
+    """Return the MIME type of a medium at a URL, from `mime`, the URL's extension or the name's extension. "" if none
+    of them is known.
     """
     if hint := piece.mime_type:
         return _ALIASES.get(hint, hint) + piece.mime_parameters
@@ -179,9 +176,8 @@ def _model_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValu
             continue
         part = _function_call_part(entry, losses)
         if not is_signed and "thoughtSignature" not in part:
-            reason = (
-                f"{scope.target.model} requires a thought signature with a turn's first call; Google's dummy was sent"
-            )
+            rule = f"{scope.target.model} requires a thought signature with a turn's first call"
+            reason = f"{rule}; Google's dummy was sent"
             losses.add("synthesized", reason, message=entry.message, path="payload.state")
             part["thoughtSignature"] = DUMMY_SIGNATURE
         is_signed = True
@@ -190,8 +186,8 @@ def _model_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValu
 
 
 def _encode_model_piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
-    """Return a list with the part for one piece of the assistant, with its state if it came from this API. Empty, with
-    a loss, for an empty text without a signature.
+    """Return a list with the part for one piece of the assistant, including its state if it came from this API. For an
+    empty text without a signature, report a loss and return an empty list.
     """
     if isinstance(piece, OpaquePart):
         return [piece.block]
@@ -200,7 +196,7 @@ def _encode_model_piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses
     state = entry.state_of(piece)
     part_fields = object_or_empty(state.get("part")) if state else state
     if isinstance(piece, MediaPart):
-        return _model_media_part(piece, state, entry, scope, losses)
+        return _model_media(piece, state, entry, scope, losses)
     if not piece.text and "thoughtSignature" not in part_fields:
         losses.lose("dropped", "the text is empty and has no signature", piece, entry)
         return []
@@ -208,11 +204,9 @@ def _encode_model_piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses
     return [{"text": piece.text, **thought, **part_fields}]
 
 
-def _model_media_part(
-    piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog
-) -> list[JSONValue]:
-    """Return a list with the part for the assistant's medium. A medium from another API becomes a placeholder text, or
-    nothing, with a loss.
+def _model_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """Return a list with the part for the assistant's medium. For a medium from another API, report a loss, and return
+    a list with a placeholder text or an empty list.
     """
     if entry.keeps_state:
         data_url = piece.data_url()
@@ -229,7 +223,9 @@ def _function_call_part(entry: Entry, losses: LossLog) -> ContentObject:
 
 
 def _call_identity(entry: Entry) -> ContentObject:
-    """Return the fields `name` and, if the call arrived with an id of the vendor, `id` of a call or of its result."""
+    """Return the field `name` of a call or its result, and the field `id` if the call arrived with an id of the
+    vendor.
+    """
     own_id, call = object_or_empty(entry.call_state.get("call")).get("id"), (entry.call or entry).message.call
     is_rewritten = call is not None and entry.wire_id != call.invocation_id
     return {**({"id": entry.wire_id if is_rewritten else own_id} if own_id else {}), "name": entry.wire_name}
@@ -243,8 +239,7 @@ def _function_response(entry: Entry, scope: TurnScope, losses: LossLog) -> Conte
     """Return the functionResponse for a result: `output` with the result or `error` with the error, and the media. An
     object without these two keys is sent unchanged instead of `output`.
     """
-    result = entry.result
-    identity = _call_identity(entry)
+    result, identity = entry.result, _call_identity(entry)
     if entry.pieces:
         pieces = tuple(each for piece in entry.pieces for each in _require_document_type(piece, entry, scope, losses))
         entry = entry._replace(pieces=pieces)
@@ -262,12 +257,9 @@ def _response_object(entry: Entry, result: OptionResultPayload, losses: LossLog)
     output: JSONValue = texts[0] if len(texts) == 1 else texts
     if result.is_error:
         error_fields = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
-        is_plain = result.error_type == STORED_ERROR_TYPE and result.retryable is None
-        error = (
-            result.error_message
-            if is_plain
-            else {name: each for name, each in error_fields.items() if each is not None}
-        )
+        error: JSONValue = {name: value for name, value in error_fields.items() if value is not None}
+        if (result.error_type, result.retryable) == (STORED_ERROR_TYPE, None):
+            error = result.error_message
         return {"error": error, **({"output": output} if texts else {})}
     if texts or entry.pieces:
         return {"output": output} if texts else {}
@@ -278,16 +270,14 @@ def _response_object(entry: Entry, result: OptionResultPayload, losses: LossLog)
         reason = "the API reads `$ref` in a result as a reference, so the result was sent as JSON text"
         losses.add("rewritten", reason, message=entry.message, path="payload.result")
         return {"output": result.result_json[:]}
-    is_whole = isinstance(value, dict) and not value.keys() & {"output", "error"}
-    return value if is_whole else {"output": value}
+    is_response = isinstance(value, dict) and not value.keys() & {"output", "error"}
+    return value if is_response else {"output": value}
 
 
 def _contains_reference(value: JSONValue) -> bool:
     if isinstance(value, Mapping):
-        return "$ref" in value or any(_contains_reference(each) for each in value.values())
-    return (
-        isinstance(value, Sequence) and not isinstance(value, str) and any(_contains_reference(each) for each in value)
-    )
+        return "$ref" in value or any(map(_contains_reference, value.values()))
+    return isinstance(value, Sequence) and not isinstance(value, str) and any(map(_contains_reference, value))
 
 
 _PARTS = {"system": _user_parts, "user": _user_parts, "assistant": _model_parts, "results": _function_response_parts}

@@ -18,7 +18,7 @@ _EXACT = {
     errors.RateLimited: "RESOURCE_EXHAUSTED",
     errors.AuthenticationFailed: "UNAUTHENTICATED",
 }
-"""Error class → Google's names of statuses that determine the class whatever the error's text is."""
+"""Error class → Google's names of statuses that always mean this class, whatever the error's text is."""
 _VAGUE = {
     errors.Unavailable: "ABORTED CANCELLED UNAVAILABLE",
     errors.InvalidRequest: "FAILED_PRECONDITION INVALID_ARGUMENT OUT_OF_RANGE",
@@ -38,11 +38,11 @@ _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 def _kind_by_details(failure: Failure, status: int | None) -> type[errors.CallError] | None:
     if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details_of_type(failure, "ErrorInfo")):
         return errors.AuthenticationFailed
-    violations = (
-        each for detail in _details_of_type(failure, "QuotaFailure") for each in list_or_empty(detail.get("violations"))
-    )
-    is_daily = any("PerDay" in text_or_empty(object_or_empty(each).get("quotaId")) for each in violations)
-    return errors.QuotaExceeded if is_daily else None
+    for detail in _details_of_type(failure, "QuotaFailure"):
+        for violation in map(object_or_empty, list_or_empty(detail.get("violations"))):
+            if "PerDay" in text_or_empty(violation.get("quotaId")):
+                return errors.QuotaExceeded
+    return None
 
 
 def _details_of_type(failure: Failure, name: str) -> Iterator[Fields]:
@@ -53,10 +53,10 @@ def _details_of_type(failure: Failure, name: str) -> Iterator[Fields]:
 
 def _retry_delay(failure: Failure) -> float | None:
     """Return the seconds to wait before a retry, from the detail RetryInfo; None without it."""
-    delays = (
-        _DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))) for detail in _details_of_type(failure, "RetryInfo")
-    )
-    return next((float(delay[1]) for delay in delays if delay), None)
+    for detail in _details_of_type(failure, "RetryInfo"):
+        if match := _DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))):
+            return float(match[1])
+    return None
 
 
 SETTINGS = {

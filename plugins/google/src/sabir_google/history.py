@@ -1,11 +1,11 @@
 """A stored request → messages, options and settings. Field names may be in camelCase or snake_case.
 
     systemInstruction      a leading system message            functionResponse   the result of a call
-    user, no role          the user's parts                    every other part   an opaque part
+    user, no role          the user's parts                    other parts        opaque parts
     model                  as from decoding a response, with the scope's policy and the target's origin
 
-A result belongs to the call with its id; without an id, to the first call of its name that has no result. Other parts
-in a content with results become a user message, and render as a content of their own.
+A result belongs to the call with the same id. A result without an id belongs to the first call of the same name that
+has no result yet. Other parts in a content with results become a user message, which renders as a separate content.
 """
 
 import re
@@ -34,14 +34,7 @@ from sabir.errors import HistoryInvalid, ResponseInvalid
 from sabir_google.decode import NAME, decode_part, modality_of, plain_part
 from sabir_google.encode import FILES_URL, STORED_ERROR_TYPE
 from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
-from sabir_google.settings import (
-    MEDIA_HINTS,
-    TOP_LEVEL,
-    GoogleOptionHints,
-    GoogleSettings,
-    camel_case,
-    camel_fields,
-)
+from sabir_google.settings import MEDIA_HINTS, TOP_LEVEL, GoogleOptionHints, GoogleSettings, camel_case, camel_fields
 from sabir_google.streamed_calls import join_calls
 
 _NEUTRAL: Mapping[str, str] = {name: setting for setting, name in FIELDS.items()}
@@ -51,16 +44,14 @@ _OBJECTS = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse", "inlineData", "toolCall",
      "toolResponse", "videoMetadata", "mediaResolution"}
 )  # fmt: skip
-"""Fields of a part that are objects whose field names may also be in snake_case."""
+"""Fields of a part that are objects, and whose own field names may also be in snake_case."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
 _NOT_STORED = "a message cannot store it"
 
 
 class _GenerateContentHistory(History):
-    """Decodes a stored request of `google.generate_content`. `waiting` lists the calls without a result so far: the id
-    ("" for none) and the name in the request, and the invocation id.
-    """
+    """Decodes a stored request of `google.generate_content`."""
 
     vendor_model = GoogleSettings
     messages_field = "contents"
@@ -70,6 +61,7 @@ class _GenerateContentHistory(History):
     def __init__(self, request: Fields, scope: DecodeScope) -> None:
         super().__init__(camel_fields(request), scope)
         self.open_calls: list[tuple[str, str, str]] = []
+        """Id ("" for none), name and invocation id of each call that has no result yet."""
 
     def read_system_instruction(self, system: JSONValue) -> None:
         """Read the field `systemInstruction`, which becomes the leading system message."""
@@ -77,14 +69,12 @@ class _GenerateContentHistory(History):
         json_parts = [system] if isinstance(system, str) else object_or_empty(system).get("parts")
         parts = []
         for index, each in enumerate(json_parts if isinstance(json_parts, list) else [json_parts]):
-            text = each if isinstance(each, str) else object_or_empty(each).get("text")
+            path, text = f"systemInstruction.parts[{index}]", object_or_empty(each).get("text", each)
             if isinstance(text, str):
                 parts.append(TextPart(text=text))
-                self.add_losses_of_unknown_fields(
-                    object_or_empty(each), {"text"}, f"systemInstruction.parts[{index}]", _NOT_STORED
-                )
+                self.add_losses_of_unknown_fields(object_or_empty(each), {"text"}, path, _NOT_STORED)
             else:
-                self.add_loss("dropped", f"systemInstruction.parts[{index}]", "a system message accepts only text")
+                self.add_loss("dropped", path, "a system message accepts only text")
         self.add_message("system", parts, "systemInstruction")
 
     def _plain_parts(self, content: Fields, path: str) -> list[Any]:
@@ -99,9 +89,8 @@ class _GenerateContentHistory(History):
         try:
             parts = join_calls(self._plain_parts(content, path), self.scope)
         except ResponseInvalid:
-            raise HistoryInvalid(
-                f"{path} contains a call in pieces that do not match; pass the complete args of the call instead"
-            ) from None
+            problem = f"{path} contains a call in pieces that do not match"
+            raise HistoryInvalid(f"{problem}; pass the complete args of the call instead") from None
         for index, part in enumerate(parts):
             call = object_or_empty(object_or_empty(part).get("functionCall"))
             if "functionCall" in object_or_empty(part):
@@ -109,38 +98,34 @@ class _GenerateContentHistory(History):
             block = decode_part(part, self.scope)
             blocks.append(block)
             if isinstance(block, OptionCallPayload):
-                self.open_calls.append(
-                    (text_or_empty(call.get("id")), text_or_empty(call.get("name")), block.invocation_id)
-                )
+                wire_id, name = text_or_empty(call.get("id")), text_or_empty(call.get("name"))
+                self.open_calls.append((wire_id, name, block.invocation_id))
         self.extend(blocks, path)
 
     def read_user_content(self, content: Fields, path: str) -> None:
-        """Read a content with another role: results become messages of their own, all other parts one user message."""
+        """Read a content with another role. Each result becomes a message, and all other parts become one message."""
         user_parts: list[KnownPart] = []
         parts = self._plain_parts(content, path)
         for index, part in enumerate(parts):
             part_path = f"{path}.parts[{index}]"
             if isinstance(part, dict) and "functionResponse" in part:
                 self.add_losses_of_unknown_fields(part, {"functionResponse"}, part_path, _NOT_STORED)
-                self._add_function_response(
-                    History.expect(part["functionResponse"], dict, f"{part_path}.functionResponse"), part_path
-                )
+                self._add_function_response(part["functionResponse"], part_path)
             elif (user_part := _read_user_part(part, self.scope)) is not None:
                 user_parts.append(user_part)
         if user_parts or not any("functionResponse" in object_or_empty(part) for part in parts):
             self.add_message("user", user_parts, path)
 
-    def _add_function_response(self, response: Fields, path: str) -> None:
+    def _add_function_response(self, function_response: JSONValue, path: str) -> None:
         where = f"{path}.functionResponse"
+        response: Fields = History.expect(function_response, dict, where)
         name, wire_id = History.expect_name(response.get("name"), f"{where}.name"), text_or_empty(response.get("id"))
         self.add_losses_of_unknown_fields(response, {"id", "name", "response", "parts"}, where, _NOT_STORED)
         call = next((each for each in self.open_calls if (each[0] == wire_id if wire_id else each[1] == name)), None)
         if call:
             self.open_calls.remove(call)
         call_id = call[2] if call else wire_id or f"{path} {name}"
-        fields = self._read_response_object(
-            History.expect(response.get("response") or {}, dict, f"{where}.response"), where
-        )
+        fields = self._read_response_object(response.get("response") or {}, f"{where}.response")
         media = [_read_user_part(_normalize_part(each), self.scope) for each in list_or_empty(response.get("parts"))]
         media_parts: list[KnownPart] = [part for part in media if isinstance(part, MediaPart)]
         if len(media_parts) < len(media):
@@ -150,26 +135,21 @@ class _GenerateContentHistory(History):
             if output not in (None, {}) and not isinstance(output, str):
                 self.add_loss("rewritten", f"{where}.response", "a result with media contains its value as JSON text")
                 output = encode_json(output)
-            fields |= {
-                "result": None,
-                "parts": [TextPart(text=output), *media_parts] if isinstance(output, str) else media_parts,
-            }
+            texts = [TextPart(text=output)] if isinstance(output, str) else []
+            fields |= {"result": None, "parts": [*texts, *media_parts]}
         self.add_result(call_id, (), path, self.scope.option_names.get(name, name), **fields)
 
-    def _read_response_object(self, response: Fields, path: str) -> dict[str, Any]:
-        """Return the fields of an OptionResultPayload: those of an error, or the result in `output`. An object with
-        other fields is the result itself.
+    def _read_response_object(self, response_object: JSONValue, path: str) -> dict[str, Any]:
+        """Return the fields of an OptionResultPayload for the `response` of a result: an error, or the result in
+        `output`. If the object has other fields, the complete object is the result.
         """
+        response: Fields = History.expect(response_object, dict, path)
         if response.keys() == {"error"}:
-            error = response["error"]
-            details = (
-                {"message": error, "type": STORED_ERROR_TYPE} if isinstance(error, str) else object_or_empty(error)
-            )
-            error_fields = {
-                "error_type": details.get("type"),
-                "error_message": details.get("message"),
-                "is_error": True,
-            }
+            details = object_or_empty(response["error"])
+            if isinstance(response["error"], str):
+                details = {"message": response["error"], "type": STORED_ERROR_TYPE}
+            error_fields = {"error_type": details.get("type"), "error_message": details.get("message")}
+            error_fields["is_error"] = True
             with suppress(ValidationError):
                 if {"type", "message"} <= details.keys() <= {"type", "message", "retryable"}:
                     error_fields["retryable"] = details.get("retryable")
@@ -179,27 +159,26 @@ class _GenerateContentHistory(History):
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
             reason = "output or error together with other fields: the complete object became the result"
-            self.add_loss("rewritten", f"{path}.response", reason)
+            self.add_loss("rewritten", path, reason)
         return {"result": dict(response)}
 
     def read_tools(self, declarations: JSONValue) -> None:
-        """Read the field `tools`. A declaration becomes an option if options and hints can express all its fields;
-        other declarations, and the vendor's own tools, become vendor settings.
+        """Read the field `tools`. A declaration becomes an option if options and hints can express all its fields.
+        Other declarations, and the vendor's own tools, become vendor settings.
         """
-        for index, each in enumerate(
-            [declarations] if isinstance(declarations, dict) else History.expect(declarations, list, "tools")
-        ):
+        tools = [declarations] if isinstance(declarations, dict) else History.expect(declarations, list, "tools")
+        for index, each in enumerate(tools):
             path = f"tools[{index}]"
             tool = camel_fields(History.expect(each, dict, path))
             for position, declared in enumerate(list_or_empty(tool.get("functionDeclarations"))):
                 if not self._add_declaration(camel_fields(object_or_empty(declared))):
-                    whole = {"functionDeclarations": [declared]}
-                    self.add_vendor_tool(whole, f"{path}.functionDeclarations[{position}]")
-            if rest := without_fields(tool, "functionDeclarations"):
-                self.add_vendor_tool(rest, path)
+                    tool_path = f"{path}.functionDeclarations[{position}]"
+                    self.add_vendor_tool({"functionDeclarations": [declared]}, tool_path)
+            if vendor_tool := without_fields(tool, "functionDeclarations"):
+                self.add_vendor_tool(vendor_tool, path)
 
     def _add_declaration(self, declared: Fields) -> bool:
-        """Add the option of a declaration. Return False, and add nothing, if it has fields that no hint can express."""
+        """Add the option of a declaration and return True. If it has fields that no hint can express, return False."""
         schema = declared.get("parametersJsonSchema") or _json_schema(declared.get("parameters"))
         hint_fields = {name: value for name, value in declared.items() if value and name not in _DECLARED}
         vendor = _read_hint_fields(hint_fields, GoogleOptionHints, self.scope)
@@ -260,19 +239,18 @@ decode_history = _GenerateContentHistory.decode
 
 
 def _normalize_part(part: JSONValue) -> Any:
-    """Return a part without null fields and with field names in camelCase, also in the objects of _OBJECTS. A string
-    becomes a text part. Arguments and results are not changed.
+    """Return a part without null fields and with field names in camelCase, also within the objects that _OBJECTS names.
+    A string becomes a text part. Arguments and results are not changed.
     """
     if not isinstance(part, dict):
         return {"text": part} if isinstance(part, str) else part
     plain = plain_part(camel_fields(part))
-    return plain | {
-        name: camel_fields(plain[name]) for name in plain.keys() & _OBJECTS if isinstance(plain[name], dict)
-    }
+    objects = {name: plain[name] for name in plain.keys() & _OBJECTS if isinstance(plain[name], dict)}
+    return plain | {name: camel_fields(value) for name, value in objects.items()}
 
 
 def _read_user_part(part: Any, scope: DecodeScope) -> KnownPart | None:
-    """Return the user's part for a part of the request: a text, a medium, or an opaque part. None for an empty text."""
+    """Return the text, medium or opaque part for a user's part of the request. None for an empty text."""
     fields = object_or_empty(part)
     if fields.keys() == {"text"} and isinstance(fields["text"], str):
         return TextPart(text=fields["text"]) if fields["text"] else None
@@ -280,27 +258,26 @@ def _read_user_part(part: Any, scope: DecodeScope) -> KnownPart | None:
 
 
 def _snake_case_fields(values: Any) -> Any:
-    """Return an object with its field names in snake_case, as in hints. Other values are returned unchanged."""
-    fields = object_or_empty(values)
-    snake = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", name): value for name, value in fields.items()}
-    return snake if isinstance(values, dict) else values
+    """Return an object with its field names in snake_case, as in hints. Return other values unchanged."""
+    if not isinstance(values, dict):
+        return values
+    return {re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name): value for name, value in values.items()}
 
 
 def _read_hint_fields(fields: Fields, model: type[Frozen], scope: DecodeScope) -> Mapping[str, Any] | None:
-    """Return fields as hints of `model`. None if a field is not a hint of the model or has an invalid value."""
+    """Return the fields as hints of `model`. None if a field is not a hint of the model or has an invalid value."""
     named = _snake_case_fields(fields)
     return None if named.keys() - model.model_fields.keys() else scope.read_hints(named, model)
 
 
 def _read_media_part(part: Fields, scope: DecodeScope) -> MediaPart | None:
-    """Return the media part, with hints, for a part of the request. None if the part has further fields, is not a
-    medium, or has no MIME type.
+    """Return the media part, with hints, for a part of the request. None if the part is not a medium, has no MIME type,
+    or has fields that no hint can express.
     """
     blob, file = object_or_empty(part.get("inlineData")), object_or_empty(part.get("fileData"))
     mime = text_or_empty(blob.get("mimeType") or file.get("mimeType")).lower()
-    hint_fields = {
-        name: _snake_case_fields(value) for name, value in without_fields(part, "inlineData", "fileData").items()
-    }
+    further = without_fields(part, "inlineData", "fileData")
+    hint_fields = {name: _snake_case_fields(value) for name, value in further.items()}
     vendor = _read_hint_fields(hint_fields, MEDIA_HINTS.get(modality_of(mime), Frozen), scope)
     if vendor is None or len(part) != len(hint_fields) + 1:
         return None

@@ -1,7 +1,7 @@
 """Google's Gemini API: URL, credentials, and connections over the official SDK. For Vertex AI, pass `client=`.
 
-    GoogleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
-                               └ client=▶ UsersConnection ─┘
+    GoogleProvider ──connect(access)──▶ GoogleConnection ──open──▶ status, headers, byte chunks
+                               └ client=▶ GoogleUserConnection ─┘
 
 The SDK is imported when the first request is sent. Its public `generate_content` builds the URL and headers of each
 kind of request once. Then sabir sends ready bytes with them, over an HTTP client of httpx2 (see
@@ -132,20 +132,20 @@ class GoogleConnection(OwnClientConnection["genai.Client", "genai.Client"]):
         return Library(Client, AsyncClient, create_ssl_context)
 
     def make_sync(self, keys: Mapping[str, str], http_client: "httpx2.Client") -> "genai.Client":
-        """Return a client of the SDK whose sync half uses `http_client`. The async half is never used."""
+        """Return a client of the SDK whose sync methods use `http_client`. Its async methods are never used."""
         from httpx2 import AsyncBaseTransport, AsyncClient
 
         return self._new_sdk_client(keys, http_client, AsyncClient(transport=AsyncBaseTransport()))
 
     def make(self, keys: Mapping[str, str], http_client: "httpx2.AsyncClient") -> "genai.Client":
-        """Return a client of the SDK whose async half uses `http_client`. The sync half is never used."""
+        """Return a client of the SDK whose async methods use `http_client`. Its sync methods are never used."""
         from httpx2 import BaseTransport, Client
 
         return self._new_sdk_client(keys, Client(transport=BaseTransport()), http_client)
 
     def ask_sync(self, client: "genai.Client", request: WireRequest) -> object:
-        """Call the SDK so that it builds a request. `http_client` intercepts the request and raises CapturedRequest, so
-        nothing is sent.
+        """Call the SDK so that it builds a request. The HTTP client raises the request as a CapturedRequest, so nothing
+        is sent.
         """
         return client.models.generate_content(**_sdk_arguments(request, client))
 
@@ -184,10 +184,10 @@ class GoogleUserConnection(ClientConnection):
         The first call checks the client and raises SettingsInvalid if it was not created with `http_options`.
         """
         marked = _with_mark(request)
-        if "waiting" not in self._checked_clients:
+        if "sync" not in self._checked_clients:
             with _checking_client():
                 client.models.generate_content(**_sdk_arguments(marked, client, _UNUSABLE_URL))
-            self._checked_clients.add("waiting")
+            self._checked_clients.add("sync")
         with CapturedRequest.caught() as captured:
             client.models.generate_content(**_sdk_arguments(marked, client))
         return _send_captured(captured, request)
@@ -206,10 +206,10 @@ class GoogleUserConnection(ClientConnection):
 
 @contextmanager
 def _checking_client() -> Iterator[None]:
-    """Check in the `with` block, which calls an unusable address, that an HTTP client of `http_options` is used.
+    """Check that the client sends with an HTTP client of `http_options`. The `with` block must call _UNUSABLE_URL.
 
-    Raises SettingsInvalid if no such client intercepted the call. Exceptions of google.auth are raised unchanged; all
-    others are ignored, because they mean that another HTTP client tried the address.
+    Raises SettingsInvalid if no such HTTP client intercepted the call. Exceptions of google.auth are raised unchanged.
+    All others are ignored, because they mean that another HTTP client tried the address.
     """
     with CapturedRequest.caught() as captured:
         try:
@@ -248,8 +248,9 @@ def _with_mark(request: WireRequest) -> WireRequest:
 
 
 def _sdk_arguments(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
-    """Return the arguments of `generate_content`: the model, a text that is never sent, and the HTTP options: no
-    retries, the headers and the timeout of the request.
+    """Return the arguments of `generate_content`: the model, a text that is never sent, and options.
+
+    The options turn retries off, and contain the headers and the timeout of the request.
     """
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 

@@ -92,7 +92,7 @@ CACHES = "cachedContents/"
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return every field of the request except the contents. Report settings that cannot be sent as losses.
+    """Return all fields of the request except the contents. Report settings that cannot be sent as losses.
 
     Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
     """
@@ -102,9 +102,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     if cache and "/" not in cache and VERTEX not in scope.quirks:  # Vertex AI requires the complete name
         vendor["cached_content"] = f"{CACHES}{cache}"
     _add_closing_content(scope)
-    config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MAX_STOPS) | _response_format_fields(
-        scope
-    )
+    config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MAX_STOPS)
+    config |= _response_format_fields(scope)
     thinking = _thinking_config(scope, camel_fields(vendor.pop("thinking_config", None) or {}))
     config |= {"thinkingConfig": thinking} if thinking else {}
     tools = [*_function_declarations(scope), *vendor.pop("tools", ())]
@@ -123,8 +122,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def _add_closing_content(scope: RequestScope) -> None:
-    """Add a user content at the end, with a loss, if the API requires it: there is no content, or the last content is
-    the model's and the model does not accept this.
+    """Add a user content at the end, with a loss, if there is no content, or if the last content is the model's and the
+    model does not accept this.
     """
     if scope.last_side is None:
         reason = "the API requires a user message, and there is none; the text '…' was sent"
@@ -171,10 +170,10 @@ def _function_declarations(scope: RequestScope) -> list[dict[str, Any]]:
 
 
 def _function_calling_config(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
-    """Return the field `functionCallingConfig` for the option choice, within an object; {} if no choice is set.
+    """Return an object with the field `functionCallingConfig` for the option choice; {} if no choice is set.
 
-    Raises SettingsInvalid for a name that is not offered. If the request has no function declarations, return {} and
-    report a loss: the API refuses a choice if there are only the vendor's own tools (pydantic-ai#5791).
+    If the request has no function declarations, report a loss and return {}: the API refuses a choice if there are only
+    the vendor's own tools (pydantic-ai#5791). Raises SettingsInvalid for a name that is not offered.
     """
     choice = scope.setting("option_choice")
     if choice is None:
@@ -191,8 +190,8 @@ def _function_calling_config(scope: RequestScope, *, offers: bool) -> dict[str, 
 def _response_format_fields(scope: RequestScope) -> dict[str, Any]:
     """Return the fields that request a reply in the response format: JSON, and its schema.
 
-    The format's name and description become `title` and `description` of the schema if the schema has none. A schema
-    with `$ref` at its root accepts no other keyword, so there they are losses.
+    The format's name and description become `title` and `description` of the schema if the schema has none. They are
+    losses if the schema has `$ref` at its root, because then the API accepts no other keyword there.
     """
     wanted: ResponseFormat | None = scope.setting("response_format")
     if wanted is None:
@@ -216,7 +215,7 @@ def _response_format_fields(scope: RequestScope) -> dict[str, Any]:
 
 
 def drop_settings_of_other_service(vendor: GoogleObject, scope: RequestScope) -> None:
-    """Remove the vendor settings that only the other service accepts from `vendor`, and report each as a loss."""
+    """Remove vendor settings that only the other service accepts from `vendor`, and report each as a loss."""
     others, service = (ONLY_GEMINI, "Vertex AI") if VERTEX in scope.quirks else (ONLY_VERTEX, "the Gemini API")
     for path in others:
         if _remove_setting(vendor, path.split(".")):
@@ -228,8 +227,8 @@ def drop_settings_of_other_service(vendor: GoogleObject, scope: RequestScope) ->
 
 
 def _remove_setting(holder: Any, names: list[str]) -> bool:
-    """Remove the field at the path `names` from `holder`, in snake_case or camelCase, and in every item of a list.
-    Return whether a value was removed.
+    """Remove the field at the path `names`, in snake_case or camelCase, from `holder`, or from all items if `holder` is
+    a list. Return whether a value was removed.
     """
     if isinstance(holder, list):
         return any([_remove_setting(each, names) for each in holder])

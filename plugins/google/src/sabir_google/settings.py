@@ -142,10 +142,8 @@ class GoogleOptionHints(Frozen, strict=True):
 
 
 MEDIA_HINTS: Mapping[str, type[GoogleMediaHints]] = {
-    "image": GoogleMediaHints,
-    "video": GoogleVideoHints,
-    "document": GoogleMediaHints,
-}
+    "image": GoogleMediaHints, "video": GoogleVideoHints, "document": GoogleMediaHints,
+}  # fmt: skip
 """Modality → the model of its hints. Audio has none."""
 
 

@@ -3,7 +3,7 @@
     a text without other fields   ─▶ text-start, -delta …; consecutive texts of one kind are one block
     a text with a signature       ─▶ a separate block, also for an empty text
     a call in pieces              ─▶ option_call-start, -delta … -end; it ends with the piece without `willContinue`
-    every other part              ─▶ its start and end at once, also for a call in one piece
+    other parts, complete calls   ─▶ start and end at once
     the end of the bytes          ─▶ the ends of the texts, with their citations, then reply-end
 
 The reply is complete if a chunk contained a finish reason or the reason why the prompt was blocked. Later chunks may
@@ -44,8 +44,8 @@ MAX_SHAPES = 64
 
 @dataclass(slots=True)
 class _OpenText:
-    """A text that may still grow: its first part, and the pieces of its text. `is_plain` says that further texts of its
-    kind may be joined to it.
+    """A text that may still grow: its first part, and the pieces of its text. `is_plain` means that further texts of
+    the same kind are appended.
     """
 
     part: Fields
@@ -72,7 +72,7 @@ class _OpenCall:
 
 @dataclass(slots=True)
 class _StreamedCandidate:
-    """One candidate while its chunks arrive: its metadata, its blocks, and the last call that arrived in pieces."""
+    """One candidate while its chunks arrive: its metadata, its blocks, and the last call that arrives in pieces."""
 
     metadata: dict[str, Any] = field(default_factory=dict)
     blocks: list[DecodedPart | _OpenText | _OpenCall] = field(default_factory=list)
@@ -105,9 +105,8 @@ class _StreamedCandidate:
         open_call = self.last_call
         if open_call is None or not open_call.call.is_continued_by(part):
             empty_block = decode_part({"functionCall": without_fields(part["functionCall"], "args")}, scope)
-            open_call = self.last_call = _OpenCall(
-                StreamedFunctionCall(scope), BlockStart.unchecked(len(self.blocks), empty_block)
-            )
+            start = BlockStart.unchecked(len(self.blocks), empty_block)
+            open_call = self.last_call = _OpenCall(StreamedFunctionCall(scope), start)
             scope.count_blocks()
             self.blocks.append(open_call)
             yield open_call.start
@@ -140,8 +139,8 @@ class _StreamedCandidate:
 
 
 def _merge_fields(target: dict[str, Any], chunk: Fields, *, without: str = "") -> None:
-    """Merge the fields of a chunk into `held`, in place, except the field `but`. Objects are merged field by field,
-    other values replaced, and nulls ignored.
+    """Merge the fields of a chunk into `target`, except the field `without`. Objects are merged field by field, other
+    values are replaced, and nulls are ignored.
     """
     for name, value in unknown_fields(chunk, (without,)).items():
         if isinstance(value, dict) and isinstance(target.get(name), dict):
@@ -182,8 +181,9 @@ class GenerateContentDecoder:
                     yield each
 
     def _is_repeated(self, data: str) -> bool:
-        """Return whether a chunk has few values and the same field names as an earlier chunk. Such a chunk replaces
-        stored values, so its memory need not be counted.
+        """Return whether a chunk has few values and the same field names as an earlier chunk.
+
+        Such a chunk replaces stored values, so its memory need not be counted.
         """
         names = hash(tuple(_FIELD_NAME.findall(data)))
         if names in self._shapes:

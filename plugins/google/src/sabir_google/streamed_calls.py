@@ -1,11 +1,11 @@
-"""Option calls whose arguments arrive in pieces. Each piece has the path of a value that it sets or extends.
+"""Option calls whose arguments arrive in pieces. Each piece contains the path of a value, and sets or extends it.
 
     {"name": …, "willContinue": true}                           begins a call
     {"partialArgs": [{"jsonPath": "$.a[0].b", "stringValue": …}], "willContinue": true}
-                                                                adds arguments; a further piece of a string is appended
+                                                                sets a value; the pieces of a string are joined
     a piece without `willContinue`, which may be empty          ends the call
 
-The arguments of a call that never ended become a text that is not valid JSON, so that nobody runs the call.
+The arguments of a call that has not ended become a text that is not valid JSON, so that nobody runs the call.
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
 """
 
@@ -38,16 +38,14 @@ _VALUE_TYPES: Mapping[str, tuple[type, ...]] = {
     "boolValue": (bool,),
     "nullValue": (str, type(None)),
 }
-"""Field of a piece → the accepted types of its value. With `nullValue`, the value is null, whatever the field
-contains.
-"""
+"""Field of a piece → the accepted types of its value. If the field is `nullValue`, the value is null."""
 _NON_VALUE_FIELDS = frozenset({"jsonPath", "willContinue"})
 _PIECE_FIELDS = ("args", "partialArgs", "willContinue")
 
 
 def join_calls(parts: Iterable[Any], scope: DecodeScope) -> list[Any]:
-    """Return the parts, with the pieces of each call joined into one part. Raises ResponseInvalid for pieces that do
-    not match.
+    """Return the parts. The pieces of each call are joined into one part. Raises ResponseInvalid for pieces that do not
+    match.
     """
     joined: list[Any] = []
     last: StreamedFunctionCall | None = None
@@ -70,7 +68,7 @@ def is_piece(part: JSONValue) -> bool:
 
 
 class StreamedFunctionCall:
-    """One call while its pieces arrive. `is_whole` is True after its last piece."""
+    """One call while its pieces arrive. `is_complete` is True after its last piece."""
 
     __slots__ = ("_arguments", "_call", "_part_fields", "_scope", "_strings", "_text", "is_complete")
 
@@ -84,8 +82,8 @@ class StreamedFunctionCall:
         self.is_complete = False
 
     def is_continued_by(self, part: JSONValue) -> bool:
-        """Return whether a part is a further piece of this call: a call without another name or id. After the last
-        piece, only an empty piece is.
+        """Return whether a part is a further piece of this call: a call without a different name or id. After the last
+        piece, only an empty piece continues the call.
         """
         call = object_or_empty(part).get("functionCall")
         if not isinstance(call, dict):
@@ -95,7 +93,7 @@ class StreamedFunctionCall:
         return all(text_or_empty(call.get(name)) in ("", self._call.get(name, "")) for name in ("name", "id"))
 
     def add(self, part: Fields) -> str:
-        """Add a piece. Return the JSON text that it added to the arguments, "" if the text is not known before the end.
+        """Add a piece. Return the JSON text that it added to the arguments; "" if that text is not known yet.
 
         Raises ResponseInvalid for a piece with an invalid path or value.
         """
@@ -133,11 +131,13 @@ class StreamedFunctionCall:
         raise self._invalid_piece(json_path, f"has no valid value in any of the fields {', '.join(_VALUE_TYPES)}")
 
     def _set_argument(self, path: ArgumentPath, value: Any) -> str:
-        """Set the value at a path, or append a further piece of a string. Return the JSON text that this adds to the
-        arguments, "" if a value arrived out of order. Raises ResponseInvalid if the path does not fit.
+        """Set the value at a path, or append to the string at this path.
+
+        Return the JSON text that this adds to the arguments; "" if a value arrived out of order. Raises ResponseInvalid
+        if the path does not fit the arguments.
         """
         holder: Any = self._arguments
-        newest, last = len(path), len(path) - 1  # the first step that the arguments did not have; the last step
+        newest, last = len(path), len(path) - 1  # indices of the first step that is new, and of the last step
         for index, step in enumerate(path):
             if isinstance(step, str) and isinstance(holder, dict):
                 is_new = step not in holder
@@ -167,7 +167,7 @@ class StreamedFunctionCall:
 
 
 class _ArgumentsText:
-    """Builds the JSON text of arguments, as long as the values arrive in the order of the text."""
+    """Builds the JSON text of arguments piece by piece, as long as the values arrive in the order of the text."""
 
     __slots__ = ("_at", "_in_string")
 

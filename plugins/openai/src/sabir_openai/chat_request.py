@@ -26,9 +26,9 @@ from sabir_openai.settings import (
     OPENAI,
     ChatSettings,
     ResponsesSettings,
+    drop_settings_of_other_api,
+    drop_tools_of_other_form,
     has_tool,
-    in_form,
-    leave_out_the_others,
     settings_of,
 )
 
@@ -41,7 +41,7 @@ FIELDS: Mapping[str, str] = {
     "reasoning_effort": "reasoning_effort",
 }
 """Neutral setting → request field in which its value is sent unchanged."""
-_REPLACED: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
+_REPLACED_SETTINGS: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
 """Vendor setting → the neutral setting that it replaces. For vendor settings named like a field in FIELDS, see
 there.
 """
@@ -58,9 +58,9 @@ Its value is "unless_it_reasons" if the model reasons only when an effort is set
 default.
 https://github.com/openai/openai-openapi/issues/541 and https://github.com/BerriAI/litellm/pull/34569
 """
-MOST_STOPS = 4
+MAX_STOPS = 4
 """The maximum number of stop texts in a request."""
-Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
+DescribeTool: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
 """A function: a declared tool → its name, and the value of `tool_choice` that chooses the tool."""
 FORMAT_NAMES = IdentifierRule(longest=64)
 
@@ -70,13 +70,15 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
     Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
     """
-    leave_out_the_others(scope, ChatSettings, ResponsesSettings)
-    vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
+    drop_settings_of_other_api(scope, ChatSettings, ResponsesSettings)
+    vendor = drop_tools_of_other_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
     if vendor.pop("prefix", False):
         _mark_prefix(scope)
     scope.reasoning_is_off = _turns_reasoning_off(vendor)
-    names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
-    body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
+    names = {setting: _field_name(name, scope) for setting, name in FIELDS.items()}
+    body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(
+        names, stops=MAX_STOPS, take=accepted_setting
+    )
     if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
         body = without_fields(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
     if scope.options and (rule := scope.model_info.facts.get(OPTIONS_ON_CHAT)):
@@ -84,9 +86,11 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
-    body |= encode_choice(scope, tools, _declared) | _format(scope)
+    body |= encode_choice(scope, tools, _describe_nested_tool) | _response_format(scope)
     for name in body.keys() & vendor.keys():
-        setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
+        setting = next(
+            (setting for setting, field in names.items() if field == name), _REPLACED_SETTINGS.get(name, name)
+        )
         reason = f"the vendor setting {name} replaces this setting"
         scope.losses.add("dropped", reason, path=f"settings.{setting}")
     return body | vendor
@@ -131,7 +135,7 @@ def _mark_prefix(scope: RequestScope) -> None:
         scope.losses.add("dropped", reason, path=path)
 
 
-def take(scope: RequestScope, setting: str) -> Any:
+def accepted_setting(scope: RequestScope, setting: str) -> Any:
     """Return the value of a setting to send; None if it is not set.
 
     If the model does not accept the setting, always or while it reasons, report a loss and return None. An effort that
@@ -149,7 +153,7 @@ def take(scope: RequestScope, setting: str) -> Any:
     return scope.setting(setting)
 
 
-def _renamed(name: str, scope: RequestScope) -> str:
+def _field_name(name: str, scope: RequestScope) -> str:
     if name == "seed" and "random_seed" in scope.quirks:
         return "random_seed"
     # The older name: by the model's row, or assumed for an unknown endpoint, except for OpenAI's reasoning models.
@@ -190,40 +194,40 @@ def _strict_is_known(scope: RequestScope) -> bool:
     return "no_strict" not in scope.quirks and scope.model_info.status_of("strict") == "accepted"
 
 
-def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
+def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], describe: DescribeTool) -> dict[str, Any]:
     """Return the fields `tool_choice` and `parallel_tool_calls` as far as they are set. Report losses, and return {},
     if the request has no tools.
 
     `declared` returns a tool's name and the value of `tool_choice` for that tool. Raises SettingsInvalid for a name
     that is not offered.
     """
-    choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
-    said = choice
+    choice, parallel = accepted_setting(scope, "option_choice"), accepted_setting(scope, "parallel_options")
+    choice_field = choice
     if choice is not None and choice not in RequestScope.CHOICES:
         wire_name = scope.option_names.get(choice, choice)
-        said = next((said for name, said in map(declared, tools) if name == wire_name), None)
-        if said is None and has_tool(scope, choice):
+        choice_field = next((choice_field for name, choice_field in map(describe, tools) if name == wire_name), None)
+        if choice_field is None and has_tool(scope, choice):
             reason = f"{scope.target.dialect} does not accept the chosen tool {choice!r}"
             scope.losses.add("dropped", reason, path="settings.option_choice")
-        elif said is None:
+        elif choice_field is None:
             raise scope.not_offered(choice)
-    given = {"option_choice": ("tool_choice", said), "parallel_options": ("parallel_tool_calls", parallel)}
-    found = {setting: field for setting, field in given.items() if field[1] is not None}
+    fields = {"option_choice": ("tool_choice", choice_field), "parallel_options": ("parallel_tool_calls", parallel)}
+    set_fields = {setting: field for setting, field in fields.items() if field[1] is not None}
     if tools:
-        return dict(found.values())
-    for setting in found:
+        return dict(set_fields.values())
+    for setting in set_fields:
         scope.losses.add("dropped", "the request has no options", path=f"settings.{setting}")
     return {}
 
 
-def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _describe_nested_tool(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     kind = str(tool.get("type"))
     name = object_or_empty(tool.get(kind)).get("name")
     return name, {"type": kind, kind: {"name": name}}
 
 
-def _format(scope: RequestScope) -> dict[str, Any]:
-    wanted: ResponseFormat | None = take(scope, "response_format")
+def _response_format(scope: RequestScope) -> dict[str, Any]:
+    wanted: ResponseFormat | None = accepted_setting(scope, "response_format")
     if wanted is None:
         return {}
     if "json_object" not in scope.quirks:

@@ -10,36 +10,36 @@ from typing import Any
 
 from sabir.authoring import Fields, JSONValue, object_or_empty, text_or_empty, unknown_fields
 
-from sabir_openai.chat_decode import DETAIL_TEXTS, REASONING_FIELDS
+from sabir_openai.chat_decode import DETAIL_TEXT_FIELDS, REASONING_FIELDS
 
 _OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 TEXT_FIELDS = frozenset({"role", "content", "refusal", *REASONING_FIELDS})
 """Fields of a delta whose texts are always joined. Another field that has the same text in every delta keeps it."""
 
 
-class Words(list[str]):
+class TextPieces(list[str]):
     """The pieces of a text that may still grow."""
 
 
-class Thinking:
+class StreamedThinking:
     """A content item of the type `thinking` that may still grow: the pieces of its text, and its other fields."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
-        self.texts = Words()
+        self.pieces = TextPieces()
 
-    def take(self, piece: Fields, thought: str) -> None:
+    def add(self, piece: Fields, text: str) -> None:
         """Add a piece of the item. `thought` is the piece's text."""
         self.fields |= piece
-        self.texts.append(thought)
+        self.pieces.append(text)
 
-    def joined(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         """Return the content item as in a response that is not streamed."""
-        thought = settled(self.texts)
-        return {**self.fields, "thinking": [{"type": "text", "text": thought}] if thought else []}
+        text = join_pieces(self.pieces)
+        return {**self.fields, "thinking": [{"type": "text", "text": text}] if text else []}
 
 
-class Details:
+class StreamedDetails:
     """The objects of `reasoning_details` while their pieces arrive.
 
     A piece with a text or a signature continues the latest object of its type and index, unless the ids differ, or the
@@ -51,45 +51,45 @@ class Details:
         self.details: list[dict[str, Any]] = []
         self._latest: dict[tuple[str, str | float | None], dict[str, Any]] = {}
 
-    def take(self, piece: Fields) -> None:
+    def add(self, piece: Fields) -> None:
         """Add a piece."""
-        key = text_or_empty(piece.get("type")), key_of(piece)
+        key = text_or_empty(piece.get("type")), index_key(piece)
         detail = self._latest.get(key)
-        if detail is None or not _continues(piece, detail):
+        if detail is None or not _is_continuation(piece, detail):
             detail = self._latest[key] = {}
             self.details.append(detail)
         for name, value in piece.items():
-            if isinstance(value, str) and name in DETAIL_TEXTS:
-                detail.setdefault(name, Words()).append(value)
+            if isinstance(value, str) and name in DETAIL_TEXT_FIELDS:
+                detail.setdefault(name, TextPieces()).append(value)
             elif value not in (None, "") or name not in detail:
                 detail[name] = value
 
-    def joined(self) -> list[dict[str, Any]]:
+    def build(self) -> list[dict[str, Any]]:
         """Return the details as in a response that is not streamed."""
-        return [settled(detail) for detail in self.details]
+        return [join_pieces(detail) for detail in self.details]
 
 
-def _continues(piece: Fields, detail: Fields) -> bool:
+def _is_continuation(piece: Fields, detail: Fields) -> bool:
     """Return whether a piece of reasoning continues `detail`, the latest object of the same type and index."""
     ids = {text_or_empty(each.get("id")) for each in (piece, detail)} - {""}
     is_more = bool(piece.get("signature")) or not detail.get("signature")
-    grows = "signature" in piece or any(name in piece for name in DETAIL_TEXTS)
+    grows = "signature" in piece or any(name in piece for name in DETAIL_TEXT_FIELDS)
     return len(ids) < 2 and is_more and grows and not piece.get("data")
 
 
-class Call:
+class StreamedToolCall:
     """One option call while its pieces arrive."""
 
     def __init__(self, index: str | float | None) -> None:
         self.index = index
         self.id = ""
         self.name = ""
-        self.arguments = Words()
+        self.arguments = TextPieces()
         self.parsed: JSONValue = None
         self.kind = "function"
         self.further: dict[str, Any] = {}
 
-    def take(self, delta: Fields) -> str:
+    def add(self, delta: Fields) -> str:
         """Add a delta of the call. Return the argument text that it added, which may be empty."""
         self.id = self.id or text_or_empty(delta.get("id"))
         self.kind = "custom" if isinstance(delta.get("custom"), dict) else self.kind
@@ -97,62 +97,62 @@ class Call:
         name = text_or_empty(inner.get("name"))
         # Some endpoints repeat the name in every chunk.
         self.name += name if name != self.name else ""
-        more = inner.get("input" if self.kind == "custom" else "arguments")
-        if isinstance(more, dict):
-            self.parsed = more
+        added = inner.get("input" if self.kind == "custom" else "arguments")
+        if isinstance(added, dict):
+            self.parsed = added
         self.further |= unknown_fields(delta, _OWN_FIELDS)
-        self.arguments.append(text_or_empty(more))
-        return text_or_empty(more)
+        self.arguments.append(text_or_empty(added))
+        return text_or_empty(added)
 
-    def whole(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         """Return the call as in a response that is not streamed."""
-        said = "input" if self.kind == "custom" else "arguments"
-        words = "".join(self.arguments)
-        if self.parsed is not None and words:  # an object and text: joined, they are invalid arguments, but not lost
-            words = json.dumps(self.parsed) + words
-        inner = {"name": self.name, said: words if words or self.parsed is None else self.parsed}
+        field = "input" if self.kind == "custom" else "arguments"
+        text = "".join(self.arguments)
+        if self.parsed is not None and text:  # an object and text: joined, they are invalid arguments, but not lost
+            text = json.dumps(self.parsed) + text
+        inner = {"name": self.name, field: text if text or self.parsed is None else self.parsed}
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
 
 
-def key_of(delta: Fields) -> str | float | None:
+def index_key(delta: Fields) -> str | float | None:
     """Return the index of a piece, or its repr if the index is not hashable. None without an index."""
     index = delta.get("index")
     return index if isinstance(index, str | int | float | None) else repr(index)
 
 
-def grown(found: dict[str, Any], more: Fields) -> dict[str, Any]:
+def add_fields(target: dict[str, Any], delta: Fields) -> dict[str, Any]:
     """Add the fields of the delta `more` to `found`, in place, and return `found`. Texts and arrays are appended, other
     values are replaced.
     """
-    for name, value in more.items():
-        before = found.get(name)
-        if isinstance(value, str) and isinstance(before, str):
-            found[name] = Words((before, value))
-        elif isinstance(value, str) and isinstance(before, Words):
-            before.append(value)
-        elif isinstance(value, list) and type(before) is list:
-            before.extend(value)
+    for name, value in delta.items():
+        earlier = target.get(name)
+        if isinstance(value, str) and isinstance(earlier, str):
+            target[name] = TextPieces((earlier, value))
+        elif isinstance(value, str) and isinstance(earlier, TextPieces):
+            earlier.append(value)
+        elif isinstance(value, list) and type(earlier) is list:
+            earlier.extend(value)
         else:
-            found[name] = value
-    return found
+            target[name] = value
+    return target
 
 
-def once(name: str, value: Any) -> Any:
+def drop_repeats(name: str, value: Any) -> Any:
     """Return a field's value. If a field outside TEXT_FIELDS had the same text in every delta, return the text once."""
-    is_repeated = name not in TEXT_FIELDS and isinstance(value, Words) and len({*value}) == 1
+    is_repeated = name not in TEXT_FIELDS and isinstance(value, TextPieces) and len({*value}) == 1
     return value[0] if is_repeated else value
 
 
-def settled(value: Any) -> Any:
+def join_pieces(value: Any) -> Any:
     """Return the value with the pieces of each text joined, also within objects."""
     if isinstance(value, dict):
-        return {name: settled(member) for name, member in value.items()}
-    return "".join(value) if isinstance(value, Words) else value
+        return {name: join_pieces(member) for name, member in value.items()}
+    return "".join(value) if isinstance(value, TextPieces) else value
 
 
-def joined_sound(sounds: list[str]) -> str:
+def join_audio(pieces: list[str]) -> str:
     """Return the base64 text of a sound from its pieces. Pieces with their own padding are decoded and joined."""
-    if any("=" in sound for sound in sounds[:-1]):
+    if any("=" in piece for piece in pieces[:-1]):
         with suppress(ValueError):
-            return base64.b64encode(b"".join(base64.b64decode(sound) for sound in sounds)).decode()
-    return "".join(sounds)
+            return base64.b64encode(b"".join(base64.b64decode(piece) for piece in pieces)).decode()
+    return "".join(pieces)

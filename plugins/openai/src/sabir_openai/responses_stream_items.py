@@ -46,7 +46,7 @@ class Passage(NamedTuple):
         return f"{self.field}[{self.position}]" if self.part else self.field
 
 
-class Source(NamedTuple):
+class TextTarget(NamedTuple):
     """Where the text of an event belongs: its passage, with position 0, and the kind of the block that shows the text.
 
     `kind` is None if no block shows the text before the item has ended.
@@ -58,19 +58,19 @@ class Source(NamedTuple):
     kind: BlockKind | None = None
 
 
-_SOURCES: Mapping[str, Source] = {
-    "output_text": Source(Passage("content", "output_text"), "content_index", "text"),
-    "refusal": Source(Passage("content", "refusal"), "content_index", "refusal"),
-    "reasoning_summary_text": Source(Passage("summary", "summary_text"), "summary_index", "reasoning"),
-    "reasoning_text": Source(Passage("content", "reasoning_text"), "content_index", "reasoning"),
-    "function_call_arguments": Source(Passage("arguments"), kind="option_call"),
-    "custom_tool_call_input": Source(Passage("input")),
-    "mcp_call_arguments": Source(Passage("arguments")),
-    "code_interpreter_call_code": Source(Passage("code")),
+_TARGETS: Mapping[str, TextTarget] = {
+    "output_text": TextTarget(Passage("content", "output_text"), "content_index", "text"),
+    "refusal": TextTarget(Passage("content", "refusal"), "content_index", "refusal"),
+    "reasoning_summary_text": TextTarget(Passage("summary", "summary_text"), "summary_index", "reasoning"),
+    "reasoning_text": TextTarget(Passage("content", "reasoning_text"), "content_index", "reasoning"),
+    "function_call_arguments": TextTarget(Passage("arguments"), kind="option_call"),
+    "custom_tool_call_input": TextTarget(Passage("input")),
+    "mcp_call_arguments": TextTarget(Passage("arguments")),
+    "code_interpreter_call_code": TextTarget(Passage("code")),
 }
-DELTAS = {f"response.{name}.delta": source for name, source in _SOURCES.items()}
+DELTAS = {f"response.{name}.delta": source for name, source in _TARGETS.items()}
 """Type of an event → where the text in its `delta` belongs."""
-DONE = {f"response.{name}.done": source for name, source in _SOURCES.items()}
+DONE = {f"response.{name}.done": source for name, source in _TARGETS.items()}
 """Type of an event with the complete text of a passage → where the text belongs."""
 PARTS_DONE: Mapping[str, str] = {
     "response.content_part.done": "content_index",
@@ -84,7 +84,7 @@ _PART_TEXTS: Mapping[str, str] = {
     "reasoning_text": "text",
 }
 """Type of a part → its field with the text."""
-_LISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+_PART_LISTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "message": {"content": ("output_text", "refusal")},
     "reasoning": {"summary": ("summary_text",), "content": ("reasoning_text",)},
 }
@@ -97,60 +97,67 @@ _TEXT_FIELDS: Mapping[str, str] = {
     "image_generation_call": "result",
 }
 """Type of an item → its field that is a text, such as a call's arguments."""
-_ANNOUNCED = ("type", "id", "call_id", "name", "namespace", "caller", "role")
+_ANNOUNCED_FIELDS = ("type", "id", "call_id", "name", "namespace", "caller", "role")
 """Fields that are read from `output_item.added`, because later events may lack them. Its other fields may be
 incomplete.
 """
 
 
 @dataclass(slots=True)
-class Streamed:
+class StreamedItem:
     """What the events of one item contained before the item ended. `announced` are the item's identifying fields,
     `pieces` the texts of deltas, and `whole` the texts of events with a complete text.
     """
 
     announced: Fields = field(default_factory=dict)
     pieces: dict[Passage, list[str]] = field(default_factory=dict)
-    whole: dict[Passage, str] = field(default_factory=dict)
+    complete_texts: dict[Passage, str] = field(default_factory=dict)
 
     def announce(self, item: Fields) -> None:
         """Store the fields that identify an item."""
-        self.announced = {**self.announced, **{name: item[name] for name in _ANNOUNCED if item.get(name)}}
+        self.announced = {**self.announced, **{name: item[name] for name in _ANNOUNCED_FIELDS if item.get(name)}}
 
-    def finish(self, event: Fields, source: Source) -> None:
+    def add_text(self, event: Fields, target: TextTarget) -> None:
         """Store the complete text of a passage, and the name of a call if no earlier event contained the name."""
-        passage = passage_of(event, source)
-        self.whole[passage] = text_or_empty(event.get(_PART_TEXTS.get(passage.part, passage.field)))
+        passage = passage_of(event, target)
+        self.complete_texts[passage] = text_or_empty(event.get(_PART_TEXTS.get(passage.part, passage.field)))
         if not passage.part and not self.announced.get("name"):
             self.announce({"name": text_or_empty(event.get("name"))})
 
-    def finish_part(self, event: Fields, position: JSONValue) -> None:
+    def add_part(self, event: Fields, position: JSONValue) -> None:
         """Store the text of a complete part. Parts of an unknown type are ignored."""
         part = object_or_empty(event.get("part"))
         kind = text_or_empty(part.get("type"))
-        for lists in _LISTS.values():
+        for lists in _PART_LISTS.values():
             for name, kinds in lists.items():
                 if kind in kinds:
                     passage = Passage(name, kind, position if isinstance(position, int) else 0)
-                    self.whole[passage] = text_or_empty(part.get(_PART_TEXTS[kind])) or self.whole.get(passage, "")
+                    self.complete_texts[passage] = text_or_empty(
+                        part.get(_PART_TEXTS[kind])
+                    ) or self.complete_texts.get(passage, "")
 
     def texts(self) -> Iterator[tuple[Passage, str]]:
         """Yield the complete texts and the joined texts of deltas with their passages, ordered by position. A passage
         can occur twice.
         """
-        texts = [*self.whole.items(), *((passage, "".join(pieces)) for passage, pieces in self.pieces.items())]
-        yield from sorted(texts, key=lambda each: each[0].position)
+        located = [
+            *self.complete_texts.items(),
+            *((passage, "".join(pieces)) for passage, pieces in self.pieces.items()),
+        ]
+        yield from sorted(located, key=lambda each: each[0].position)
 
-    def item(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         """Return the item as far as the events contain it, if no event ended it. {} if its type is not known."""
-        kind = text_or_empty(self.announced.get("type")) or next((_type_of(passage) for passage, _ in self.texts()), "")
-        return completed({"type": kind}, {}, self)[0] if kind else {}
+        kind = text_or_empty(self.announced.get("type")) or next(
+            (_item_type(passage) for passage, _ in self.texts()), ""
+        )
+        return complete_item({"type": kind}, {}, self)[0] if kind else {}
 
 
-def passage_of(event: Fields, source: Source) -> Passage:
+def passage_of(event: Fields, target: TextTarget) -> Passage:
     """Return the passage of an event's text, with the position that the event names, else 0."""
-    position = event.get(source.position) if source.position else 0
-    return source.passage._replace(position=position if isinstance(position, int) else 0)
+    position = event.get(target.position) if target.position else 0
+    return target.passage._replace(position=position if isinstance(position, int) else 0)
 
 
 def texts_of(item: Fields) -> dict[Passage, str]:
@@ -159,14 +166,14 @@ def texts_of(item: Fields) -> dict[Passage, str]:
     texts: dict[Passage, str] = {}
     if name := _TEXT_FIELDS.get(kind):
         texts[Passage(name)] = text_or_empty(item.get(name))
-    for name, kinds in _LISTS.get(kind, {}).items():
+    for name, kinds in _PART_LISTS.get(kind, {}).items():
         for position, part in enumerate(map(object_or_empty, list_or_empty(item.get(name)))):
             if (part_kind := text_or_empty(part.get("type"))) in kinds:
                 texts[Passage(name, part_kind, position)] = text_or_empty(part.get(_PART_TEXTS[part_kind]))
     return {passage: value for passage, value in texts.items() if value}
 
 
-def is_open(item: Fields) -> bool:
+def awaits_final_response(item: Fields) -> bool:
     """Return whether an item that ended must wait for the final response, because it has no text but its type has one.
 
     An option call, and an item without a type, always waits: a call must not run with arguments that the final response
@@ -175,32 +182,36 @@ def is_open(item: Fields) -> bool:
     kind = text_or_empty(item.get("type"))
     if kind in ("", "function_call"):
         return True
-    return (kind in _TEXT_FIELDS or kind in _LISTS) and not texts_of(item)
+    return (kind in _TEXT_FIELDS or kind in _PART_LISTS) and not texts_of(item)
 
 
-def completed(item: Fields, earlier: Fields, streamed: Streamed) -> tuple[dict[str, Any], list[Passage]]:
+def complete_item(item: Fields, earlier: Fields, streamed: StreamedItem) -> tuple[dict[str, Any], list[Passage]]:
     """Return a copy of the item, completed from earlier events, and the passages for which two sources disagree.
 
     `earlier` is an earlier form of the same item, or empty. `streamed` are the texts of the item's other events.
     """
-    body = dict(item)
-    for source in (earlier, streamed.announced):
-        body |= {name: value for name, value in source.items() if body.get(name) in (None, "", [], {})}
-    texts = texts_of(body)
-    listed = {passage.field for passage in texts}
+    fields = dict(item)
+    for earlier_fields in (earlier, streamed.announced):
+        fields |= {name: value for name, value in earlier_fields.items() if fields.get(name) in (None, "", [], {})}
+    texts = texts_of(fields)
+    fields_with_texts = {passage.field for passage in texts}
     conflicts: list[Passage] = []
     for passage, value in (*texts_of(earlier).items(), *streamed.texts()):
         # An endpoint may stream reasoning as one kind of passage and repeat it in the item as the other.
-        if not value or not _fits(text_or_empty(body.get("type")), passage) or (listed and passage.field not in listed):
+        if (
+            not value
+            or not _has_passage(text_or_empty(fields.get("type")), passage)
+            or (fields_with_texts and passage.field not in fields_with_texts)
+        ):
             continue
-        best, disagrees = more_complete(texts.get(passage, ""), value, is_json=passage.field == "arguments")
-        disagrees = disagrees or (best != texts.get(passage) and not _set_text(body, passage, best))
-        conflicts += [passage] if disagrees and passage not in conflicts else []
+        best, is_conflict = choose_text(texts.get(passage, ""), value, is_json=passage.field == "arguments")
+        is_conflict = is_conflict or (best != texts.get(passage) and not _set_text(fields, passage, best))
+        conflicts += [passage] if is_conflict and passage not in conflicts else []
         texts[passage] = best
-    return body, conflicts
+    return fields, conflicts
 
 
-def more_complete(later: str, earlier: str, *, is_json: bool = False) -> tuple[str, bool]:
+def choose_text(later: str, earlier: str, *, is_json: bool = False) -> tuple[str, bool]:
     """Return the more complete of two texts, and whether they disagree. If they disagree, return the later one.
 
     With `is_json`, texts are compared as JSON objects. If only one text is a JSON object, that text is returned.
@@ -213,8 +224,8 @@ def more_complete(later: str, earlier: str, *, is_json: bool = False) -> tuple[s
             is_more = objects[0].items() <= objects[1].items()
             return (earlier, False) if is_more else (later, True)
         if objects[0] is not None or objects[1] is not None:
-            best, other = (later, earlier) if objects[1] is None else (earlier, later)
-            return best, not best.startswith(other)
+            chosen, other = (later, earlier) if objects[1] is None else (earlier, later)
+            return chosen, not chosen.startswith(other)
     if later.startswith(earlier):
         return later, False
     return (earlier, False) if earlier.startswith(later) else (later, True)
@@ -228,29 +239,29 @@ def _read_object(arguments: str) -> dict[str, str] | None:
     return None
 
 
-def _fits(kind: str, passage: Passage) -> bool:
+def _has_passage(kind: str, passage: Passage) -> bool:
     """Return whether items of the type `kind` have a text at such a passage."""
     if passage.part:
-        return passage.part in _LISTS.get(kind, {}).get(passage.field, ())
+        return passage.part in _PART_LISTS.get(kind, {}).get(passage.field, ())
     return _TEXT_FIELDS.get(kind) == passage.field
 
 
-def _type_of(passage: Passage) -> str:
+def _item_type(passage: Passage) -> str:
     """Return the type of the items that have a part like the passage's; "" for a passage outside of a list."""
-    kinds = [kind for kind, lists in _LISTS.items() if passage.part in lists.get(passage.field, ())]
+    kinds = [kind for kind, lists in _PART_LISTS.items() if passage.part in lists.get(passage.field, ())]
     return kinds[0] if kinds else ""
 
 
-def _set_text(body: dict[str, Any], passage: Passage, value: str) -> bool:
+def _set_text(fields: dict[str, Any], passage: Passage, value: str) -> bool:
     """Set the text of a passage in place. Return False if the item has a part of another type there, or too few parts.
 
     One missing part before the passage is filled with an empty part, for endpoints that count from 1.
     """
     name, kind, position = passage
     if not kind:
-        body[name] = value
+        fields[name] = value
         return True
-    parts = list(list_or_empty(body.get(name)))
+    parts = list(list_or_empty(fields.get(name)))
     if not 0 <= position <= len(parts) + 1:
         return False
     extra: dict[str, Any] = {"annotations": []} if kind == "output_text" else {}
@@ -260,5 +271,5 @@ def _set_text(body: dict[str, Any], passage: Passage, value: str) -> bool:
     if part.get("type") != kind:
         return False
     parts[position] = {**part, _PART_TEXTS[kind]: value}
-    body[name] = parts
+    fields[name] = parts
     return True

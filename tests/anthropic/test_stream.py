@@ -16,7 +16,7 @@ from sabir.errors import RateLimited, ResponseInvalid
 from sabir.vocabulary.parts import ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, Usage
 from sabir_anthropic.dialect import MESSAGES
-from sabir_anthropic.stream import _OpenBlock
+from sabir_anthropic.stream import _OpenContentBlock
 
 from tests.anthropic.answers import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
 from tests.providers import wires
@@ -157,7 +157,7 @@ def test_what_is_no_text_takes_the_place_of_none() -> None:
 
 def test_citations_are_added_to_one_list() -> None:
     """However many come, none is copied for the next."""
-    open_block = _OpenBlock({"type": "text"}, "text")
+    open_block = _OpenContentBlock({"type": "text"}, "text")
     lists = set()
     for _ in range(20):
         open_block.add_delta({"type": "citations_delta", "citation": {}})

@@ -44,7 +44,7 @@ which appends a citation.
 
 
 @dataclass(slots=True)
-class _OpenBlock:
+class _OpenContentBlock:
     """A block that has begun and not ended. `pieces` maps its text fields to the pieces of their texts so far."""
 
     block: dict[str, Any]
@@ -91,7 +91,7 @@ class MessagesDecoder:
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
         self._message: dict[str, Any] = {}
-        self._open_blocks: dict[int, _OpenBlock] = {}
+        self._open_blocks: dict[int, _OpenContentBlock] = {}
         self._is_started = False
         self._is_ended = False
         self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
@@ -136,7 +136,7 @@ class MessagesDecoder:
         ids = {"invocation_id": text_or_empty(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
         if model := object_or_empty(block.get("to")).get("model"):  # another model continues the answer
             self._message["model"] = model
-        self._open_blocks[index] = _OpenBlock(block, kind)
+        self._open_blocks[index] = _OpenContentBlock(block, kind)
         yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
 
     def _block_index(self, event: Fields) -> int:
@@ -145,7 +145,7 @@ class MessagesDecoder:
             raise self._scope.invalid_answer(f"streamed a block at the index {index!r}; send the request again")
         return index
 
-    def _open_block(self, event: Fields) -> tuple[int, _OpenBlock]:
+    def _open_block(self, event: Fields) -> tuple[int, _OpenContentBlock]:
         index = self._block_index(event)
         if index not in self._open_blocks:
             problem = f"streamed more of block {index}, which is not open"

@@ -6,8 +6,8 @@
     OPENAI_API_VERSION=2024-10-21               {endpoint}/openai/deployments/{model}/chat/completions?api-version=…
 
 All requests are sent with the SDK's `OpenAI` client, also those with a dated version. A key goes in the header
-`api-key`, a token in `Authorization: Bearer`. A function passed as `api_key=` returns a token, such as a function made
-by azure-identity's `get_bearer_token_provider`, or a mapping with the field "api_key" or "azure_ad_token".
+`api-key`, a token in `Authorization: Bearer`. A function passed as `api_key=` returns a token, or a mapping with the
+field "api_key" or "azure_ad_token". Azure-identity's `get_bearer_token_provider` creates such functions.
 
 https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 """
@@ -20,15 +20,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from sabir.authoring import (
-    Access,
-    Connection,
-    Credential,
-    Dialect,
-    KeySource,
-    SDKProvider,
-    WireRequest,
-)
+from sabir.authoring import Access, Connection, Credential, Dialect, KeySource, SDKProvider, WireRequest
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
 from sabir_openai.errors import ERRORS
@@ -47,7 +39,7 @@ VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), defa
 DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?$")
 """Pattern of dated API versions. With such a version, paths begin with `/openai` instead of `/openai/v1`."""
 UNKNOWN_URL = "https://openai.azure.com"
-"""The endpoint in renderings if no resource is named; nothing is ever sent to it."""
+"""The endpoint in renderings if the user did not name a resource. Nothing is sent to this endpoint."""
 _SUFFIX = re.compile(r"(/openai(/v1)?)?/*$")
 
 

@@ -1,7 +1,7 @@
 """A Chat Completions response → reply, without loss. The joined chunks of a stream are read here, too.
 
-    choices[0].message ─▶ (place, block) …    a block's place is the same in a response and in a stream
-    further choices    ─▶ alternatives        fields without a neutral place ─▶ details, verbatim
+    choices[0].message ─▶ (position, block) …   a block's position is the same in a response and in a stream
+    further choices    ─▶ alternatives          fields that no part can express ─▶ details, unchanged
 
 Fields that a part cannot express are stored in the part's state, so that encoding restores them (law 3).
 """
@@ -44,11 +44,11 @@ DecodedContent: TypeAlias = KnownPart | OptionCallPayload
 IndexedBlock: TypeAlias = tuple[int, DecodedContent]
 
 REASONING, CONTENT, REFUSAL, AUDIO, TRANSCRIPT, IMAGES, CALLS = 0, 1, 1000, 1001, 1002, 1003, 2000
-"""The places of a message's blocks, which order them. For content, pictures and calls, the place of the first block."""
+"""The positions of a message's blocks. For content, images and calls, this is the position of the first block."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields in which compatible endpoints send a model's reasoning. The first one that contains text is read."""
+"""Fields in which compatible endpoints send a model's reasoning. The first field that contains text is read."""
 DETAIL_TEXT_FIELDS = ("text", "summary")
-"""Fields of an object in `reasoning_details` that contain its text. The first one with text is read."""
+"""Fields of an object in `reasoning_details` that contain its text. The first field that contains text is read."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(("stop", "eos", "end_turn"), "stop"),
@@ -62,6 +62,8 @@ _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "annotations", "tool_calls", "function_call"})
 _FIELD_TYPES = {"refusal": str, "annotations": list, "tool_calls": list, "function_call": dict}
 """Field of a message → the type that its value must have to be read."""
+_CACHED_FIELDS = ("prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens", "cache_read_input_tokens")
+"""Fields of a usage in which compatible endpoints send the number of cached tokens."""
 _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
@@ -74,21 +76,18 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     if not list_or_empty(response.get("choices")):
         raise scope.invalid_answer("answered without choices; expected at least one choice: send the request again")
     blocks, end = read_answer(response, scope)
-    return _reply_builder(blocks, scope).finish(**end)
+    return _builder(blocks, scope).finish(**end)
 
 
 def raise_reported(response: Fields, scope: DecodeScope) -> None:
-    """Raise the CallError that a body or a chunk reports; do nothing if it reports none.
+    """Raise the CallError that a body or a chunk reports. Do nothing if it reports no error.
 
     The error is a field of the body, of the choice with index 0 (OpenRouter) or of `x_groq` (Groq), or it is the body
     itself (vLLM, Mistral). It is raised even if the body has choices, because their content was cut off.
     """
     choices = map(object_or_empty, list_or_empty(response.get("choices")))
-    objects = [
-        response,
-        object_or_empty(response.get("x_groq")),
-        *(choice for choice in choices if index_of(choice) == 0),
-    ]
+    first = (choice for choice in choices if index_of(choice) == 0)
+    objects = (response, object_or_empty(response.get("x_groq")), *first)
     error = next((each["error"] for each in objects if each.get("error")), None)
     if error is None and "choices" not in response and (response.get("message") or response.get("detail")):
         error = response
@@ -118,9 +117,7 @@ def read_answer(response: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBloc
         "usage": read_usage(response.get("usage") or object_or_empty(response.get("x_groq")).get("usage")),
         "origin": origin,
         "alternatives": tuple(
-            Alternative(
-                messages=_reply_builder(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw
-            )
+            Alternative(messages=_builder(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
             for blocks, reason, raw, _ in others
         ),
         "details": details or None,
@@ -133,12 +130,12 @@ def index_of(choice: Fields) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _reply_builder(blocks: Iterable[IndexedBlock], scope: DecodeScope) -> ReplyBuilder:
+def _builder(blocks: Iterable[IndexedBlock], scope: DecodeScope) -> ReplyBuilder:
     return ReplyBuilder(scope, (block for _, block in blocks))
 
 
 def decode_message(message: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBlock, ...], dict[str, Any]]:
-    """Return the blocks of an assistant message, ordered by place, and the fields that became no block."""
+    """Return the blocks of an assistant message, ordered by position, and the fields that no block contains."""
     reader = _MessageReader(message, scope)
     return tuple(sorted(scope.count_each(reader.blocks()), key=itemgetter(0))), reader.unread
 
@@ -146,28 +143,21 @@ def decode_message(message: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBl
 def _read_choice(
     choice: Fields, scope: DecodeScope
 ) -> tuple[tuple[IndexedBlock, ...], FinishReason, str | None, dict[str, Any]]:
-    """Return a choice's blocks, its neutral and its raw finish reason, and its remaining fields with its index.
+    """Return a choice's blocks, its neutral and its raw finish reason, and its unread fields with its index.
 
-    The last item is empty if no field remains.
+    The last value is {} if all fields were read.
     """
     blocks, unread_message = decode_message(object_or_empty(choice.get("message")), scope)
-    raw_reason = text_or_empty(choice.get("finish_reason")) or None
-    unread = unknown_fields(choice, _CHOICE_FIELDS)
-    if unread_message:
-        unread["message"] = unread_message
-    return (
-        blocks,
-        _finish_reason(raw_reason, blocks),
-        raw_reason,
-        {"index": index_of(choice), **unread} if unread else {},
-    )
+    raw = text_or_empty(choice.get("finish_reason")) or None
+    unread = unknown_fields(choice, _CHOICE_FIELDS) | ({"message": unread_message} if unread_message else {})
+    return blocks, _finish_reason(raw, blocks), raw, {"index": index_of(choice), **unread} if unread else {}
 
 
 def _finish_reason(raw_reason: str | None, blocks: tuple[IndexedBlock, ...]) -> FinishReason:
     """Return the neutral finish reason.
 
-    The vendor ends refusals, and calls of an option that `option_choice` names, with "stop". Here a refusal is
-    "content_filter" and a call "option_calls".
+    The vendor ends refusals, and calls of an option that `option_choice` names, with "stop". For a refusal, return
+    "content_filter", and for a call, return "option_calls".
     """
     reason = FINISH_REASONS.get(raw_reason or "", "other")
     if reason == "stop" and any(isinstance(block, RefusalPart) and block.text for _, block in blocks):
@@ -177,7 +167,7 @@ def _finish_reason(raw_reason: str | None, blocks: tuple[IndexedBlock, ...]) -> 
 
 
 class _MessageReader:
-    """Reads one message. After `blocks()`, `left` contains the fields that became no block."""
+    """Reads one message. After `blocks()`, `unread` contains the fields that no block contains."""
 
     def __init__(self, message: Fields, scope: DecodeScope) -> None:
         self.message = message
@@ -188,14 +178,14 @@ class _MessageReader:
                 self.unread[name] = value
 
     def blocks(self) -> Iterator[IndexedBlock]:
-        """Yield every block with its place, not yet ordered. Remove the fields that were read from `left`."""
-        further = bool(self.unread)  # False if no field is left that only some endpoints send
-        if further:
+        """Yield every block with its position, not yet ordered. Remove the fields that were read from `unread`."""
+        has_extensions = bool(self.unread)  # fields that only some endpoints send
+        if has_extensions:
             yield from self._read_reasoning()
         yield from self._read_content()
         if refusal := text_or_empty(self.message.get("refusal")):
             yield REFUSAL, RefusalPart(text=refusal)
-        if further:
+        if has_extensions:
             yield from self._read_audio()
             yield from self._read_images()
         yield from self._read_tool_calls()
@@ -231,7 +221,7 @@ class _MessageReader:
             yield CONTENT + len(chunks), TextPart(text="", citations=citations)
 
     def _read_content_part(self, chunk: JSONValue) -> KnownPart:
-        """Return the part for one item of a content array: an opaque part for an item of an unknown type or shape."""
+        """Return the part for one item of a content array: an opaque part if its type or form is unknown."""
         fields = object_or_empty({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
         match fields.get("type"):
             case "text" if isinstance(text := fields.get("text"), str):
@@ -252,18 +242,15 @@ class _MessageReader:
         audio = object_or_empty(self.message.get("audio"))
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         state = {"audio": unknown_fields(audio, {"data", "transcript"})}
-        if data and (
-            part := MediaPart.from_wire(
-                "audio", DataURL.with_sniffed_type(data, "application/octet-stream"), state=state
-            )
-        ):
+        url = DataURL.with_sniffed_type(data, "application/octet-stream") if data else ""
+        if part := MediaPart.from_wire("audio", url, state=state):
             del self.unread["audio"]
             yield AUDIO, part
         if transcript:
             yield TRANSCRIPT, TextPart(text=transcript, state={"transcript_of": audio.get("id")})
 
     def _read_images(self) -> Iterator[IndexedBlock]:
-        """Yield the pictures of the field `images`, as OpenRouter and others send them; nothing if one is invalid."""
+        """Yield the images in the field `images`, as OpenRouter and others send them. Yield none if one is invalid."""
         items = list_or_empty(self.message.get("images"))
         images = [image for each in items if (image := _read_image_url(each))]
         if items and len(images) == len(items):
@@ -278,40 +265,34 @@ class _MessageReader:
             else:
                 self.unread.setdefault("tool_calls", []).append(call)
         if isinstance(legacy := self.message.get("function_call"), dict):
-            yield (
-                CALLS + len(tool_calls),
-                self.scope.read_call("", text_or_empty(legacy.get("name")), legacy.get("arguments")),
-            )
+            call = self.scope.read_call("", text_or_empty(legacy.get("name")), legacy.get("arguments"))
+            yield CALLS + len(tool_calls), call
 
     def _read_tool_call(self, call: Fields) -> OptionCallPayload | None:
         function, wire_id = call.get("function"), text_or_empty(call.get("id"))
         further = unknown_fields(call, _CALL_FIELDS)
         state: dict[str, Any] = {"further": further} if further else {}
         if isinstance(custom := call.get("custom"), dict):
-            arguments = {"input": text_or_empty(custom.get("input"))}
-            return self.scope.read_call(
-                wire_id, text_or_empty(custom.get("name")), arguments, {"type": "custom", **state}
-            )
+            name, arguments = text_or_empty(custom.get("name")), {"input": text_or_empty(custom.get("input"))}
+            return self.scope.read_call(wire_id, name, arguments, {"type": "custom", **state})
         if not isinstance(function, dict):
             return None
-        return self.scope.read_call(
-            wire_id, text_or_empty(function.get("name")), function.get("arguments"), state or None
-        )
+        name = text_or_empty(function.get("name"))
+        return self.scope.read_call(wire_id, name, function.get("arguments"), state or None)
 
 
 def detail_text(detail: JSONValue) -> str:
-    """Return the text of an object in `reasoning_details`; "" if the reasoning is encrypted."""
+    """Return the text of an object in `reasoning_details`. Return "" if the reasoning is encrypted."""
     return next((text for name in DETAIL_TEXT_FIELDS if (text := text_or_empty(object_or_empty(detail).get(name)))), "")
 
 
 def _read_image_url(part: JSONValue) -> MediaPart | None:
-    return MediaPart.from_wire(
-        "image", text_or_empty(object_or_empty(object_or_empty(part).get("image_url")).get("url"))
-    )
+    image_url = object_or_empty(object_or_empty(part).get("image_url"))
+    return MediaPart.from_wire("image", text_or_empty(image_url.get("url")))
 
 
 def thinking_text(chunk: Fields) -> str | None:
-    """Return the text of a content item of the type `thinking` that contains only texts; None for any other item."""
+    """Return the text of a content item if its type is `thinking` and it contains only texts. None for other items."""
     passages = chunk.get("thinking")
     if chunk.get("type") != "thinking" or not isinstance(passages, list):
         return None
@@ -340,14 +321,15 @@ def read_citation(annotation: JSONValue) -> Citation:
 def read_usage(figures: JSONValue) -> Usage:
     """Return the token counts of a call, from the field names of both dialects and of compatible endpoints.
 
-    Some endpoints count reasoning (xAI) or sound (Mistral) only in the total, though these tokens are billed. Tokens
-    that only the total contains are added: the sound tokens to the input, all others to the output.
+    Some endpoints include the tokens of reasoning (xAI) or audio (Mistral) only in the total. These tokens are billed,
+    so tokens that only the total contains are added: audio tokens to the input, all others to the output.
     """
     usage = object_or_empty(figures)
     if not usage:
         return Usage()
     input_details = object_or_empty(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
     output_details = object_or_empty(usage.get("completion_tokens_details") or usage.get("output_tokens_details"))
+    cached, written = input_details.get("cached_tokens"), input_details.get("cache_write_tokens")
     input_tokens = first_whole_number(usage.get("prompt_tokens"), usage.get("input_tokens"))
     output_tokens = first_whole_number(usage.get("completion_tokens"), usage.get("output_tokens"))
     reasoning = first_whole_number(output_details.get("reasoning_tokens"), usage.get("reasoning_tokens"))
@@ -361,12 +343,7 @@ def read_usage(figures: JSONValue) -> Usage:
         usage,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        cache_read_tokens=first_whole_number(
-            *(input_details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")),
-            *(usage.get(name) for name in ("cached_tokens", "num_cached_tokens", "cache_read_input_tokens")),
-        ),
-        cache_write_tokens=first_whole_number(
-            input_details.get("cache_write_tokens"), usage.get("cache_creation_input_tokens")
-        ),
+        cache_read_tokens=first_whole_number(cached, *(usage.get(name) for name in _CACHED_FIELDS)),
+        cache_write_tokens=first_whole_number(written, usage.get("cache_creation_input_tokens")),
         reasoning_tokens=reasoning,
     )

@@ -46,7 +46,7 @@ NINE_CHARACTERS = IdentifierRule(characters="[A-Za-z0-9]", longest=9, first=r"(?
 
 
 def _add_media_rule(side_and_modality: tuple[Side, Modality], rule: MediaRule) -> Callable[[Tables], Tables]:
-    """Return a function that adds `rule` to the tables: a side of the conversation then accepts media of a modality."""
+    """Return a function that adds a rule to the tables, for the media of one modality on one side of a conversation."""
     return lambda tables: replace(tables, media={**tables.media, side_and_modality: rule})
 
 
@@ -61,7 +61,7 @@ VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
 }
 """Quirk → the function that changes the tables for endpoints with this quirk."""
 TABLES = replace(_TABLES, variants=VARIANTS)
-"""Which content the API accepts. An assistant's audio is sent back as its id; audio of another API becomes a
+"""The content that the API accepts. An assistant's audio is sent back as its id. Audio of another API becomes a
 placeholder.
 """
 

@@ -29,9 +29,9 @@ from sabir.authoring import (
 from sabir_openai.settings import is_openai
 
 CUSTOM_TOOL_DIALECT = "openai.chat"
-"""The dialect in whose histories a call's state may say that the call belongs to a custom tool (`"type": "custom"`)."""
+"""The dialect whose calls may belong to a custom tool. The state of such a call contains `"type": "custom"`."""
 REASONING_FIELD = "reasoning_content"
-"""The message field with the reasoning, which endpoints with the quirk `needs_reasoning` require."""
+"""The message field with the reasoning. Endpoints with the quirk `needs_reasoning` require this field."""
 ChatObject = dict[str, Any]
 """A JSON object of the request."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -54,16 +54,18 @@ _EXTENSIONS = {
     "text/x-ruby": ".rb", "text/x-sh": ".sh", "text/x-tex": ".tex", "text/x-typescript": ".ts", "text/x-go": ".go",
     "text/x-rust": ".rs", "text/x-diff": ".diff", "text/x-sql": ".sql",
 }  # fmt: skip
-"""MIME type of a document without a name → the extension of its generated name. Other types get no extension. The
-module `mimetypes` is not used because it reads files of the machine, so requests would differ between machines."""
+"""MIME type of a document without a name → the extension of its generated name. Other types get no extension.
 
-
+The module `mimetypes` is not used, because it reads files of the machine, so requests would differ between machines.
+"""
 FILLER = "…"
 """The text of the message that is inserted between two messages of one role, if the roles must alternate."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
-    """Return the messages of one turn, in order. If the roles must alternate, a filler message may come first."""
+    """Return the messages of one turn, in order. A filler message comes first if the roles would not alternate, but
+    the endpoint requires this.
+    """
     messages = _SIDES[turn.side](turn, scope, losses)
     if messages and "joins_turns" in scope.quirks and _ROLES.get(turn.follows or "") == messages[0]["role"]:
         role = "assistant" if messages[0]["role"] == "user" else "user"
@@ -88,7 +90,7 @@ def _message_content(parts: list[ChatObject], scope: TurnScope, separator: str =
 
     For an endpoint with the quirk `plain_text`, several texts are joined into one string with the separator.
     """
-    # An endpoint's own block, sent back unchanged, is a FrozenDict; its `type` does not matter here.
+    # A FrozenDict is an endpoint's own block, which is sent back unchanged whatever its type is.
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
     is_string = len(texts) == len(parts) and (len(parts) == 1 or "plain_text" in scope.quirks)
     return separator.join(texts) if is_string else parts
@@ -106,7 +108,7 @@ def _content_part(piece: KnownPart, scope: TurnScope) -> ChatObject:
 
 
 def base64_url(piece: MediaPart) -> str:
-    """Return the part's data URL with a base64 payload. A percent-encoded payload is converted."""
+    """Return the part's data URL with a base64 payload. Convert a percent-encoded payload to base64."""
     data_url = piece.data_url()
     return piece.url if data_url.is_base64 else f"data:{data_url.mime}{data_url.parameters};base64,{data_url.base64}"
 
@@ -114,7 +116,8 @@ def base64_url(piece: MediaPart) -> str:
 def file_name(part: MediaPart) -> str:
     """Return the name of a document, which the API requires together with the data.
 
-    A document without a name gets "document" and an extension for its MIME type, or the last segment of its URL.
+    For a document without a name, return "document" with an extension for its MIME type, or the last segment of its
+    URL.
     """
     if part.name or part.form == "data":
         return part.name or f"document{_EXTENSIONS.get(part.data_url().mime, '')}"
@@ -170,9 +173,8 @@ _MEDIA = {"image": _image_url_part, "audio": _input_audio_part, "video": _video_
 
 def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
     if "no_calls" in scope.quirks:
-        return [
-            {"role": "user", "content": "\n\n".join(_result_as_text(entry, scope, losses) for entry in turn.entries)}
-        ]
+        texts = (_result_as_text(entry, scope, losses) for entry in turn.entries)
+        return [{"role": "user", "content": "\n\n".join(texts)}]
     return [
         {"role": "tool", "tool_call_id": entry.wire_id, "content": _tool_content(entry, scope, losses)}
         for entry in turn.entries
@@ -187,9 +189,8 @@ def _tool_content(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list
 
 def _result_as_text(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     """Return a result as text, for an endpoint that does not accept calls, and report a loss."""
-    losses.add(
-        "downgraded", f"{scope.target} accepts no tool results; the result was sent as text", message=entry.message
-    )
+    reason = f"{scope.target} accepts no tool results; the result was sent as text"
+    losses.add("downgraded", reason, message=entry.message)
     result = _tool_content(entry, scope, losses)
     return f"[result of {entry.wire_name}]\n{result if isinstance(result, str) else encode_json(result)}"
 
@@ -213,7 +214,7 @@ def _assistant_message(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Ch
 
 
 class _AssistantMessage:
-    """One assistant message under construction."""
+    """Builds one assistant message from the pieces of a turn."""
 
     __slots__ = ("calls", "fields", "losses", "parts", "refusals", "scope", "turn")
 
@@ -237,9 +238,8 @@ class _AssistantMessage:
         if content_part is not None and "echoes_reasoning" in self.scope.quirks:
             self.parts.append(FrozenDict(content_part) if type(content_part) is dict else content_part)
         elif isinstance(piece, OpaquePart):
-            self.losses.lose(
-                "dropped", f"{self.scope.target} does not accept this type of block in requests", piece, entry
-            )
+            reason = f"{self.scope.target} does not accept this type of block in requests"
+            self.losses.lose("dropped", reason, piece, entry)
         elif isinstance(piece, TextPart):
             if "chunk" in state:
                 reason = f"{self.scope.target} accepts only the text back, not its further fields"
@@ -254,12 +254,12 @@ class _AssistantMessage:
         elif "plain_text" in self.scope.quirks:
             reason = f"{self.scope.target} accepts no refusals; the refusal was sent as text"
             self.losses.lose("downgraded", reason, piece, entry)
-            self._add_text(piece.text)
+            self._append_text(piece.text)
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
             self.refusals.append((self.parts[-1], piece, entry))
 
-    def _add_text(self, text: str) -> None:
+    def _append_text(self, text: str) -> None:
         if text:
             self.parts.append({"type": "text", "text": text})
 
@@ -268,7 +268,7 @@ class _AssistantMessage:
             self.fields["audio"] = {"id": identifier}
             return
         reason = f"{self.scope.target.dialect} accepts an assistant's audio only by its id, at the API that created it"
-        self._add_text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
+        self._append_text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _add_reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
         name, details = text_or_empty(state.get("field")), list_or_empty(state.get("details"))
@@ -283,11 +283,10 @@ class _AssistantMessage:
             self.losses.lose("dropped", f"{self.scope.target} does not accept its reasoning back", piece, entry)
 
     def build(self) -> list[ChatObject]:
-        """Return a list with the message; an empty list if it would have no content."""
+        """Return a list with the message. Return an empty list if the message would have no content."""
         for part, piece, entry in self.refusals if len(self.parts) > 1 else ():
-            self.losses.lose(
-                "downgraded", "a refusal must be the only part of its message; it was sent as text", piece, entry
-            )
+            reason = "a refusal must be the only part of its message; it was sent as text"
+            self.losses.lose("downgraded", reason, piece, entry)
             text = part["refusal"]
             part.clear()
             part.update(type="text", text=text)
@@ -306,8 +305,8 @@ class _AssistantMessage:
         return [message]
 
     def _add_empty_reasoning(self) -> None:
-        """Add an empty reasoning text if the turn has none, because the endpoint requires one in a message with
-        calls.
+        """Add an empty reasoning text if the turn has no reasoning, because the endpoint requires reasoning in a
+        message with calls.
         """
         if REASONING_FIELD in self.fields:
             return
@@ -328,31 +327,23 @@ def _tool_call(entry: Entry, scope: TurnScope, losses: LossLog) -> ChatObject:
 
 
 def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
-    """Return the arguments of a function call as JSON text. A custom tool's call from another API becomes a function
-    call, with its text in an object, and a loss.
+    """Return the arguments of a function call as JSON text. For a custom tool's call from another API, return an object
+    with its text, and report a loss.
 
-    OpenAI and Azure get invalid arguments unchanged: they answered recorded requests with "15 * 4" (chat) and "[]"
-    (responses). Servers that parse calls refuse them: https://github.com/vllm-project/vllm/issues/43995
+    Invalid arguments are sent to OpenAI and Azure unchanged: they answered recorded requests with "15 * 4" (chat) and
+    "[]" (responses). Other servers refuse such calls: https://github.com/vllm-project/vllm/issues/43995
     """
     call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
-    if (
-        origin
-        and origin.dialect == CUSTOM_TOOL_DIALECT
-        and call
-        and object_or_empty(call.state).get("type") == "custom"
-    ):
-        losses.add(
-            "downgraded", "the custom tool call was sent as a function call", message=entry.message, path="payload"
-        )
+    is_foreign = origin is not None and origin.dialect == CUSTOM_TOOL_DIALECT
+    if is_foreign and call and object_or_empty(call.state).get("type") == "custom":
+        reason = "the custom tool call was sent as a function call"
+        losses.add("downgraded", reason, message=entry.message, path="payload")
     return entry.arguments_text(scope.target, losses, verbatim=is_openai(scope))
 
 
 _ROLES = {"user": "user", "results": "user", "assistant": "assistant"}
 """Side of the preceding turn → its role, for endpoints whose roles must alternate."""
 _SIDES = {
-    "system": _input_messages,
-    "user": _input_messages,
-    "assistant": _assistant_message,
-    "results": _tool_messages,
-}
+    "system": _input_messages, "user": _input_messages, "assistant": _assistant_message, "results": _tool_messages,
+}  # fmt: skip
 """Side of a turn → the function that returns its messages."""

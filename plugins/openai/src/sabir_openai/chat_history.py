@@ -1,7 +1,7 @@
 """A stored Chat Completions request → messages, options and settings.
 
     system, developer ─▶ policy "system"      user ─▶ policy "user"      assistant ─▶ the scope's policy
-    tool              ─▶ a result of the option that its call names
+    tool              ─▶ the result of the option that its call names
 
 Assistant messages get the origin of the target model, so that they are sent back unchanged. Messages get no role hints,
 because their policies render to the same roles. A message's `name` is a loss. The older fields `functions` and
@@ -49,7 +49,7 @@ _HINT_MODELS: Mapping[str, type[BaseModel]] = {
     "input_file": FileHints,
 }  # fmt: skip
 """Type of a content part → the model of its hints. Hints are fields of the part, except `detail` of `image_url`, which
-is in the object `image_url`.
+is a field of the object `image_url`.
 """
 _OPTION_FIELDS = frozenset({"type", "name", "description", "parameters"})
 _FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
@@ -69,22 +69,21 @@ class OpenAIHistory(History):
         row = Row.load_packaged("sabir_openai", scope.target.provider)
         self._own_settings = row.own_settings if row else FrozenDict()
         self._renamed = {field: name for entry in (row.entries if row else ()) for name, field in entry.renames.items()}
-        """Field of the endpoint → the neutral setting that the endpoint's row sends under this name."""
+        """Field of the endpoint → the neutral setting that the endpoint's row sends in this field."""
         self._is_strict_by_default = row is None or any("strict" in entry.accepts for entry in row.entries)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """Read a setting. A field that the endpoint's row renames becomes the neutral setting of that row."""
+        """Read a setting. If the endpoint's row sends a neutral setting in this field, set the neutral setting."""
         if name in self._renamed and name not in self.neutral:
             self.set_setting(str(self._renamed[name]), value, name)
         else:
             super().read_setting(name, value)
 
     def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
-        """Store a vendor setting. Valid settings that only this endpoint's row has are vendor settings too."""
+        """Set a vendor setting. Valid settings that only this endpoint's row has are vendor settings too."""
         try:
-            is_own = name in self._own_settings and settings_with(self.vendor_model, self._own_settings).model_validate(
-                {name: value}
-            )
+            model = settings_with(self.vendor_model, self._own_settings)
+            is_own = name in self._own_settings and model.model_validate({name: value})
         except ValidationError:
             is_own = False
         if is_own:
@@ -93,9 +92,7 @@ class OpenAIHistory(History):
             super().set_vendor_setting(name, value, field, within)
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """Return the part for one item of a content array. Fields of a medium that are hints become the part's
-        hints.
-        """
+        """Return the part for one item of a content array. Fields of a medium become hints if such hints exist."""
         fields = object_or_empty(content)
         kind = text_or_empty(fields.get("type"))
         if kind not in _HINT_MODELS:
@@ -103,18 +100,16 @@ class OpenAIHistory(History):
         inner = fields.get(kind)
         holder = inner if isinstance(inner, dict) else fields
         hints = self._read_hints({**fields, "detail": holder.get("detail")}, _HINT_MODELS[kind])
-        without_hints = without_fields(fields, *hints.keys() - {"detail"})
+        bare = without_fields(fields, *hints.keys() - {"detail"})
         if "detail" in hints:
-            without_hints = (
-                {**without_hints, kind: without_fields(inner, "detail")}
-                if holder is inner
-                else without_fields(without_hints, "detail")
+            bare = (
+                {**bare, kind: without_fields(inner, "detail")} if holder is inner else without_fields(bare, "detail")
             )
-        part = super().part(without_hints, path)
+        part = super().part(bare, path)
         return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
 
     def _read_hints(self, fields: Fields, model: type[BaseModel]) -> Fields:
-        """Return the fields in `found` that are valid hints of `model` and differ from the default."""
+        """Return the fields that are valid hints of `model` and differ from the default."""
         hints = {}
         for name, field in model.model_fields.items():
             is_default = field.exclude or fields.get(name) in self.says_nothing.get(name, ())
@@ -128,12 +123,11 @@ class OpenAIHistory(History):
         If the declaration is not an option, add `tool` unchanged to the vendor settings and return False.
         """
         fields = object_or_empty(declared)
-        hints = self._read_hints(fields, model)
+        hints = stored_hints = self._read_hints(fields, model)
         parameters = object_or_empty(fields.get("parameters")) or {"type": "object", "properties": {}}
-        sent_hints = (
-            without_fields(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
-        )
-        vendor = {self.scope.target.provider: sent_hints} if sent_hints else None
+        if hints.get("strict") is self._default_strict(parameters):
+            stored_hints = without_fields(hints, "strict")
+        vendor = {self.scope.target.provider: stored_hints} if stored_hints else None
         name, description = text_or_empty(fields.get("name")), text_or_empty(fields.get("description"))
         # `defer_loading` hides an option until a search finds it. Where the field is not a hint, the declaration stays
         # a vendor tool.
@@ -145,11 +139,11 @@ class OpenAIHistory(History):
         return False
 
     def _default_strict(self, parameters: Fields) -> bool:
-        """Return whether rendering makes an option with this schema strict if no hint says so."""
+        """Return whether rendering makes an option with this schema strict if it has no hint `strict`."""
         return self._is_strict_by_default and is_strict_already(parameters)
 
     def read_plain_format(self, form: Fields, path: str) -> bool:
-        """Read a response format of the type `text` (the default) or `json_object`. Return False for another type."""
+        """Read a response format of the type `text` (the default) or `json_object`. Return False for other types."""
         kind = form.get("type")
         if kind not in ("text", "json_object"):
             return False
@@ -159,16 +153,10 @@ class OpenAIHistory(History):
         return True
 
     def read_schema_format(self, json_schema: Fields, path: str) -> bool:
-        """Set the schema that replies must match. Return False, and set nothing, if no neutral setting can express
-        it.
-        """
-        name, description = (
-            text_or_empty(json_schema.get("name")),
-            text_or_empty(json_schema.get("description")) or None,
-        )
-        if json_schema.keys() - _FORMAT_FIELDS or not self.set_response_format(
-            name, json_schema.get("schema"), description
-        ):
+        """Set the schema that replies must match. If no neutral setting can express the format, return False."""
+        name, description = (text_or_empty(json_schema.get(field)) for field in ("name", "description"))
+        schema, is_known = json_schema.get("schema"), json_schema.keys() <= _FORMAT_FIELDS
+        if not is_known or not self.set_response_format(name, schema, description or None):
             return False
         strict = json_schema.get("strict")
         if isinstance(strict, bool) and strict is bool(fit_schema(json_schema["schema"], STRICT).refusal):
@@ -183,15 +171,10 @@ def _read_image_url_part(image_url: Fields, scope: DecodeScope) -> MediaPart | N
 
 def _read_input_audio(input_audio: Fields, scope: DecodeScope) -> MediaPart | None:
     audio_format, base64 = text_or_empty(input_audio.get("format")), text_or_empty(input_audio.get("data"))
+    url = f"data:{_SOUNDS.get(audio_format, f'audio/{audio_format}')};base64,{base64}" if base64 else ""
     if not audio_format:
-        return MediaPart.from_wire(
-            "audio", _media_data_url(text_or_empty(input_audio.get("url")) or base64, "audio/mpeg")
-        )
-    return (
-        MediaPart.from_wire("audio", f"data:{_SOUNDS.get(audio_format, f'audio/{audio_format}')};base64,{base64}")
-        if base64
-        else None
-    )
+        url = _media_data_url(text_or_empty(input_audio.get("url")) or base64, "audio/mpeg")
+    return MediaPart.from_wire("audio", url)
 
 
 def _read_file_part(file: Fields, scope: DecodeScope) -> MediaPart | None:
@@ -201,8 +184,8 @@ def _read_file_part(file: Fields, scope: DecodeScope) -> MediaPart | None:
 
 
 def _document_reader(field: str, name: str) -> PartReader:
-    """Return the reader of a document whose URL or base64 is in `field`, or in `url` of the object in `field`. `name`
-    is the field with the document's name.
+    """Return the reader of a document whose URL or base64 is in `field`, or in the field `url` of the object in
+    `field`. `name` is the field with the document's name.
     """
 
     def read(part: Fields, scope: DecodeScope) -> MediaPart | None:
@@ -217,7 +200,7 @@ def _read_video_url_part(video_url: Fields, scope: DecodeScope) -> MediaPart | N
 
 
 def _media_data_url(text: str, mime: str) -> str:
-    """Return a URL unchanged, and base64 as a data URL. The MIME type is detected; `mime` is the default."""
+    """Return a URL unchanged, or base64 as a data URL with the MIME type of the bytes; `mime` is the default."""
     return text if "://" in text[:32] or not text else DataURL.with_sniffed_type(text, mime)
 
 
@@ -243,7 +226,7 @@ class _ChatHistory(OpenAIHistory):
     def __init__(self, request: Fields, scope: DecodeScope) -> None:
         super().__init__(request, scope)
         self.open_function_calls: dict[str, list[str]] = {}
-        """Option name → generated ids of its calls in the older form that have no result yet. That form has no ids."""
+        """Option name → generated ids of its calls without a result, for the older form of calls, which has no ids."""
 
     def read_input_message(self, message: Fields, path: str) -> None:
         """Add a message with the role system, developer or user."""
@@ -273,7 +256,7 @@ class _ChatHistory(OpenAIHistory):
             self.add_loss("rewritten", f"{path}.function_call", _OLDER_FORM)
 
     def _read_stored_audio(self, unread: dict[str, Any]) -> MediaPart | None:
-        """Return the part for an assistant's audio that the vendor stores under an id; None if the message has none."""
+        """Return the part for an assistant's audio that the vendor stores under an id. None if there is no such id."""
         audio_id = text_or_empty(object_or_empty(unread.get("audio")).get("id"))
         part = MediaPart.from_wire("audio", self.scope.file_url(audio_id)) if audio_id else None
         if part is not None:
@@ -293,9 +276,8 @@ class _ChatHistory(OpenAIHistory):
                 self.add_loss("synthesized", f"{call_path}.id", "it is missing, so one was generated")
         if message.get("function_call") is not None:
             call_path = f"{path}.function_call"
-            History.expect_name(
-                History.expect(message["function_call"], dict, call_path).get("name"), f"{call_path}.name"
-            )
+            function_call: Fields = History.expect(message["function_call"], dict, call_path)
+            History.expect_name(function_call.get("name"), f"{call_path}.name")
 
     def read_tool(self, message: Fields, path: str) -> None:
         """Add the result of one call. Errors cannot be recognized, because the API has no field for them."""
@@ -303,12 +285,11 @@ class _ChatHistory(OpenAIHistory):
         content, name = message.get("content") or "", text_or_empty(message.get("name"))
         known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
         self.add_losses_of_unknown_fields(message, known, path, _NOT_STORED)
-        self.add_result(
-            call_id, content if isinstance(content, str) else self.parts(content, f"{path}.content"), path, name
-        )
+        parts = content if isinstance(content, str) else self.parts(content, f"{path}.content")
+        self.add_result(call_id, parts, path, name)
 
     def read_function(self, message: Fields, path: str) -> None:
-        """Add a result in the older form, to the option's first call that has no result yet."""
+        """Add a result in the older form. It answers the option's first call that has no result yet."""
         name = History.expect_name(message.get("name"), f"{path}.name")
         open_calls = self.open_function_calls.get(name)
         call_id = open_calls.pop(0) if open_calls else f"call_{uuid4().hex}"
@@ -320,15 +301,10 @@ class _ChatHistory(OpenAIHistory):
     def read_tools(self, tools: JSONValue) -> None:
         """Read the field `tools`: options, and the vendor's own tools."""
         for index, tool in enumerate(History.expect(tools, list, "tools")):
-            declared = (
-                object_or_empty(tool).get("function")
-                if object_or_empty(tool).get("type", "function") == "function"
-                else None
-            )
-            if self.add_declaration(tool, declared, ChatOptionHints, f"tools[{index}].function"):
-                self.add_losses_of_unknown_fields(
-                    object_or_empty(tool), {"type", "function"}, f"tools[{index}]", "an option cannot store it"
-                )
+            fields, path = object_or_empty(tool), f"tools[{index}]"
+            declared = fields.get("function") if fields.get("type", "function") == "function" else None
+            if self.add_declaration(tool, declared, ChatOptionHints, f"{path}.function"):
+                self.add_losses_of_unknown_fields(fields, {"type", "function"}, path, "an option cannot store it")
 
     def read_functions(self, functions: JSONValue) -> None:
         """Read the field `functions`: options in the older form."""
@@ -363,9 +339,8 @@ class _ChatHistory(OpenAIHistory):
         if self.read_plain_format(fields, "response_format"):
             return
         if fields.get("type") == "json_schema" and self.read_schema_format(schema, path):
-            self.add_losses_of_unknown_fields(
-                fields, {"type", "json_schema"}, "response_format", "a response format cannot store it"
-            )
+            reason = "a response format cannot store it"
+            self.add_losses_of_unknown_fields(fields, {"type", "json_schema"}, "response_format", reason)
         else:
             self.set_extra_body("response_format", wanted)
 

@@ -4,8 +4,8 @@
          └─▶ joined body ──read_answer──▶ the end of each block and of the reply, as without streaming (law 8)
 
 The reply ends with `[DONE]`, or when the stream closes cleanly after the finish reason of choice 0. The end of another
-choice does not end the reply. A reply that ends with `[DONE]` but without a finish reason has the reason `other`, and
-its last call may be cut off (law 12).
+choice does not end the reply. If a reply ends with `[DONE]` but without a finish reason, its finish reason is `other`,
+and its last call may be cut off (law 12).
 """
 
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ class ChatDecoder:
                 if index != 0:
                     continue
                 if position not in self._open:
-                    yield from self._start_block(position, kind, text, choice)
+                    yield from self._start_block(position, kind, text)
                 elif text:
                     yield BlockDelta.unchecked(position, kind, text)
 
@@ -90,14 +90,12 @@ class ChatDecoder:
         self._scope.count_blocks()
         return self._choices.setdefault(index, _StreamedChoice(index))
 
-    def _start_block(
-        self, position: int, kind: BlockKind, text: str, choice: "_StreamedChoice"
-    ) -> Iterator[StreamEvent]:
-        """Yield a block's start and its content so far. For a call without a name yet, yield nothing."""
+    def _start_block(self, position: int, kind: BlockKind, text: str) -> Iterator[StreamEvent]:
+        """Yield the start and the content so far of a block of choice 0. Yield nothing for a call without a name."""
         if kind != "option_call":
             yield BlockStart(index=position, kind=kind)
         else:
-            call = choice.calls[position - chat_decode.CALLS]
+            call = self._choices[0].calls[position - chat_decode.CALLS]
             if not call.name:
                 return
             call.id, text = call.id or f"call_{uuid4().hex}", "".join(call.arguments)
@@ -115,7 +113,7 @@ class ChatDecoder:
             yield from self._end_reply()
 
     def _end_reply(self) -> Iterator[StreamEvent]:
-        """Yield the ends of all blocks and of the reply; nothing if the stream contained no choice."""
+        """Yield the ends of all blocks and of the reply. Yield nothing if the stream contained no choice."""
         if not self._choices:
             return
         self._is_done = True
@@ -129,13 +127,11 @@ class ChatDecoder:
 
 
 AddedText = tuple[int, BlockKind, str]
-"""A block's place, its kind and the text that was added."""
-
-
+"""A block's position, its kind and the text that was added."""
 ANY_ID = None
-"""In a key of `_StreamedChoice._latest`, matches every id."""
+"""The id in keys of `_StreamedChoice._latest` that are looked up without an id."""
 _REPEATED_FIELDS = ("index", "delta", "message", "text")
-"""Fields of a chunk's choice that are its delta, or that repeat what was streamed so far."""
+"""Fields of a chunk's choice that are its delta, or that repeat the text so far."""
 
 
 class _StreamedChoice:
@@ -150,8 +146,8 @@ class _StreamedChoice:
         self.audio_pieces: list[str] = []
         self.calls: list[StreamedToolCall] = []
         self._latest: dict[tuple[str | float | None, str | None], int] = {}
-        """(index, id) → the place of the latest such call. Keys also have ANY as id, None as index, or "" for a call
-        that began without an id.
+        """(index, id) → the position of the latest such call. There are also keys with ANY_ID as id, with None as
+        index, and with "" as id for calls that began without an id.
         """
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
@@ -168,10 +164,9 @@ class _StreamedChoice:
     def add(self, chunk: Fields) -> Iterator[AddedText]:
         """Add the part of a chunk that belongs to this choice. Yield each block that grew, with the added text."""
         for name, value in unknown_fields(chunk, _REPEATED_FIELDS).items():
+            earlier = dict(object_or_empty(self.fields.get(name)))
             has_lists = name == "logprobs"
-            self.fields[name] = (
-                add_fields(dict(object_or_empty(self.fields.get(name))), object_or_empty(value)) if has_lists else value
-            )
+            self.fields[name] = add_fields(earlier, object_or_empty(value)) if has_lists else value
         delta = unknown_fields(self._delta_of(chunk), ("role",))
         for name, value in delta.items():
             match name:
@@ -185,16 +180,15 @@ class _StreamedChoice:
                 case "reasoning_details" if isinstance(value, list):
                     yield from self._add_reasoning_details(value, delta)
                 case "function_call" if isinstance(value, dict):
-                    self.message_fields[name] = add_fields(
-                        dict(object_or_empty(self.message_fields.get(name))), object_or_empty(value)
-                    )
+                    earlier = dict(object_or_empty(self.message_fields.get(name)))
+                    self.message_fields[name] = add_fields(earlier, object_or_empty(value))
                 case _ if isinstance(value, str):
                     yield from self._add_text_field(name, value)
                 case _:
                     add_fields(self.message_fields, {name: value})
 
     def _delta_of(self, chunk: Fields) -> Fields:
-        """Return what a chunk adds: its `delta`; without one its `message`, or {} if earlier chunks added content."""
+        """Return the `delta` of a chunk. Without `delta`, return the `message`, or {} if earlier chunks had content."""
         has_begun = self.message_fields or self.content or self.calls
         return object_or_empty(chunk.get("delta") if "delta" in chunk or has_begun else chunk.get("message"))
 
@@ -256,13 +250,12 @@ class _StreamedChoice:
             text = call.add(delta)
             for key in ((call.index, call.id), (None, call.id)):
                 self._latest[key] = max(position, self._latest.get(key, position))
-            self._latest.setdefault(
-                (index_key(delta), ANY_ID), position
-            )  # its next pieces may have this index and no id
+            # The next pieces of this call may have this index and no id.
+            self._latest.setdefault((index_key(delta), ANY_ID), position)
             yield chat_decode.CALLS + position, "option_call", text
 
     def _call_position(self, delta: Fields) -> int:
-        """Return the place of the latest call that a delta continues, or the next free place for a new call.
+        """Return the position of the latest call that a delta continues, or the next free position for a new call.
 
         With an index, a delta continues the call of this index, unless the two have different ids. Without an index, it
         continues the call with its id or a call that has no id. Without index and id, it continues the last call,
@@ -281,17 +274,19 @@ class _StreamedChoice:
         return position if position >= 0 else len(self.calls)
 
     def _nameless_call_position(self, index: str | float | None, wire_id: str) -> int:
-        """Return the place of the call that a delta with a new id, but without a name, continues; -1 for none.
+        """Return the position of the call that a delta with a new id, but without a name, continues. -1 if there is no
+        such call.
 
-        That is the latest call at its index, else the call with its id; without an index, the last call.
+        The delta continues the latest call with its index, or else the call with its id. Without an index, it continues
+        the last call.
         """
         if index is None:
             return len(self.calls) - 1
         return self._latest.get((index, ANY_ID), self._latest.get((None, wire_id), -1))
 
     def _call_position_without_id(self, index: str | float | None) -> int:
-        """Return the place of the latest call that has no id yet and has this index; with None, any index. -1 for
-        none.
+        """Return the position of the latest call that has no id yet and has this index. With None, the index does not
+        matter. -1 if there is no such call.
         """
         if index is not None:
             position = self._latest.get((index, ""), -1)
@@ -306,10 +301,8 @@ class _StreamedChoice:
         if self._details.details:
             message["reasoning_details"] = self._details.build()
         if self.content:
-            joined = (
-                part.build() if isinstance(part, StreamedThinking) else join_pieces(part) for part in self.content
-            )
-            message["content"] = [{"type": "text", "text": part} if isinstance(part, str) else part for part in joined]
+            parts = (part.build() if isinstance(part, StreamedThinking) else join_pieces(part) for part in self.content)
+            message["content"] = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
         if self.audio or self.audio_pieces:
             message["audio"] = {**object_or_empty(join_pieces(self.audio)), "data": join_audio(self.audio_pieces)}
         if self.calls:

@@ -14,7 +14,9 @@ from sabir_openai.chat_decode import DETAIL_TEXT_FIELDS, REASONING_FIELDS
 
 _OWN_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 TEXT_FIELDS = frozenset({"role", "content", "refusal", *REASONING_FIELDS})
-"""Fields of a delta whose texts are always joined. Another field that has the same text in every delta keeps it."""
+"""Fields of a delta whose texts are always joined. If another field has the same text in every delta, the text is not
+joined.
+"""
 
 
 class TextPieces(list[str]):
@@ -29,7 +31,7 @@ class StreamedThinking:
         self.pieces = TextPieces()
 
     def add(self, piece: Fields, text: str) -> None:
-        """Add a piece of the item. `thought` is the piece's text."""
+        """Add a piece of the item. `text` is the piece's text."""
         self.fields |= piece
         self.pieces.append(text)
 
@@ -43,8 +45,8 @@ class StreamedDetails:
     """The objects of `reasoning_details` while their pieces arrive.
 
     A piece with a text or a signature continues the latest object of its type and index, unless the ids differ, or the
-    object has a signature already and the piece has none. Every other piece, such as encrypted reasoning, becomes a new
-    object.
+    object has a signature already and the piece has no signature. Every other piece, such as encrypted reasoning,
+    becomes a new object.
     """
 
     def __init__(self) -> None:
@@ -108,7 +110,7 @@ class StreamedToolCall:
         """Return the call as in a response that is not streamed."""
         field = "input" if self.kind == "custom" else "arguments"
         text = "".join(self.arguments)
-        if self.parsed is not None and text:  # an object and text: joined, they are invalid arguments, but not lost
+        if self.parsed is not None and text:  # both an object and text: the joined text is invalid, but nothing is lost
             text = json.dumps(self.parsed) + text
         inner = {"name": self.name, field: text if text or self.parsed is None else self.parsed}
         return {**self.further, "id": self.id, "type": self.kind, self.kind: inner}
@@ -121,8 +123,8 @@ def index_key(delta: Fields) -> str | float | None:
 
 
 def add_fields(target: dict[str, Any], delta: Fields) -> dict[str, Any]:
-    """Add the fields of the delta `more` to `found`, in place, and return `found`. Texts and arrays are appended, other
-    values are replaced.
+    """Add the fields of a delta to `target` and return `target`. Texts and arrays are appended, and other values are
+    replaced.
     """
     for name, value in delta.items():
         earlier = target.get(name)
@@ -138,7 +140,7 @@ def add_fields(target: dict[str, Any], delta: Fields) -> dict[str, Any]:
 
 
 def drop_repeats(name: str, value: Any) -> Any:
-    """Return a field's value. If a field outside TEXT_FIELDS had the same text in every delta, return the text once."""
+    """Return a field's value. If every delta had the same text, return it once, except for fields in TEXT_FIELDS."""
     is_repeated = name not in TEXT_FIELDS and isinstance(value, TextPieces) and len({*value}) == 1
     return value[0] if is_repeated else value
 

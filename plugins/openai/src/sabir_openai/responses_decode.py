@@ -4,7 +4,7 @@
     reasoning               the text of its summary and content; the whole item is its state
     function_call           an option call with its argument text unchanged
     image_generation_call   the image in its result
-    every other item        an opaque part, unchanged; a call of the vendor's own tools and its output are a pair, and a
+    other items             opaque parts, unchanged; a call of the vendor's own tools and its output are a pair, and a
                             call that the client must answer ends the reply with the reason `native_calls`
 
 Fields that a block cannot express are stored in its state, so that encoding restores the item (law 3).
@@ -42,18 +42,13 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "failed": "error",
     "cancelled": "error",
 }
-"""Reason of `incomplete_details`, else the status of the response → neutral reason. All others are `other`. See
-`_stop_reason` for "completed".
+"""Reason of `incomplete_details`, or else the status of the response → neutral finish reason. Other reasons become
+`other`. For "completed", `_stop_reason` returns a more exact reason.
 """
 
 _CALL_TYPES = (
-    "apply_patch_call",
-    "computer_call",
-    "custom_tool_call",
-    "local_shell_call",
-    "shell_call",
-    "tool_search_call",
-)
+    "apply_patch_call", "computer_call", "custom_tool_call", "local_shell_call", "shell_call", "tool_search_call",
+)  # fmt: skip
 _OUTPUT_TYPES = (
     "apply_patch_call_output", "computer_call_output", "custom_tool_call_output", "function_call_output",
     "shell_call_output", "tool_search_output",
@@ -65,12 +60,14 @@ PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
     "mcp_approval_request": ("id", "opens"),
     "mcp_approval_response": ("approval_request_id", "closes"),
 }
-"""Type of an opaque item → the field with the id that call and output share, and which of the two the item is. An item
-of the type `program` has no pair, because it contains option calls.
+"""Type of an opaque item → the field with the id that call and output share, and whether the item opens or closes the
+pair. An item of the type `program` has no pair, because it contains option calls.
 """
 
 STATUSES: Mapping[str, bool] = {"completed": True, "incomplete": False}
-"""Status of an item → whether the model finished it. `in_progress` is missing, since finished calls have it too."""
+"""Status of an item → whether the model finished the item. `in_progress` is missing, because finished calls may have
+this status too.
+"""
 UNFINISHED_STATUSES = ("queued", "in_progress")
 """Statuses of a response that the server is still generating in the background."""
 
@@ -82,8 +79,10 @@ REQUEST_ECHOES = frozenset({
 })  # fmt: skip
 """Fields of a response that repeat the request."""
 RESPONSE_FIELDS = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
-"""Fields of a response that are not in the reply's details: they repeat the request, or the reply has own fields."""
-PARAGRAPH_SEPARATOR = "\n\n"
+"""Fields of a response that are not copied to `Reply.details`: they repeat the request, or a Reply has its own fields
+for them.
+"""
+PARAGRAPH = "\n\n"
 """The separator between the texts of one reasoning item."""
 
 
@@ -112,7 +111,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
 
 def raise_reported(response: Fields, scope: DecodeScope) -> None:
-    """Raise the CallError for the `error` object of a response or an event; do nothing if it has none."""
+    """Raise the CallError for the `error` object of a response or an event. Do nothing if it has no error."""
     if error := response.get("error"):
         raise ERRORS.report(error, scope)
 
@@ -152,8 +151,8 @@ def read_end(response: Fields, blocks: Collection[DecodedContent], scope: Decode
 def _stop_reason(blocks: Collection[DecodedContent]) -> FinishReason:
     """Return the finish reason of a response that ended by itself, from the kinds of its blocks.
 
-    "content_filter" with a refusal; "native_calls" if a call of the vendor's own tools waits for the client;
-    "option_calls" with an option call; otherwise "stop".
+    The reason is "content_filter" if there is a refusal, "native_calls" if a call of the vendor's own tools waits for
+    the client, "option_calls" if there is an option call, and otherwise "stop".
     """
     kinds = {block.kind for block in blocks}
     if "refusal" in kinds:
@@ -207,16 +206,13 @@ def _read_message_content(content: JSONValue, head: Fields, scope: DecodeScope) 
 def _read_reasoning_item(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
     passages = [*list_or_empty(item.get("summary")), *list_or_empty(item.get("content"))]
     texts = filter(None, (text_or_empty(object_or_empty(passage).get("text")) for passage in passages))
-    return [ReasoningPart(text=PARAGRAPH_SEPARATOR.join(texts), state=item)]
+    return [ReasoningPart(text=PARAGRAPH.join(texts), state=item)]
 
 
 def _read_function_call_item(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
     state = without_fields(item, "type", "call_id", "name", "arguments")
-    return [
-        scope.read_call(
-            text_or_empty(item.get("call_id")), text_or_empty(item.get("name")), item.get("arguments"), state
-        )
-    ]
+    call_id, name = text_or_empty(item.get("call_id")), text_or_empty(item.get("name"))
+    return [scope.read_call(call_id, name, item.get("arguments"), state)]
 
 
 def _read_image_generation_call(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
@@ -238,9 +234,7 @@ def opaque_item(item: JSONValue) -> OpaquePart:
 
 
 READERS = {
-    "message": _read_message_item,
-    "reasoning": _read_reasoning_item,
-    "function_call": _read_function_call_item,
+    "message": _read_message_item, "reasoning": _read_reasoning_item, "function_call": _read_function_call_item,
     "image_generation_call": _read_image_generation_call,
-}
+}  # fmt: skip
 """Item type → the function that reads such items. Every other item becomes an opaque part."""

@@ -35,11 +35,9 @@ ResponsesObject = dict[str, Any]
 CONTENT_TYPES = frozenset(
     {"input_audio", "input_file", "input_image", "input_text", "output_audio", "output_text", "refusal"}
 )
-"""Types of opaque blocks that belong into a message's content. Every other opaque block is an item of the input."""
-
-
+"""Types of opaque blocks that belong into a message's content. All other opaque blocks are items of the input."""
 _NULL_FREE_TYPES = ("function_call", "message", "reasoning")
-"""Types of items from which every null field is removed."""
+"""Types of items from which all null fields are removed."""
 REPEATED_FIELDS = ("caller", "namespace")
 """Fields that a call's output must repeat, because the API does not find a call with such a field by its id alone."""
 
@@ -52,15 +50,14 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 def _without_nulls(item: JSONValue) -> JSONValue:
     """Return an item without the null fields that endpoints send but refuse in requests.
 
-    Messages, reasoning and function calls lose all null fields, also in their content. Other items lose only a null
-    `status`, because the vendor's own calls need their null fields.
+    From messages, reasoning and function calls, remove all null fields, also those in their content. From other items,
+    remove only a null `status`, because the vendor's own calls need their other null fields.
     """
     if not isinstance(item, dict) or (None not in item.values() and not isinstance(item.get("content"), list)):
         return item
     is_null_free = item.get("type") in _NULL_FREE_TYPES
-    fields = {
-        name: value for name, value in item.items() if value is not None or not (is_null_free or name == "status")
-    }
+    null_fields = {name for name, value in item.items() if value is None and (is_null_free or name == "status")}
+    fields = without_fields(item, *null_fields)
     if is_null_free and isinstance(content := fields.get("content"), list):
         fields["content"] = [unknown_fields(part, ()) if isinstance(part, dict) else part for part in content]
     return fields
@@ -123,15 +120,15 @@ def _function_call_outputs(turn: Turn, scope: TurnScope, losses: LossLog) -> lis
 
 
 def _repeated_fields(entry: Entry) -> ResponsesObject:
-    """Return the REPEATED fields of the output's call and the call's name; {} if the call has no REPEATED field."""
+    """Return the REPEATED_FIELDS of the output's call, and the call's name. {} if the call has none of these fields."""
     state = entry.call_state
     repeated = {name: state[name] for name in REPEATED_FIELDS if state.get(name)}
     return {**repeated, "name": entry.wire_name} if repeated else {}
 
 
 def _output_content(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[ResponsesObject]:
-    """Return a result as content parts if the message has parts, otherwise as text. An error becomes JSON text, which
-    comes before the parts.
+    """Return a result as content parts if the message has parts, otherwise as text. An error becomes JSON text before
+    the parts.
     """
     result = entry.result
     parts = [_input_content(piece, scope) for piece in entry.pieces]
@@ -152,7 +149,7 @@ def _assistant_items(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Resp
 
 
 class _AssistantItems:
-    """The items of one assistant turn under construction."""
+    """Builds the items of one assistant turn."""
 
     __slots__ = ("items", "lacks_reasoning", "losses", "pieces_with_id", "scope")
 
@@ -162,7 +159,9 @@ class _AssistantItems:
         self.items: list[Any] = []
         self.lacks_reasoning = False
         self.pieces_with_id: list[tuple[KnownPart | None, Entry]] = []
-        """Parts (None for a call) and their entries whose items have the vendor's id, which may depend on reasoning."""
+        """Parts (None for a call) whose items have an id of the vendor, with their entries. An id may depend on
+        reasoning.
+        """
 
     def add_call(self, entry: Entry) -> None:
         """Add the item of a call. A call from this API keeps the fields of the item from which it was decoded."""
@@ -188,7 +187,7 @@ class _AssistantItems:
             self._add_refusal(piece, entry.state_of(piece), entry)
 
     def _append_item(self, item: JSONValue) -> None:
-        """Append an item. If it continues the last message (same id and fields), add its content to that message."""
+        """Append an item. If it continues the last message (same id and fields), append its content to that message."""
         last, fields = object_or_empty(self.items[-1]) if self.items else {}, object_or_empty(item)
         if last.get("id") and last["id"] == fields.get("id"):
             earlier, more = last.get("content"), fields.get("content")
@@ -201,13 +200,11 @@ class _AssistantItems:
         head, cited = object_or_empty(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
-            self.losses.lose(
-                "dropped", "only citations that came from this API can be sent back", piece, entry, ".citations"
-            )
+            reason = "only citations that came from this API can be sent back"
+            self.losses.lose("dropped", reason, piece, entry, ".citations")
         if head:
-            self._append_own_message(
-                piece, head, {**object_or_empty(state.get("part")), "text": piece.text, "annotations": sources}, entry
-            )
+            content = {**object_or_empty(state.get("part")), "text": piece.text, "annotations": sources}
+            self._append_own_message(piece, head, content, entry)
         else:
             self._append_plain_text(piece.text)
 
@@ -231,23 +228,22 @@ class _AssistantItems:
             self._append_plain_text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
     def _append_plain_text(self, text: str) -> None:
-        # The content of an assistant message without an id is a string: the array form is for the vendor's own
-        # messages.
+        # Without an id, the content must be a string. Only the vendor's own messages have an array.
         if text:
             self.items.append({**_ASSISTANT_MESSAGE, "content": text})
 
     def _add_reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
-        # If nothing is stored, the vendor does not know a bare id, and refuses the items that depend on it.
+        # If the vendor did not store the response, it does not know the id, and refuses items that depend on it.
         if state.get("encrypted_content") or state.get("content"):
-            self.items.append(without_fields(state, "status"))  # the wire refuses the field in requests
+            self.items.append(without_fields(state, "status"))  # the API refuses this field in requests
             return
         self.lacks_reasoning = True
         reason = "the reasoning has no encrypted content, and the server does not store it under its id"
         self.losses.lose("dropped", reason, piece, entry)
 
     def build(self) -> list[Any]:
-        """Return the items. If reasoning was lost, messages and calls are returned without their ids, with losses,
-        because the vendor refuses ids that depend on missing reasoning.
+        """Return the items. If reasoning was lost, remove the ids of messages and calls, with losses, because the
+        vendor refuses ids that depend on missing reasoning.
         """
         if not self.lacks_reasoning:
             return self.items
@@ -276,9 +272,6 @@ def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: Los
 
 
 _SIDES = {
-    "system": _input_items,
-    "user": _input_items,
-    "assistant": _assistant_items,
-    "results": _function_call_outputs,
-}
+    "system": _input_items, "user": _input_items, "assistant": _assistant_items, "results": _function_call_outputs,
+}  # fmt: skip
 """Side of a turn → the function that returns its items."""

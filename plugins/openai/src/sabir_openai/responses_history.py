@@ -3,10 +3,10 @@
     instructions              a leading system message, which renders as the first item of `input` (loss: relocated)
     system, developer, user   one message each                 a string `input` is a user message
     the model's items         as from decoding a response, with the scope's policy and the target's origin
-    function_call_output      a result of the option that its call names
-    every other item          an opaque part; outputs that the user's own program created are in user messages
+    function_call_output      the result of the option that its call names
+    other items               opaque parts; outputs that the user's own program created are in user messages
 
-A reference to an item that only the vendor stores is a loss, and so is the pairing of a result with such a call.
+A reference to an item that only the vendor stores is a loss. A result whose call only the vendor stores has a loss too.
 Messages get no role hints, because their policies render to the same roles.
 """
 
@@ -35,7 +35,7 @@ from sabir_openai.responses_request import FIELDS
 from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
 
 _REFERENCES = ("prompt", "conversation", "previous_response_id")
-"""Fields that refer to state that the vendor stores; with one of them a request may have no input."""
+"""Fields that refer to state that the vendor stores. A request with one of these fields may have no input."""
 _NOT_STORED = "a message cannot store it"
 
 
@@ -45,11 +45,8 @@ def _read_input_image(part: Fields, scope: DecodeScope) -> MediaPart | None:
 
 def _read_input_file(part: Fields, scope: DecodeScope) -> MediaPart | None:
     file_data, url = text_or_empty(part.get("file_data")), text_or_empty(part.get("file_url"))
-    url = (
-        DataURL.with_sniffed_type(file_data, "application/pdf")
-        if file_data
-        else url or scope.file_url(part.get("file_id"))
-    )
+    url = DataURL.with_sniffed_type(file_data, "application/pdf") if file_data else url
+    url = url or scope.file_url(part.get("file_id"))
     return MediaPart.from_wire("document", url, part.get("filename"))
 
 
@@ -57,9 +54,7 @@ _TEXT = PartReader.for_text()
 
 
 class _ResponsesHistory(OpenAIHistory):
-    """Decodes a stored request of `openai.responses`. Consecutive items of the model are grouped into messages as in a
-    reply.
-    """
+    """Decodes a stored request of `openai.responses`. Consecutive items of the model become messages as in a reply."""
 
     vendor_model = ResponsesSettings
     messages_field = "input"
@@ -78,9 +73,8 @@ class _ResponsesHistory(OpenAIHistory):
     def read_instructions(self, instructions: JSONValue) -> None:
         """Read the field `instructions`, which becomes the leading system message."""
         if instructions:
-            self.add_message(
-                "system", [TextPart(text=History.expect(instructions, str, "instructions"))], "instructions"
-            )
+            text = History.expect(instructions, str, "instructions")
+            self.add_message("system", [TextPart(text=text)], "instructions")
             self.add_loss("relocated", "instructions", "the instructions became the first message of the input")
 
     def read_input(self, input_field: JSONValue) -> None:
@@ -94,8 +88,8 @@ class _ResponsesHistory(OpenAIHistory):
             self._add_pending_blocks()
 
     def read_message(self, message: Fields, path: str) -> None:
-        """Read one item. Without a type, it is a message if it has a role, or a reference if it has an id. Raises
-        HistoryInvalid if it has none of them.
+        """Read one item. An item without a type is a message if it has a role, or a reference if it has an id. Raises
+        HistoryInvalid for an item without type, role and id.
         """
         kind = text_or_empty(message.get("type"))
         kind = kind or ("message" if "role" in message else "item_reference" if "id" in message else "")
@@ -121,7 +115,7 @@ class _ResponsesHistory(OpenAIHistory):
         self.add_message(policy, parts, path)
 
     def read_assistant(self, item: Fields, path: str) -> None:
-        """Read an assistant message. If the message has further fields, such as an id, its parts keep them as state.
+        """Read an assistant message. Further fields of the message, such as an id, become the state of its parts.
 
         An empty message is dropped with a loss.
         """
@@ -156,13 +150,12 @@ class _ResponsesHistory(OpenAIHistory):
     def read_item_reference(self, item: Fields, path: str) -> None:
         """Report an item that only the vendor stores as a loss."""
         item_id = one_line(ascii(item.get("id")), 80)
-        self.add_loss(
-            "dropped", path, f"only the vendor's server stores the item {item_id}; replace the reference with the item"
-        )
+        reason = f"only the vendor's server stores the item {item_id}; replace the reference with the item"
+        self.add_loss("dropped", path, reason)
 
     def read_other_item(self, item: Fields, path: str) -> None:
-        """Read any other item. An output of the user's own program and an item with another role than "assistant"
-        become user messages; every other item belongs to the model.
+        """Read any other item. An output of the user's own program, and an item with another role than "assistant",
+        become user messages. All other items belong to the model.
         """
         _, pair = PAIRS.get(text_or_empty(item.get("type")), (None, None))
         is_output = pair == "closes" and item.get("execution") != "server"
@@ -181,9 +174,8 @@ class _ResponsesHistory(OpenAIHistory):
     def read_tool_choice(self, choice: JSONValue) -> None:
         """Read the field `tool_choice`. A choice that no neutral setting can express becomes a vendor setting."""
         fields = object_or_empty(choice)
-        if not self.set_option_choice(
-            choice, text_or_empty(fields.get("name")) if fields.keys() == {"type", "name"} else ""
-        ):
+        name = text_or_empty(fields.get("name")) if fields.keys() == {"type", "name"} else ""
+        if not self.set_option_choice(choice, name):
             self.set_vendor_setting("tool_choice", choice)
 
     def read_reasoning(self, reasoning: JSONValue) -> None:
@@ -208,12 +200,9 @@ class _ResponsesHistory(OpenAIHistory):
                 self.set_extra_body(name, value, within="text")
 
     def _read_format(self, form: Fields) -> bool:
-        """Set the response format. Return False if no neutral setting can express it. {} is the default."""
-        is_schema = form.get("type") == "json_schema"
-        is_set = (
-            self.read_schema_format(form, "text.format") if is_schema else self.read_plain_format(form, "text.format")
-        )
-        return is_set or not form
+        """Set the response format. Return False if no neutral setting can express it. {} means the default format."""
+        read = self.read_schema_format if form.get("type") == "json_schema" else self.read_plain_format
+        return read(form, "text.format") or not form
 
     readers: ClassVar = {
         "instructions": read_instructions, "input": read_input, "tools": read_tools, "tool_choice": read_tool_choice,
@@ -225,16 +214,15 @@ class _ResponsesHistory(OpenAIHistory):
 
 
 _ITEM_READERS = {
-    "function_call": _ResponsesHistory.read_function_call,
+    "function_call": _ResponsesHistory.read_function_call, "item_reference": _ResponsesHistory.read_item_reference,
     "function_call_output": _ResponsesHistory.read_function_call_output,
-    "item_reference": _ResponsesHistory.read_item_reference,
-}
+}  # fmt: skip
 """Type of an item other than a message → the method that reads such items. `read_other_item` reads all others."""
 decode_history = _ResponsesHistory.decode
 
 
 def _drop_empty_state(block: DecodedContent) -> DecodedContent:
-    """Return a text part without its state if neither the state nor the citations contain anything; other blocks
+    """Return a text part without its state if neither its state nor its citations contain anything. Return other blocks
     unchanged.
     """
     if not isinstance(block, TextPart):

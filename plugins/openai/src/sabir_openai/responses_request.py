@@ -15,13 +15,7 @@ from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import accepted_setting, encode_choice, encode_format, encode_options
-from sabir_openai.settings import (
-    ChatSettings,
-    ResponsesSettings,
-    drop_settings_of_other_api,
-    drop_tools_of_other_form,
-    settings_of,
-)
+from sabir_openai.settings import ChatSettings, ResponsesSettings, drop_other_settings, drop_other_tools, settings_of
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
 """Neutral setting → request field in which its value is sent unchanged."""
@@ -35,15 +29,15 @@ COUNT_FIELDS = frozenset({
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return every field of the request except the input. Report settings that cannot be sent as losses.
+    """Return all fields of the request except the input. Report settings that cannot be sent as losses.
 
     Raises SettingsInvalid for an invalid vendor setting, an option choice that is not offered, and a
     `previous_response_id` of a reply in the history.
     """
-    drop_settings_of_other_api(scope, ResponsesSettings, ChatSettings)
+    drop_other_settings(scope, ResponsesSettings, ChatSettings)
     if scope.vendor.get("store") is False:  # it is the default of every request here
         scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
-    vendor = drop_tools_of_other_form(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
+    vendor = drop_other_tools(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous_id := vendor.get("previous_response_id"):
         _check_previous_response(previous_id, scope)
     body: dict[str, Any] = {"model": scope.target.model}
@@ -51,11 +45,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         body["store"] = bool(vendor.get("background"))
     body |= scope.neutral_fields(FIELDS, absent=("stop", "seed"), take=accepted_setting)
     encrypted = [ENCRYPTED_REASONING] if scope.model_info.reasoning and _is_worth_sending(scope, "include") else []
-    effort, verbosity, form = (
-        fit_effort(scope),
-        vendor.pop("verbosity", None),
-        accepted_setting(scope, "response_format"),
-    )
+    effort, verbosity = fit_effort(scope), vendor.pop("verbosity", None)
+    form = accepted_setting(scope, "response_format")
     tools = [*map(_flatten_tool, encode_options(scope)), *vendor.pop("tools", ())]
     fields: dict[str, Any] = {
         "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ())])),
@@ -73,7 +64,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def _is_worth_sending(scope: RequestScope, name: str) -> bool:
-    """Return whether a field that the user did not set should be sent: False if the endpoint is known to ignore it."""
+    """Return whether to send a field that the user did not set. False if the endpoint is known to ignore the field."""
     return scope.model_info.status_of(f"vendor.{name}") != "ignored"
 
 
@@ -88,8 +79,8 @@ def _check_previous_response(previous_id: str, scope: RequestScope) -> None:
 
 
 def _flatten_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool declaration of `openai.chat` in the form of this API: without the inner object, and with `strict`
-    False if it is missing.
+    """Return a tool declaration of `openai.chat` in the form of this API: without the inner object. A missing `strict`
+    becomes False.
     """
     return {"type": tool["type"], "strict": False, **tool[tool["type"]]}
 

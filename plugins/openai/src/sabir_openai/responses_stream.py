@@ -1,4 +1,4 @@
-"""Stream events of a response → sabir's events. A block's index is its item's place * WIDTH + its place in the item.
+"""Stream events of a response → sabir's events. A block's index is its item's output_index * INDEX_STEP + its position.
 
     response.created           ─▶ reply-start
     response.…delta            ─▶ …-delta, after a …-start if the block is new
@@ -39,14 +39,7 @@ from sabir.authoring import (
 )
 
 from sabir_openai.chat_decode import DecodedContent
-from sabir_openai.responses_decode import (
-    PARAGRAPH_SEPARATOR,
-    decode_item,
-    is_finished,
-    origin_of,
-    raise_reported,
-    read_end,
-)
+from sabir_openai.responses_decode import PARAGRAPH, decode_item, is_finished, origin_of, raise_reported, read_end
 from sabir_openai.responses_stream_items import (
     DELTAS,
     DONE,
@@ -70,16 +63,15 @@ _RESTORED = ("message", "reasoning", "custom_tool_call")
 streamed. Option calls do so even without text.
 """
 INDEX_STEP = 1000
-"""The number of block places reserved for one output item."""
-
+"""The number of block indices that are reserved for one output item."""
 TERMINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 ANNOUNCED_KINDS: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
-"""Type of an item whose only block begins when the item is added → the kind of the block."""
+"""Type of an item whose only block begins as soon as the item is added → the kind of the block."""
 
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """A block that has begun and not ended; `passage` is the passage of its last delta."""
+    """A block that has begun and not ended. `passage` is the passage of its last delta."""
 
     start: BlockStart
     texts: list[str] = field(default_factory=list)
@@ -95,13 +87,13 @@ class ResponsesDecoder:
         self._last_index = -1
         self._open_blocks: dict[int, _OpenBlock] = {}
         self._streamed_items: dict[int, StreamedItem] = {}
-        """Place of an item whose blocks have not ended → the texts of its events."""
+        """Output index of an item whose blocks have not ended → the texts of its events."""
         self._waiting_items: dict[int, Fields] = {}
-        """Place → an item that ended, but whose blocks wait for the final response."""
+        """Output index → an item that has ended, but whose blocks wait for the final response."""
         self._ended_items: dict[int, Mapping[Passage, str]] = {}
-        """Place of an item whose blocks ended → its texts, to compare with the final response."""
+        """Output index of an item whose blocks have ended → its texts, to compare with the final response."""
         self._losses: dict[str, Loss] = {}
-        """Path of a passage → the loss that two events disagree on its text."""
+        """Path of a passage → the loss for events that contain different texts for this passage."""
         self._blocks: list[DecodedContent] = []
         self._lacks_indices = False
         self._is_started = False
@@ -146,21 +138,17 @@ class ResponsesDecoder:
         yield from self._start_announced_block(output_index, item)
 
     def _start_announced_block(self, output_index: int, item: Fields) -> tuple[StreamEvent, ...]:
-        """Return the start of the block of a reasoning item or an option call; nothing for other items or if the block
-        has begun already.
-        """
+        """Start the block of a reasoning item or an option call, unless it has begun already. Return the events."""
         kind, name = ANNOUNCED_KINDS.get(text_or_empty(item.get("type"))), text_or_empty(item.get("name"))
         if kind is None:
             return ()
-        ids = {
-            "invocation_id": text_or_empty(item.get("call_id")),
-            "option_name": self._scope.option_names.get(name, name),
-        }
-        return self._start_block(BlockStart(index=output_index * INDEX_STEP, kind=kind, **ids))
+        call_id, name = text_or_empty(item.get("call_id")), self._scope.option_names.get(name, name)
+        index = output_index * INDEX_STEP
+        return self._start_block(BlockStart(index=index, kind=kind, invocation_id=call_id, option_name=name))
 
     def _output_index(self, event: Fields) -> int:
-        """Return the place of an event's item: the event's `output_index`. Without that field, the place in the order
-        in which the ids of items appeared.
+        """Return the `output_index` of an event. If the field is missing, number the items in the order in which their
+        ids appear.
         """
         item = object_or_empty(event.get("item"))
         key = text_or_empty(event.get("item_id")) or text_or_empty(item.get("id")) or text_or_empty(item.get("call_id"))
@@ -179,7 +167,7 @@ class ResponsesDecoder:
         return (start,)
 
     def _streamed_item(self, output_index: int) -> StreamedItem:
-        """Return the texts of the item at a place; create them if needed."""
+        """Return the StreamedItem with this output index. Create it if needed."""
         if (streamed := self._streamed_items.get(output_index)) is None:
             self._scope.count_blocks()
             streamed = self._streamed_items[output_index] = StreamedItem()
@@ -203,12 +191,12 @@ class ResponsesDecoder:
         if block is None or block.start.kind != kind:
             return start
         earlier, block.passage = block.passage, passage
-        text = PARAGRAPH_SEPARATOR + text if block.texts and earlier != passage else text
+        text = PARAGRAPH + text if block.texts and earlier != passage else text
         block.texts.append(text)
         return (*start, BlockDelta.unchecked(index, kind, text))
 
     def _read_complete_text(self, event: Fields) -> tuple[StreamEvent, ...]:
-        """Store the complete text of a passage, which other events may lack. Ignore the text of an unknown item."""
+        """Store the complete text of a passage, because other events may lack it. Ignore texts of unknown items."""
         name, output_index = event["type"], event.get("output_index")
         if not isinstance(output_index, int):
             output_index = self._indices.get(text_or_empty(event.get("item_id")))
@@ -220,15 +208,12 @@ class ResponsesDecoder:
         return ()
 
     def _read_item_done(self, event: Fields) -> Iterator[StreamEvent]:
-        """End an item's blocks, unless the final response may complete it."""
+        """End an item's blocks, unless the final response may complete the item."""
         output_index = self._output_index(event)
         if output_index in self._ended_items:
             return
-        item, conflicts = complete_item(
-            object_or_empty(event.get("item")),
-            self._waiting_items.pop(output_index, {}),
-            self._streamed_item(output_index),
-        )
+        item, waiting = object_or_empty(event.get("item")), self._waiting_items.pop(output_index, {})
+        item, conflicts = complete_item(item, waiting, self._streamed_item(output_index))
         self._report_conflicts(output_index, conflicts)
         if awaits_final_response(item):
             self._waiting_items[output_index] = item
@@ -245,15 +230,15 @@ class ResponsesDecoder:
         self._last_index = max(self._last_index, output_index)
 
     def _report_conflicts(self, output_index: int, conflicts: Iterable[Passage]) -> None:
-        """Report the passages on which two sources disagree."""
+        """Report the passages for which two events contain different texts."""
         for passage in conflicts:
             reason = "the events of the stream contain different texts for it; the reply contains one of them"
             path = f"output[{output_index}].{passage}"
             self._losses[path] = Loss(kind="dropped", path=path, reason=reason)
 
-    def _end_block(self, index: int, block: DecodedContent, is_finished: bool | None = None) -> Iterator[StreamEvent]:
-        """Yield the end of a block, and before it the start if the block has not begun. `mark` says whether the model
-        finished an option call; None if that is not known.
+    def _end_block(self, index: int, block: DecodedContent, is_whole: bool | None = None) -> Iterator[StreamEvent]:
+        """Yield the end of a block, and before it the start if the block has not begun. `is_whole` says whether the
+        model finished an option call; None if that is not known.
         """
         open_block = self._open_blocks.get(index)
         if open_block is not None and open_block.start.kind != block.kind:
@@ -261,7 +246,7 @@ class ResponsesDecoder:
         yield from self._start_block(BlockStart.unchecked(index, block))
         self._blocks.append(block)
         self._open_blocks.pop(index, None)
-        yield BlockEnd(index=index, block=block, is_finished=is_finished)
+        yield BlockEnd(index=index, block=block, is_finished=is_whole)
 
     def _read_terminal_event(self, event: Fields) -> Iterator[StreamEvent]:
         response = object_or_empty(event.get("response"))
@@ -293,8 +278,9 @@ class ResponsesDecoder:
         yield from self._end_item(output_index, item)
 
     def _end_unfinished(self, output_index: int, streamed: StreamedItem) -> Iterator[StreamEvent]:
-        """End an item that no event contains completely. Its blocks get no state, so that they are sent back as new
-        items. An item of another type than those of _RESTORED and option calls is ignored.
+        """End an option call or an item of a type in _RESTORED that no event contains completely. Ignore other items.
+
+        The blocks have no state, so that they are sent back as new items.
         """
         item = streamed.build()
         if item.get("type") == "function_call" or (item.get("type") in _RESTORED and texts_of(item)):
@@ -309,12 +295,12 @@ def _without_state(block: DecodedContent) -> DecodedContent:
 
 
 def _comparable_texts(item: Fields) -> Mapping[Passage, str]:
-    """Return the texts of an item, to compare with the final response. {} for an image, which needs too much memory."""
+    """Return the texts of an item, to compare with the final response. {} for an image, to save memory."""
     return {} if item.get("type") == "image_generation_call" else texts_of(item)
 
 
 def _unsent_passages(final: Mapping[Passage, str], sent: Mapping[Passage, str]) -> Iterator[Passage]:
-    """Yield the passages whose text in the final response is longer or different from the text in `sent`."""
+    """Yield the passages whose text in the final response is not the text that was sent to the caller."""
     for passage, value in final.items():
         text_sent = sent.get(passage, "")
         best, disagrees = choose_text(value, text_sent, is_json=passage.field == "arguments")

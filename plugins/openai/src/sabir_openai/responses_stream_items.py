@@ -1,15 +1,14 @@
-"""Joins what the events of a stream contain about one output item: the item with the most complete text of each
-passage.
+"""Joins the events of a stream that belong to one output item, so that the item has the most complete texts.
 
-A passage is the place of a text in an item.
+A Passage is the position of a text in an item.
 
     …delta ─▶ pieces ┐
-    …done  ─▶ text   ┴▶ Streamed.texts ─┐
-    output_item.added ─▶ announced      ├─ completed(item) ─▶ the item, and the passages on which sources disagree
-    output_item.done, final response ───┘
+    …done  ─▶ text   ┴▶ StreamedItem.texts ─┐
+    output_item.added ─▶ announced          ├─ complete_item ─▶ the item, and the passages with conflicting texts
+    output_item.done, final response ───────┘
 
-Some endpoints send a text, or a call's arguments, in only one of these events, and leave it empty in the others. Of two
-texts, the text that continues the other is more complete. If neither continues the other, the later source counts.
+Some endpoints send a text, or a call's arguments, in only one of these events, and leave it empty in the others. If one
+text continues another, it is more complete. Otherwise, the two texts conflict, and the later event counts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,8 +30,7 @@ from sabir.errors import NotJSON
 
 
 class Passage(NamedTuple):
-    """The place of a text in an item: the item's field and, if the field is a list, the part's type and position from
-    0.
+    """The position of a text in an item: the item's field and, if the field is a list, the part's type and index.
 
     `part` is "" if the field itself is the text.
     """
@@ -42,14 +40,14 @@ class Passage(NamedTuple):
     position: int = 0
 
     def __str__(self) -> str:
-        """Return the place as a path within the item, such as "content[0]"."""
+        """Return the path within the item, such as "content[0]"."""
         return f"{self.field}[{self.position}]" if self.part else self.field
 
 
 class TextTarget(NamedTuple):
-    """Where the text of an event belongs: its passage, with position 0, and the kind of the block that shows the text.
+    """The passage to which the text of an event belongs, with position 0, and the kind of the block for the text.
 
-    `kind` is None if no block shows the text before the item has ended.
+    `kind` is None if the text does not appear in a block before the item has ended.
     """
 
     passage: Passage
@@ -69,9 +67,9 @@ _TARGETS: Mapping[str, TextTarget] = {
     "code_interpreter_call_code": TextTarget(Passage("code")),
 }
 DELTAS = {f"response.{name}.delta": source for name, source in _TARGETS.items()}
-"""Type of an event → where the text in its `delta` belongs."""
+"""Type of an event → the target of the text in its `delta`."""
 DONE = {f"response.{name}.done": source for name, source in _TARGETS.items()}
-"""Type of an event with the complete text of a passage → where the text belongs."""
+"""Type of an event with the complete text of a passage → the target of the text."""
 PARTS_DONE: Mapping[str, str] = {
     "response.content_part.done": "content_index",
     "response.reasoning_summary_part.done": "summary_index",
@@ -105,8 +103,8 @@ incomplete.
 
 @dataclass(slots=True)
 class StreamedItem:
-    """What the events of one item contained before the item ended. `announced` are the item's identifying fields,
-    `pieces` the texts of deltas, and `whole` the texts of events with a complete text.
+    """One item while its events arrive. `announced` contains the fields that identify the item, `pieces` the texts of
+    deltas, and `complete_texts` the texts of events with a complete text.
     """
 
     announced: Fields = field(default_factory=dict)
@@ -132,30 +130,25 @@ class StreamedItem:
             for name, kinds in lists.items():
                 if kind in kinds:
                     passage = Passage(name, kind, position if isinstance(position, int) else 0)
-                    self.complete_texts[passage] = text_or_empty(
-                        part.get(_PART_TEXTS[kind])
-                    ) or self.complete_texts.get(passage, "")
+                    text = text_or_empty(part.get(_PART_TEXTS[kind]))
+                    self.complete_texts[passage] = text or self.complete_texts.get(passage, "")
 
     def texts(self) -> Iterator[tuple[Passage, str]]:
         """Yield the complete texts and the joined texts of deltas with their passages, ordered by position. A passage
         can occur twice.
         """
-        located = [
-            *self.complete_texts.items(),
-            *((passage, "".join(pieces)) for passage, pieces in self.pieces.items()),
-        ]
-        yield from sorted(located, key=lambda each: each[0].position)
+        joined = {passage: "".join(pieces) for passage, pieces in self.pieces.items()}
+        yield from sorted((*self.complete_texts.items(), *joined.items()), key=lambda each: each[0].position)
 
     def build(self) -> dict[str, Any]:
-        """Return the item as far as the events contain it, if no event ended it. {} if its type is not known."""
-        kind = text_or_empty(self.announced.get("type")) or next(
-            (_item_type(passage) for passage, _ in self.texts()), ""
-        )
+        """Return the item, if no event contains the complete item. Return {} if its type is not known."""
+        kinds = (text_or_empty(self.announced.get("type")), *(_item_type(passage) for passage, _ in self.texts()))
+        kind = next(filter(None, kinds), "")
         return complete_item({"type": kind}, {}, self)[0] if kind else {}
 
 
 def passage_of(event: Fields, target: TextTarget) -> Passage:
-    """Return the passage of an event's text, with the position that the event names, else 0."""
+    """Return the passage of an event's text, with the position that the event names (default 0)."""
     position = event.get(target.position) if target.position else 0
     return target.passage._replace(position=position if isinstance(position, int) else 0)
 
@@ -174,10 +167,10 @@ def texts_of(item: Fields) -> dict[Passage, str]:
 
 
 def awaits_final_response(item: Fields) -> bool:
-    """Return whether an item that ended must wait for the final response, because it has no text but its type has one.
+    """Return whether an item that ended must wait for the final response, because its text is missing.
 
-    An option call, and an item without a type, always waits: a call must not run with arguments that the final response
-    contradicts.
+    An option call, and an item without a type, always waits, because a call must not run with arguments that the final
+    response contradicts.
     """
     kind = text_or_empty(item.get("type"))
     if kind in ("", "function_call"):
@@ -186,9 +179,9 @@ def awaits_final_response(item: Fields) -> bool:
 
 
 def complete_item(item: Fields, earlier: Fields, streamed: StreamedItem) -> tuple[dict[str, Any], list[Passage]]:
-    """Return a copy of the item, completed from earlier events, and the passages for which two sources disagree.
+    """Return a copy of the item, completed from earlier events, and the passages with conflicting texts.
 
-    `earlier` is an earlier form of the same item, or empty. `streamed` are the texts of the item's other events.
+    `earlier` is an earlier form of the same item, or {}. `streamed` contains the texts of the item's other events.
     """
     fields = dict(item)
     for earlier_fields in (earlier, streamed.announced):
@@ -198,11 +191,8 @@ def complete_item(item: Fields, earlier: Fields, streamed: StreamedItem) -> tupl
     conflicts: list[Passage] = []
     for passage, value in (*texts_of(earlier).items(), *streamed.texts()):
         # An endpoint may stream reasoning as one kind of passage and repeat it in the item as the other.
-        if (
-            not value
-            or not _has_passage(text_or_empty(fields.get("type")), passage)
-            or (fields_with_texts and passage.field not in fields_with_texts)
-        ):
+        is_listed = not fields_with_texts or passage.field in fields_with_texts
+        if not value or not is_listed or not _has_passage(text_or_empty(fields.get("type")), passage):
             continue
         best, is_conflict = choose_text(texts.get(passage, ""), value, is_json=passage.field == "arguments")
         is_conflict = is_conflict or (best != texts.get(passage) and not _set_text(fields, passage, best))
@@ -212,9 +202,9 @@ def complete_item(item: Fields, earlier: Fields, streamed: StreamedItem) -> tupl
 
 
 def choose_text(later: str, earlier: str, *, is_json: bool = False) -> tuple[str, bool]:
-    """Return the more complete of two texts, and whether they disagree. If they disagree, return the later one.
+    """Return the more complete of two texts, and whether they conflict. If they conflict, return the later text.
 
-    With `is_json`, texts are compared as JSON objects. If only one text is a JSON object, that text is returned.
+    With `is_json`, texts are compared as JSON objects. If only one text is a JSON object, return that text.
     """
     if is_json:
         objects = _read_object(later), _read_object(earlier)
@@ -232,7 +222,7 @@ def choose_text(later: str, earlier: str, *, is_json: bool = False) -> tuple[str
 
 
 def _read_object(arguments: str) -> dict[str, str] | None:
-    """Return the members of a JSON object, each as canonical JSON; None if the text is not an object."""
+    """Return the members of a JSON object, each as canonical JSON. None if the text is not a JSON object."""
     with suppress(NotJSON):
         if isinstance(value := decode_json(arguments), dict):
             return {name: encode_json(member, sort_keys=True) for name, member in value.items()}
@@ -247,15 +237,15 @@ def _has_passage(kind: str, passage: Passage) -> bool:
 
 
 def _item_type(passage: Passage) -> str:
-    """Return the type of the items that have a part like the passage's; "" for a passage outside of a list."""
+    """Return the type of the items that have parts of the passage's type. "" for a passage that is not in a list."""
     kinds = [kind for kind, lists in _PART_LISTS.items() if passage.part in lists.get(passage.field, ())]
     return kinds[0] if kinds else ""
 
 
 def _set_text(fields: dict[str, Any], passage: Passage, value: str) -> bool:
-    """Set the text of a passage in place. Return False if the item has a part of another type there, or too few parts.
+    """Set the text of a passage. Return False if the item has a part of another type there, or too few parts.
 
-    One missing part before the passage is filled with an empty part, for endpoints that count from 1.
+    If one part before the passage is missing, add an empty part, because some endpoints count from 1.
     """
     name, kind, position = passage
     if not kind:

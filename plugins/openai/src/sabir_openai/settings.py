@@ -226,7 +226,7 @@ def is_openai(scope: RequestScope | TurnScope) -> bool:
     return scope.target.provider in OPENAI and "system_role" not in scope.quirks
 
 
-def drop_settings_of_other_api(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
+def drop_other_settings(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
     """Remove the vendor settings that only the other dialect has from `scope`, and report them as losses.
 
     `own` and `other` are the settings models of the two dialects. For a gateway with a single dialect, nothing is
@@ -242,7 +242,7 @@ def drop_settings_of_other_api(scope: RequestScope, own: type[BaseModel], other:
             _report_dropped(scope, name, f"{scope.target.dialect} has no field {name}")
 
 
-def drop_tools_of_other_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
+def drop_other_tools(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
     """Return the vendor settings without tools and a tool choice in the other dialect's form, and report them as
     losses. Settings for other endpoints than OpenAI's are returned unchanged.
 
@@ -256,22 +256,16 @@ def drop_tools_of_other_form(vendor: dict[str, Any], scope: RequestScope, *, nes
         if _is_nested(tool) is nested:
             tools.append(tool)
         else:
-            _report_dropped(
-                scope,
-                f"tools[{index}]",
-                f"{scope.target.dialect} does not accept the tool {tool.get('type')!r} in this form",
-            )
+            reason = f"{scope.target.dialect} does not accept the tool {tool.get('type')!r} in this form"
+            _report_dropped(scope, f"tools[{index}]", reason)
     vendor |= {"tools": tools} if "tools" in vendor else {}
     choice = vendor.get("tool_choice")
     nothing_left = bool(scope.vendor.get("tools")) and not tools and not scope.options
     if nothing_left and choice is not None:
         _report_dropped(scope, "tool_choice", "no tool is left to choose")
     elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
-        _report_dropped(
-            scope,
-            "tool_choice",
-            f"{scope.target.dialect} does not accept the choice {choice.get('type')!r} in this form",
-        )
+        reason = f"{scope.target.dialect} does not accept the choice {choice.get('type')!r} in this form"
+        _report_dropped(scope, "tool_choice", reason)
     else:
         return vendor
     return without_fields(vendor, "tool_choice")

@@ -94,9 +94,8 @@ class LoopbackConnection(OpenAIConnection):
 
         client, async_client, _ = super().library()
         options: dict[str, Any] = {"trust_env": False, "headers": {"Connection": "close"}}
-        return Library(
-            partial(client, **options), partial(async_client, **options), partial(SSLContext, PROTOCOL_TLS_CLIENT)
-        )
+        tls_context = partial(SSLContext, PROTOCOL_TLS_CLIENT)
+        return Library(partial(client, **options), partial(async_client, **options), tls_context)
 
 
 class LocalConnection:

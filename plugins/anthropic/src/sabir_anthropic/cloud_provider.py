@@ -36,15 +36,14 @@ class CloudProvider(SDKProvider):
     """
 
     adds_dialects = True
-    """Whether the provider only adds dialects to its name, which other packages may use too. It is True, so users write
-    `bedrock.messages:model`. Without a dialect, `bedrock:model` does not mean Claude, because the clouds also sell
-    models of other vendors.
+    """Whether the provider only adds dialects to its name, which other packages may use too. It is True because the
+    clouds also sell models of other vendors: users must write `bedrock.messages:model`, not `bedrock:model`.
     """
     dialects = ("messages",)
     request_ids = AnthropicProvider.request_ids
     package = "sabir_anthropic"
     client_name: ClassVar[str]
-    """The name of the SDK's sync client class; the async class is named "Async" plus this name."""
+    """The name of the SDK's sync client class. The name of the async class is "Async" followed by this name."""
     region: ClassVar[str]
     """The name of the credential that contains the region."""
 
@@ -53,14 +52,16 @@ class CloudProvider(SDKProvider):
         return MESSAGES
 
     def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint: `base_url` or a variable, else the URL of the region that `api_key=` or a
-        variable names. Without a region, the URL contains none, and the SDK may find the region later.
+        """Return the URL of the endpoint: `base_url`, the URL in a variable, or the URL of a region.
+
+        `api_key=` or a variable names the region. Without it, the URL contains no region, and the SDK may find the
+        region later.
         """
         url, region = super().url_of(access), self._region(access)
         return self.regional_url(region) if url == self.url and region else url
 
     def regional_url(self, region: str) -> str:
-        """Return the URL for a region. Subclasses define it; here it raises NotImplementedError."""
+        """Return the URL for a region. Subclasses must override this method, which raises NotImplementedError."""
         raise NotImplementedError
 
     def connect_own_clients(self, access: Access, key: KeySource) -> "CloudConnection":
@@ -91,7 +92,7 @@ class CloudProvider(SDKProvider):
         return answer
 
     def _region(self, access: Access) -> str:
-        """Return the region in `api_key=`, else in the first variable that is set, else ""."""
+        """Return the region in `api_key=` or in the first variable that is set. "" if no region is named."""
         variables = next(each.variables for each in self.credentials if each.name == self.region)
         mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
         return mapping.get(self.region) or next(filter(None, map(os.environ.get, variables)), "")
@@ -226,9 +227,9 @@ class CloudConnection(UserSDKConnection):
 
 
 def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the HTTP client, and those of the SDK's client, for the user's `base_url`.
+    """Return the arguments of the HTTP client, and the arguments of the SDK's client, for the user's `base_url`.
 
-    User and password are removed from the URL, because HTTP clients log URLs, and passed as `auth`.
+    User and password are removed from the URL and passed as `auth`, because HTTP clients log URLs.
     """
     if base_url is None:
         return {}, {}

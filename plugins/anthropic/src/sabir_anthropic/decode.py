@@ -3,7 +3,7 @@
     text                        a text; the source of each citation is stored unchanged
     thinking, redacted_thinking reasoning; every field except the text is its state, including the signature
     tool_use                    an option call; further fields are its state
-    every other block           an opaque part, unchanged; a server-side call and its result are a pair
+    other blocks                opaque parts, unchanged; a server-side call and its result are a pair
 
 Fields that a part cannot express are stored in its state, so that encoding restores the block (law 3).
 """
@@ -109,15 +109,15 @@ def read_end(response: Fields, scope: DecodeScope) -> dict[str, Any]:
             if change.get("type") == "thinking_dropped"
         ),
         "details": unknown_fields(response, RESPONSE_FIELDS) or None,
-        # Blocks arrive one after another. An event that ends a block does not show that the model finished the block: a
-        # block that was cut off gets such an event too, and its `input` contains the members that were complete.
+        # Blocks arrive one after another. An event that ends a block does not prove that the model finished the block:
+        # a block that was cut off has such an event too, and its `input` contains the members that were complete.
         "finished_calls": "followed",
     }
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """Return the token counts of a call: the vendor's figures plus those of iterations of the types in
-    EXTRA_ITERATIONS.
+    """Return the token counts of a call: the sum of the vendor's figures and the figures of iterations whose types are
+    in EXTRA_ITERATIONS.
 
     The vendor's `input_tokens` does not include cached tokens, but the `input_tokens` of a Usage does.
     """
@@ -160,8 +160,8 @@ def _read_text_block(block: Fields, scope: DecodeScope) -> DecodedBlock | None:
 
 
 def _read_citation(source: JSONValue) -> Citation:
-    """Return the citation for a vendor's citation. It has no start and end, because the vendor's offsets refer to the
-    document, not to the answer; they are in `source`.
+    """Return the Citation for a citation of the vendor. It has no start and end, because the vendor's offsets refer to
+    the document, not to the answer. The offsets are in `source`.
     """
     citation = object_or_empty(source)
     return Citation(

@@ -4,7 +4,8 @@
     assistant      one message a turn, with the blocks from which its parts were decoded
     results        one user message a turn; each result is a `tool_result` with the API's error flag
 
-Consecutive messages of one role are not joined: the vendor joins them, and so the bytes already sent never change.
+Consecutive messages of one role are not joined, so that bytes that were sent already never change. The vendor joins
+them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -70,8 +71,8 @@ def _input_blocks(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, l
 
 
 def _drop_blank_texts(blocks: list[EncodedBlock], losses: LossLog) -> list[EncodedBlock]:
-    """Remove texts of white space only if there is no other text, because the API refuses such content. Return the
-    blocks.
+    """Remove texts of white space only, unless there is another text, because the API refuses content that has only
+    such texts. Return the blocks.
     """
     blank = []
     for index, (block, piece, _) in enumerate(blocks):
@@ -244,7 +245,7 @@ def _assistant_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[M
 def _tool_use_block(entry: Entry, losses: LossLog) -> MessagesObject:
     """Return the block for a call, with argument names that the API accepts. Changed names are reported as losses.
 
-    A call that came from this API is sent with the names with which it arrived, because the vendor signs its text.
+    A call that came from this API keeps the names that it had when it arrived, because the vendor signs its text.
     """
     state, arguments = entry.call_state, entry.arguments_value(losses)
     identity = {"type": "tool_use", "id": entry.wire_id, "name": entry.wire_name}

@@ -8,7 +8,8 @@
 A row of models.toml may refuse the MODEL_QUIRKS below in addition to settings and features.
 
 The API requires max_tokens in every request. The typed calls of the SDK refuse a request that may take longer than ten
-minutes without a stream. Ready bytes bypass this check of the SDK, so it is repeated here (docs/reference/guards.md).
+minutes without a stream. sabir sends ready bytes, which the SDK does not check, so this module repeats the check
+(docs/reference/guards.md).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -359,7 +360,7 @@ class _RequestBuilder:
         """Add the marker to the last block if the place has a breakpoint, and return the blocks. Without a block,
         report a loss.
         """
-        # Tools that the vendor loads later are not cached, and the vendor refuses them with a marker.
+        # The vendor does not cache tools that it loads later, and refuses a marker on them.
         last = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
         marker = self._markers.get(place, {})
         if marker and last is None:

@@ -114,7 +114,7 @@ class AnthropicSettings(Frozen):
     https://platform.claude.com/docs/en/build-with-claude/fast-mode
     """
     thinking: AnthropicObject | None = None
-    """The field "thinking", in place of the one that sabir creates from `reasoning_effort`.
+    """The field "thinking". It replaces the field that sabir creates from `reasoning_effort`.
     https://platform.claude.com/docs/en/build-with-claude/extended-thinking
     """
     tool_choice: AnthropicObject | None = None

@@ -2,7 +2,7 @@
 
     message_start        ─▶ reply-start
     content_block_start  ─▶ …-start        content_block_delta ─▶ …-delta        content_block_stop ─▶ …-end
-    message_delta        ─▶ no event; its stop reason and usage are stored for reply-end
+    message_delta        ─▶ no event, but its stop reason and usage are stored for reply-end
     message_stop         ─▶ the ends of blocks that no event ended, then reply-end
 
 The deltas of a block are joined to the block of a response without streaming, which the same functions read (law 8).
@@ -115,7 +115,7 @@ class MessagesDecoder:
         raise_reported(fields, self._scope)
         name = text_or_empty(fields.get("type")) or event.event
         reader = self._readers.get(name)
-        # Events without a meaning here, such as `ping` and future types, begin no message.
+        # Events that this decoder ignores, such as `ping` and future types, do not begin a message.
         if not self._is_started and (reader or name == "message_start"):
             self._is_started = True
             self._message = dict(object_or_empty(fields.get("message")))

@@ -70,7 +70,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """Google's finish reason → neutral finish reason. Other reasons become `other`."""
 _COMPLETE_CALLS = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
-"""Finish reasons with which the last call is complete. With other reasons, a call at the end may be cut off."""
+"""Finish reasons that mean that the last call is complete. With other reasons, a call at the end may be cut off."""
 MAX_SEARCHED = 2**28
 """The maximum of (number of citations * characters of the answer) for which the positions of citations are searched.
 Beyond this maximum, citations have no position.
@@ -250,8 +250,8 @@ def _read_function_call(part: Fields, scope: DecodeScope) -> DecodedPart:
 
 
 def _read_inline_data(part: Fields, scope: DecodeScope) -> DecodedPart | None:
-    """Return the media part for a medium from the model. None if the part is a thought, or has no data or no valid MIME
-    type.
+    """Return the media part for a medium from the model. None for a thought, and for a medium without data or without a
+    valid MIME type.
     """
     blob = object_or_empty(part["inlineData"])
     mime, base64 = text_or_empty(blob.get("mimeType")), text_or_empty(blob.get("data"))

@@ -12,7 +12,7 @@ with the same id is sent with another id, so that the results can be distinguish
 id, or from another API, is sent without an id, because the API also pairs by order, and older endpoints of Google Cloud
 refuse the field (vercel/ai#15891, langchainjs#10292).
 
-Thought signatures are sent back with the part with which they arrived. From Gemini 3 on, the first call of every turn
+A thought signature is sent back in the part in which it arrived. From Gemini 3 on, the first call of every turn
 needs a signature. A call without a signature is sent with the dummy signature that Google documents.
 https://ai.google.dev/gemini-api/docs/thought-signatures
 """
@@ -57,15 +57,15 @@ _EXTENSIONS: Mapping[str, str] = {
     "ogg": "audio/ogg", "pdf": "application/pdf", "png": "image/png", "rtf": "application/rtf", "txt": "text/plain",
     "wav": "audio/wav", "webm": "video/webm", "webp": "image/webp", "xml": "application/xml",
 }  # fmt: skip
-"""Extension of a URL's path or a name → MIME type of a medium without a type. Other extensions get no type, because the
-API refuses a wrong one.
+"""Extension of a URL's path or a name → MIME type of a medium without a type. For other extensions, no type is sent,
+because the API refuses a wrong type.
 """
 
 
 @lru_cache(maxsize=256)
 def generation(model: str) -> int:
-    """Return a model's generation, such as 3 for `gemini-3.5-flash`. 3 for Gemini's `latest` names, 0 for other
-    models.
+    """Return a model's generation, such as 3 for `gemini-3.5-flash`. Return 3 for Gemini's names with `latest`, and 0
+    for other vendors' models.
     """
     match = _GENERATION.search(model)
     return int(match[1] or 3) if match else 0
@@ -86,7 +86,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 
 
 def system_parts(turns: Sequence[Turn]) -> list[ContentObject]:
-    """Return the parts of the leading system turns. They are all texts, because the tables allow nothing else."""
+    """Return the parts of the leading system turns. All parts are texts, because the tables allow only texts."""
     return [_text_part(piece) for turn in turns for entry in turn.entries for piece in entry.pieces]
 
 

@@ -6,7 +6,8 @@
     vendor settings that only the other service accepts    left out (loss: dropped)
 
 The services are the Gemini API and Vertex AI. The typed calls of the SDK raise ValueError for a field that only the
-other service accepts. Ready bytes bypass this check, so it is repeated here (docs/reference/guards.md).
+other service accepts. sabir sends ready bytes, which the SDK does not check, so this module repeats the check
+(docs/reference/guards.md).
 
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thinking
 """
@@ -55,7 +56,7 @@ SCHEMA_KEYWORDS = frozenset({
 })  # fmt: skip
 """Keywords of a reply's JSON schema that the API reads. https://ai.google.dev/api/generate-content#GenerationConfig"""
 REPLY = SchemaRule(
-    # The last four constrain nothing, so they need no loss.
+    # The last four keywords do not restrict values, so a loss is not needed.
     keywords=SCHEMA_KEYWORDS | {"$comment", "$schema", "default", "examples"},
     values={"enum": lambda value: all(isinstance(each, str | int | float) for each in value)},
     lone_reference=True,
@@ -71,9 +72,7 @@ DEFAULT_NAME = "output"
 VERTEX = "vertex"
 """Quirk of a user's client for Vertex AI. Without this quirk, the service is the Gemini API."""
 VERTEX_URL = "https://aiplatform.googleapis.com"
-"""The URL of Vertex AI in the origins of its replies, so that the Gemini API does not get the signatures of Vertex
-AI.
-"""
+"""The URL of Vertex AI in the origins of its replies, so that its signatures are not sent to the Gemini API."""
 ONLY_VERTEX = (
     "audio_timestamp", "image_config.image_output_options", "image_config.output_compression_quality",
     "image_config.output_mime_type", "image_config.person_generation", "image_config.prominent_people",

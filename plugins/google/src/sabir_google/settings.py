@@ -49,14 +49,14 @@ class GoogleSettings(Frozen):
     store: bool | None = None
     """Whether Google logs the request. Takes precedence over the project's setting."""
     tool_config: GoogleObject | None = None
-    """Configuration of tools. To choose an option, use the setting `option_choice`; a "functionCallingConfig" here
-    replaces it.
+    """Configuration of tools. To choose an option, use the setting `option_choice`. A "functionCallingConfig" in
+    `tool_config` replaces this setting.
     """
     tools: tuple[GoogleObject, ...] = ()
     """Declarations of the vendor's own tools, such as Google Search. They are offered in addition to the options."""
 
     audio_timestamp: bool | None = None
-    """Whether the model gets timestamps of audio, on Vertex AI."""
+    """Whether the model receives timestamps of audio, on Vertex AI."""
     candidate_count: int | None = None
     """The number of answers to generate. The further ones are in `Reply.alternatives`."""
     enable_affective_dialog: bool | None = None
@@ -84,8 +84,8 @@ class GoogleSettings(Frozen):
     speech_config: GoogleObject | None = None
     """Voice and language of speech output."""
     thinking_config: GoogleObject | None = None
-    """Further fields of "thinkingConfig", such as "include_thoughts". A "thinking_level" or "thinking_budget" here
-    replaces the setting `reasoning_effort`.
+    """Further fields of "thinkingConfig", such as "include_thoughts". The fields "thinking_level" and "thinking_budget"
+    replace the setting `reasoning_effort`.
     """
     top_k: int | float | None = None
     """Sample only from this many most likely tokens."""
@@ -144,7 +144,7 @@ class GoogleOptionHints(Frozen, strict=True):
 MEDIA_HINTS: Mapping[str, type[GoogleMediaHints]] = {
     "image": GoogleMediaHints, "video": GoogleVideoHints, "document": GoogleMediaHints,
 }  # fmt: skip
-"""Modality → the model of its hints. Audio has none."""
+"""Modality → the model of its hints. There are no hints of audio."""
 
 
 def camel_case(name: str) -> str:

@@ -94,7 +94,7 @@ class AzureProvider(SDKProvider):
         return OpenAIUserConnection(self.name, ERRORS, client)
 
     def _version(self, access: Access) -> str:
-        """Return the API version: from the mapping `api_key=`, else from OPENAI_API_VERSION, else ""."""
+        """Return the API version from the mapping `api_key=` or from OPENAI_API_VERSION. "" if no version is set."""
         mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
         variables = map(os.environ.get, VERSION.variables)
         return mapping.get(VERSION.name) or next(filter(None, variables), "")

@@ -1,4 +1,4 @@
-"""A Chat Completions response → reply, without loss. The joined chunks of a stream are read here, too.
+"""A Chat Completions response → reply, without loss. The joined chunks of a stream are read by the same functions.
 
     choices[0].message ─▶ (position, block) …   a block's position is the same in a response and in a stream
     further choices    ─▶ alternatives          fields that no part can express ─▶ details, unchanged
@@ -125,7 +125,7 @@ def read_answer(response: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBloc
 
 
 def index_of(choice: Fields) -> int:
-    """Return the index of a choice; 0 if the choice has none."""
+    """Return the index of a choice. Return 0 if the choice has no index."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 

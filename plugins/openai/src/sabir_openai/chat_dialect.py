@@ -92,7 +92,7 @@ _FAMILY = re.compile(r"(?:[^/]+/)*[A-Za-z]*")
 def family(model: str) -> str:
     """Return the maker and product line in a model's name, such as "deepseek" for "deepseek-chat".
 
-    Models of one family get each other's reasoning back.
+    Reasoning of one model is sent back to all models of the same family.
     """
     match = _FAMILY.match(model)
     return match[0] if match else ""

@@ -77,7 +77,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObjec
 
 def _input_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
     role: str = turn.side
-    # From o1 on, OpenAI's models take instructions as `developer` messages; many other endpoints refuse that role.
+    # From o1 on, OpenAI's models read instructions from `developer` messages. Many other endpoints refuse this role.
     if role == "system" and scope.model_info.reasoning and is_openai(scope):
         role = "developer"
     entries = [turn.entries] if "joins_turns" in scope.quirks else [(entry,) for entry in turn.entries]

@@ -3,9 +3,9 @@
     neutral settings ──▶ fields of the request     a setting that the model or the API does not accept is a loss
     options ──▶ tools        vendor settings ──▶ unchanged, and they replace other fields of the same name
 
-The vendor stores nothing unless the vendor settings ask for it. Instead, replies contain encrypted reasoning, which is
-sent back. The vendor returns it by default; it is also requested for models known to reason, as older endpoints
-require.
+The vendor stores nothing unless the vendor settings request it. Instead, replies contain encrypted reasoning, which is
+sent back. The vendor returns encrypted reasoning by default. For models known to reason, the request also asks for it,
+because older endpoints require this.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     `previous_response_id` of a reply in the history.
     """
     drop_other_settings(scope, ResponsesSettings, ChatSettings)
-    if scope.vendor.get("store") is False:  # it is the default of every request here
+    if scope.vendor.get("store") is False:  # every request of this dialect sends False by default
         scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
     vendor = drop_other_tools(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous_id := vendor.get("previous_response_id"):

@@ -59,8 +59,8 @@ _TEXT_PARTS: Mapping[str, type[TextPart | ReasoningPart | RefusalPart]] = {
     "refusal": RefusalPart,
 }
 _RESTORED = ("message", "reasoning", "custom_tool_call")
-"""Types of items that become blocks even if no event contains the complete item, provided that their texts were
-streamed. Option calls do so even without text.
+"""Types of items that become blocks if their texts were streamed, even if no event contains the complete item. Option
+calls become blocks even without text.
 """
 INDEX_STEP = 1000
 """The number of block indices that are reserved for one output item."""

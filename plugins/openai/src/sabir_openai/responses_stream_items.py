@@ -96,8 +96,8 @@ _TEXT_FIELDS: Mapping[str, str] = {
 }
 """Type of an item → its field that is a text, such as a call's arguments."""
 _ANNOUNCED_FIELDS = ("type", "id", "call_id", "name", "namespace", "caller", "role")
-"""Fields that are read from `output_item.added`, because later events may lack them. Its other fields may be
-incomplete.
+"""Fields that are read from `output_item.added`, because later events may lack them. The other fields of this event may
+be incomplete.
 """
 
 

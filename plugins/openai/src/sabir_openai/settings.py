@@ -46,7 +46,7 @@ class _CommonSettings(Frozen):
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     """How long cached prompts are stored. Deprecated by OpenAI in favour of `prompt_cache_options`."""
     safety_identifier: str | None = None
-    """An identifier of the end user, with which OpenAI detects misuse. Send a hash, not a name."""
+    """An identifier of the end user, which helps OpenAI to detect misuse. Send a hash, not a name."""
     service_tier: str | None = None
     """The processing tier, such as "flex" or "priority"."""
     store: bool | None = None
@@ -229,8 +229,8 @@ def is_openai(scope: RequestScope | TurnScope) -> bool:
 def drop_other_settings(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
     """Remove the vendor settings that only the other dialect has from `scope`, and report them as losses.
 
-    `own` and `other` are the settings models of the two dialects. For a gateway with a single dialect, nothing is
-    removed, so that such settings raise SettingsInvalid later: no dialect of the gateway accepts them.
+    `own` and `other` are the settings models of the two dialects. For a gateway with a single dialect, no settings are
+    removed: they raise SettingsInvalid later, because no dialect of the gateway accepts them.
     """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
     if not absent:  # the usual case, in which the row need not be loaded

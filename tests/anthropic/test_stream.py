@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.authoring import EventFrames
 from sabir.errors import RateLimited, ResponseInvalid
 from sabir.vocabulary.parts import ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, Usage
-from sabir_anthropic.dialect import MESSAGES
+from sabir_anthropic.dialect import EVENT_STREAM, MESSAGES
 from sabir_anthropic.stream import _OpenContentBlock
 
 from tests.anthropic.answers import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
@@ -233,7 +232,7 @@ def framed(event: Any) -> bytes:
 def test_aws_frames_are_read_in_any_chunks(size: int) -> None:
     """What Bedrock streams is the same events in frames of its own."""
     wire = [START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="é\n"), done(0), ended(), STOP]
-    sent, reader = b"".join(framed(each) for each in wire), MESSAGES.framing(EventFrames.CONTENT_TYPE)
+    sent, reader = b"".join(framed(each) for each in wire), MESSAGES.framing(EVENT_STREAM)
     chunks = [sent[start : start + size] for start in range(0, len(sent), size)]
     found = [event for chunk in chunks for event in reader.feed(chunk)]
 
@@ -244,7 +243,7 @@ def test_aws_frames_are_read_in_any_chunks(size: int) -> None:
 def test_an_aws_exception_is_an_error_event() -> None:
     """Its type is in the headers of its frame."""
     sent = frame(b'{"message":"Too many requests"}', exception_type="throttlingException", message_type="exception")
-    (event,) = MESSAGES.framing(EventFrames.CONTENT_TYPE).feed(sent)
+    (event,) = MESSAGES.framing(EVENT_STREAM).feed(sent)
     with pytest.raises(RateLimited, match="Too many requests"):
         list(MESSAGES.decoder(SCOPE).feed(event))
 
@@ -252,7 +251,7 @@ def test_an_aws_exception_is_an_error_event() -> None:
 @given(sent=st.lists(st.binary(max_size=80), max_size=4))
 def test_any_bytes_are_read_as_frames_without_a_fault(sent: list[bytes]) -> None:
     """Law 10: what is no frame gives nothing, or an error that says so."""
-    reader = MESSAGES.framing(EventFrames.CONTENT_TYPE)
+    reader = MESSAGES.framing(EVENT_STREAM)
     with suppress(ResponseInvalid):
         for chunk in sent:
             reader.feed(chunk)
@@ -261,4 +260,4 @@ def test_any_bytes_are_read_as_frames_without_a_fault(sent: list[bytes]) -> None
 def test_a_frame_that_would_not_end_is_refused_at_its_head() -> None:
     """Nobody collects the four gigabytes that a frame may claim to have."""
     with pytest.raises(ResponseInvalid, match="4294967295 bytes"):
-        MESSAGES.framing(EventFrames.CONTENT_TYPE).feed(b"\xff\xff\xff\xff" + b"\0" * 8)
+        MESSAGES.framing(EVENT_STREAM).feed(b"\xff\xff\xff\xff" + b"\0" * 8)

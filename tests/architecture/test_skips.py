@@ -1,4 +1,6 @@
-"""The guard of tests/conftest.py: in CI a skip that nobody allowed is a failure."""
+"""tests/conftest.py refuses unexpected skips in CI, sets the number of examples, and lets interrupts arrive."""
+
+import signal
 
 import pytest
 
@@ -60,16 +62,42 @@ def test_outside_ci_a_skip_is_a_skip(project: pytest.Pytester, monkeypatch: pyte
     result.assert_outcomes(skipped=2, xfailed=1)
 
 
-@pytest.mark.parametrize(("ci", "examples"), [("true", 1000), ("", 100)])
-def test_laws_are_tried_on_a_thousand_examples_in_ci(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, ci: str, examples: int
+@pytest.mark.parametrize(
+    ("variables", "examples"),
+    [({"CI": "true"}, 200), ({"CI": ""}, 100), ({"CI": "true", "SABIR_EXAMPLES": "1000"}, 1000)],
+)
+def test_the_environment_sets_the_number_of_examples(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], examples: int
 ) -> None:
-    """The property tests of the laws run on ≥ 1,000 examples in CI."""
-    monkeypatch.setenv("CI", ci)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     project.makepyfile(
         f"from hypothesis import settings\ndef test_profile(): assert settings().max_examples == {examples}"
     )
 
     result = project.runpytest_subprocess()
+
+    result.assert_outcomes(passed=1)
+
+
+def test_a_child_process_can_be_interrupted(project: pytest.Pytester) -> None:
+    """Also if the suite runs as a background job of a shell that lets its jobs ignore SIGINT."""
+    project.makepyfile(
+        """
+        import signal, subprocess, sys
+
+        def test_child():
+            command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+            with subprocess.Popen(command, stdout=-1) as child:
+                child.stdout.readline()
+                child.send_signal(signal.SIGINT)
+                assert child.wait(timeout=30) == -signal.SIGINT
+        """
+    )
+    ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        result = project.runpytest_subprocess()
+    finally:
+        signal.signal(signal.SIGINT, ignored)
 
     result.assert_outcomes(passed=1)

@@ -119,7 +119,6 @@ def test_an_interrupted_option_ends_the_command_with_130(tmp_path: Path) -> None
     )
     (tmp_path / "waiting.py").write_text(source, "utf-8")
     command = [SCRIPT, "chat", "-m", "echo:any", "--option", "waiting:wait", "call wait {}"]
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so do theirs
     with subprocess.Popen(command, stdout=-1, stderr=-1, cwd=tmp_path, env=environment()) as process:
         assert process.stderr
         while process.stderr.readline() != b"ready\n":

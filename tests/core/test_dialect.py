@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from sabir.authoring.transport import EventFrames
+from sabir.authoring import EventFrames
 from sabir.contract.dialect import Dialect, ServerEventReader
 from sabir.contract.scope import DecodeScope
 from sabir.contract.turns import Tables
@@ -13,6 +13,7 @@ from sabir_testing.histories.toys import INLINE
 
 TARGET = Target(provider="acme", dialect="acme.wire", model="m-1")
 SCOPE = DecodeScope(TARGET)
+EVENT_STREAM = "application/vnd.acme.eventstream"
 BARE = Dialect(
     name="acme.wire",
     tables=Tables(),
@@ -50,14 +51,12 @@ def test_a_stream_has_the_path_of_a_whole_answer_unless_another_is_named() -> No
 
 def test_an_answers_content_type_decides_its_framing() -> None:
     """Server-sent events where the dialect names no other; a charset behind it changes nothing."""
-    framed = dataclasses.replace(
-        BARE, framings={EventFrames.CONTENT_TYPE: lambda: EventFrames(lambda headers, payload: None)}
-    )
+    framed = dataclasses.replace(BARE, framings={EVENT_STREAM: lambda: EventFrames(lambda headers, payload: None)})
 
     assert isinstance(framed.framing("text/event-stream; charset=utf-8"), ServerEventReader)
-    assert isinstance(framed.framing(f"{EventFrames.CONTENT_TYPE.upper()}; x=1"), EventFrames)
+    assert isinstance(framed.framing(f"{EVENT_STREAM.upper()}; x=1"), EventFrames)
     assert (
-        framed.is_framed(EventFrames.CONTENT_TYPE)
+        framed.is_framed(EVENT_STREAM)
         and not framed.is_framed("text/event-stream")
-        and not BARE.is_framed(EventFrames.CONTENT_TYPE)
+        and not BARE.is_framed(EVENT_STREAM)
     )

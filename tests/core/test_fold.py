@@ -217,7 +217,7 @@ def test_an_unfinished_call_is_no_message() -> None:
     kept = {"invocation_id": "c1", "option_name": "weather", "arguments": '{"city": "Pa'}
     assert {"unfinished_calls": [kept]} == partial.details
     assert [str(loss) for loss in partial.losses] == [
-        "dropped: blocks[0]: the option_call of 'weather' was cut off after 12 characters"
+        "dropped: blocks[0]: only the first 12 characters of the option_call of 'weather' arrived"
     ]
 
 

@@ -131,7 +131,7 @@ def test_a_run_says_which_worker_it_waits_for(told: Told) -> None:
 
     assert "later  Program.other waits for a worker of version '2'" in line
     assert len(line) <= 80
-    assert "waits     for a worker of version '2', and none is running" in told.out("show", "later").splitlines()
+    assert "waits     for a worker of version '2' (none is running)" in told.out("show", "later").splitlines()
 
 
 def test_runs_of_the_dead_are_given_back(told: Told) -> None:

@@ -201,8 +201,8 @@ async def test_a_queued_run_in_another_serialization_is_paused_and_others_are_pe
         forked = await runner.result(await asyncio.to_thread(runner.runs.fork, "foreign"))
 
     expected = (
-        f"run 'foreign': the engine's column inputs is in the serialization {serialization!r}, not 'sabir_json',"
-        " and was not loaded; check which other program writes to the store, then fork the run"
+        f"run 'foreign': the value in the engine's column inputs is in the serialization {serialization!r}, not"
+        " 'sabir_json', so it was not loaded; check which other program writes to the store, then fork the run"
     )
     assert str(caught.value) == expected
     assert (summary.state, summary.fault) == ("paused", f"RowRefused: {expected}")
@@ -229,7 +229,9 @@ async def test_a_refused_result_names_the_run_and_the_column(store: str, tmp_pat
     async with working(store, main=saying("hello")) as (runner, program):
         await runner.run(program.main, "Hi.", run_id="r")
         poison(store, tmp_path, "workflow_status", "workflow_output")
-        with pytest.raises(RowRefused, match=r"^run 'r': the engine's column output or error is in the serialization"):
+        with pytest.raises(
+            RowRefused, match=r"^run 'r': the value in the engine's column output or error is in the serialization"
+        ):
             await runner.result("r")
 
     assert not list(tmp_path.glob("workflow_*"))

@@ -80,7 +80,7 @@ def test_a_newer_layout_is_refused_by_its_number_and_left_alone(tmp_path: Path) 
     before = (tmp_path / "a.db").read_bytes()
 
     with pytest.raises(
-        StoreTooNew, match="has layout 7, but this version reads layouts up to 2; upgrade sabir-session"
+        StoreTooNew, match="has layout 7, but this sabir-session reads layouts up to 2; upgrade sabir-session"
     ):
         SQLiteStore(tmp_path / "a.db")
 
@@ -213,7 +213,8 @@ def test_a_record_for_which_there_is_no_room_is_told_and_not_written(tmp_path: P
         ((pages,),) = store._rows("PRAGMA page_count")
         store._rows(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(
-            RecordingFailed, match=r"could not store record 1 of the journal 'a': .* full; free space on its disk"
+            RecordingFailed,
+            match=r"could not store record 1 of the journal 'a': .* full; free space on the store's disk",
         ):
             journal.append("k", "x" * 100_000)
         assert list(store.journal("a").read()) == [("k", "first")]

@@ -30,6 +30,7 @@ _NAMES = {
     "authoring.credentials": "KeySource",
     "authoring.efforts": "fit_effort",
     "authoring.environment": "explaining_environment_errors",
+    "authoring.event_frames": "EventFrames",
     "authoring.failures": "DatabaseFailure ErrorRule ErrorTable Failure",
     "authoring.names": "StoredNames",
     "authoring.providers": (
@@ -42,7 +43,7 @@ _NAMES = {
         "JSON_OBJECT Fields History PartReader first_whole_number list_or_empty object_or_empty read_count "
         "text_or_empty unknown_fields without_fields"
     ),
-    "authoring.transport": "CapturedRequest ClientConnection EventFrames Library OwnClientConnection",
+    "authoring.transport": "CapturedRequest ClientConnection Library OwnClientConnection",
     "base.errors": "one_line printable",
     "base.failures": "LossKind Strict",
     "base.models": "Frozen StoredModel describe_validation_error load_stored",

@@ -12,7 +12,8 @@ from sabir.authoring.rows import Row, RowEntry, RowProvider
 from sabir.authoring.schemas import SchemaRule, fit_schema
 from sabir.authoring.stored import JSON_OBJECT, Fields, History, PartReader, first_whole_number, list_or_empty
 from sabir.authoring.stored import object_or_empty, read_count, text_or_empty, unknown_fields, without_fields
-from sabir.authoring.transport import CapturedRequest, ClientConnection, EventFrames, Library, OwnClientConnection
+from sabir.authoring.event_frames import EventFrames
+from sabir.authoring.transport import CapturedRequest, ClientConnection, Library, OwnClientConnection
 from sabir.base.errors import one_line, printable
 from sabir.base.failures import LossKind, Strict
 from sabir.base.models import Frozen, StoredModel, describe_validation_error, load_stored

@@ -29,14 +29,14 @@ from sabir.base.values import FrozenDict, JSONValue, decode_json
 from sabir.contract.scope import DecodeScope
 
 _DAMAGE = "restore the store from a backup, or use another store"
-_ROOM = "free space on its disk, and try again"
+_ROOM = "free space on the store's disk, and try again"
 _REMEDIES: dict[int | str | None, str] = {
     11: _DAMAGE,  # SQLITE_CORRUPT (https://www.sqlite.org/rescode.html)
     26: _DAMAGE,  # SQLITE_NOTADB
     1: _DAMAGE,  # SQLITE_ERROR: one of sabir's tables is missing or has other columns
     13: _ROOM,  # SQLITE_FULL
-    10: "check that its disk works and has space, and try again",  # SQLITE_IOERR
-    8: "check that you may write to it, and try again",  # SQLITE_READONLY
+    10: "check that the store's disk works and has space, and try again",  # SQLITE_IOERR
+    8: "check that you may write to the store, and try again",  # SQLITE_READONLY
     "42P01": _DAMAGE,
     "42703": _DAMAGE,
     "53100": _ROOM,
@@ -285,7 +285,7 @@ class ErrorTable:
         setting = self.settings.get(name, "")
         if setting == "reasoning_effort":
             return f"change {setting}, or pass model_facts={{'efforts': {named_efforts(text)}}}"
-        return f"leave out {setting}, or pass model_facts={{'rejects': [{setting!r}]}}" if setting else ""
+        return f"leave out {setting}, or pass model_facts={{'rejects': [{setting!r}]}} to drop it" if setting else ""
 
 
 def failure_of(body: JSONValue) -> Failure:

@@ -11,17 +11,8 @@ tasks cannot mix their requests up.
 
 No HTTP library is imported here. The code uses only the names of clients, requests and responses that httpx2 and
 similar libraries share, so all of their types are Any. Redirects are not followed.
-
-EventFrames splits a response in AWS's binary format into events, however the bytes are divided into chunks:
-
-    length │ length of headers │ checksum │ headers │ payload │ checksum      numbers of four bytes, big-endian
-
-Use it in the `framings` of a dialect: `{EventFrames.CONTENT_TYPE: partial(EventFrames, read)}`, where `read` converts a
-frame to an event.
-https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 """
 
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,73 +33,8 @@ from sabir.authoring.credentials import (
 from sabir.authoring.environment import explaining_environment_errors
 from sabir.authoring.failures import ErrorTable
 from sabir.base.errors import ProviderBroken
-from sabir.base.failures import CallError, ResponseInvalid
-from sabir.contract.dialect import ServerEvent
+from sabir.base.failures import CallError
 from sabir.contract.provider import WireRequest
-
-LONGEST_FRAME = 25 * 2**20
-"""The maximum number of bytes of a frame. AWS allows 24 MiB of payload and 128 KiB of headers:
-https://github.com/boto/botocore/blob/develop/botocore/eventstream.py
-"""
-
-ReadFrame: TypeAlias = Callable[[Mapping[str, str], bytes], ServerEvent | None]
-"""A function of the headers and the payload of a frame. Returns the event, or None to ignore the frame."""
-
-
-class EventFrames:
-    """Splits a stream in AWS's binary event format into events. A Framing for `Dialect.framings`, under
-    `EventFrames.CONTENT_TYPE`.
-
-    `read` is a function that gets the headers and the payload of a frame and returns a ServerEvent, or None to ignore
-    the frame. Checksums are not verified. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
-    """
-
-    CONTENT_TYPE = "application/vnd.amazon.eventstream"
-    """The content type of streams in AWS's binary event format."""
-
-    was_invalid = False
-    """Whether invalid UTF-8 was replaced: always False, because frames are binary."""
-
-    def __init__(self, read: ReadFrame) -> None:
-        self._read = read
-        self._bytes = bytearray()
-
-    @property
-    def kept(self) -> int:
-        """The number of bytes that do not form a complete frame yet."""
-        return len(self._bytes)
-
-    def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """Add bytes and return the events that are complete now. Raises ResponseInvalid for a frame of more than 25
-        MiB, and the exceptions of `read`.
-        """
-        self._bytes += chunk
-        return [event for frame in self._frames() if (event := self._read(*frame))]
-
-    def close(self) -> list[ServerEvent]:
-        """Return an empty list. An incomplete frame at the end of the stream is ignored."""
-        return []
-
-    def _frames(self) -> Iterator[tuple[dict[str, str], bytes]]:
-        while len(self._bytes) >= 12:
-            length, head = struct.unpack_from(">II", self._bytes)
-            if length > LONGEST_FRAME:
-                raise ResponseInvalid(f"a frame of the stream has {length} bytes; at most {LONGEST_FRAME} are allowed")
-            if len(self._bytes) < max(length, 16):
-                return
-            frame = bytes(self._bytes[: max(length, 16)])
-            del self._bytes[: len(frame)]
-            yield dict(_headers(frame[12 : 12 + head])), frame[12 + head : length - 4]
-
-
-def _headers(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of a frame's headers. Each is: length, name, 7 (the type string), length, value."""
-    while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
-        name, rest = data[1 : 1 + data[0]], data[2 + data[0] :]
-        size = int.from_bytes(rest[:2], "big")
-        yield name.decode("utf-8", "replace"), rest[2 : 2 + size].decode("utf-8", "replace")
-        data = rest[2 + size :]
-
 
 Client = TypeVar("Client")
 SyncSDK = TypeVar("SyncSDK")
@@ -339,7 +265,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     async def ask(self, client: AsyncSDK, request: WireRequest) -> object:
-        """Async version of `ask_sync`."""
+        """Async version of `ask_sync`: call the SDK so that it builds a request. Nothing is sent."""
 
     def addressed(self, request: WireRequest) -> WireRequest:
         """Return the request to send, for endpoints that need another path. By default, return `request`."""

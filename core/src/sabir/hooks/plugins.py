@@ -3,16 +3,17 @@
     Hooks([plugin, …])   the hooks of these plugins
     installed_hooks()    the plugins of the entry-point group `sabir.hooks`, loaded at first use
 
-    register ──▶ a wrapper for each function ──▶ pluggy      errors name the plugin; telemetry's errors are only logged
+    register ──▶ a guard for each function ──▶ pluggy      errors name the plugin; telemetry's errors are only logged
 
-`register` raises PluginError, with the reason, for an unknown hook, a forgotten marker and a coroutine function.
+`register` raises PluginError, with the reason, for an unknown hook, a forgotten marker and a hook that is not a plain
+function.
 """
 
 import difflib
 import inspect
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import cache, wraps
 from itertools import chain, count
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     from sabir.vocabulary.reply import Reply
 
 PREFIX = "sabir_"
+BUILT = "sabir_message_built"
+"""The hook that may change a message. It gets the list of the message's versions so far; the last one is the newest."""
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
 TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
 """The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
-"""What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed"."""
+"""What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed" for all
+installed plugins.
+"""
 
 logger = logging.getLogger("sabir")
 
@@ -46,9 +51,9 @@ logger = logging.getLogger("sabir")
 class Hooks:
     """A group of plugins that implement hooks of `sabir.hooks.specs`. The methods call the hooks of all plugins.
 
-    Plugins are called in the order of their registration, which `tryfirst` and `trylast` adjust. Wrappers are called
-    around all other hooks. If a plugin's hook raises or returns an invalid value, the methods raise PluginError, which
-    names the plugin; exceptions of telemetry hooks are only logged.
+    Plugins are called in the order of their registration, which `tryfirst` and `trylast` adjust. If a plugin's hook
+    raises or returns an invalid value, the methods raise PluginError, which names the plugin; exceptions of telemetry
+    hooks are only logged.
     """
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
@@ -186,65 +191,29 @@ def installed_hooks() -> Hooks:
 
 
 def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
-    """Return the object that is registered with pluggy instead of a plugin: its hooks, each in a wrapper that checks
+    """Return the object that is registered with pluggy instead of a plugin: its hooks, each in a function that checks
     the result and names the plugin in errors.
     """
-    guards = {}
-    for hook, function, is_wrapper in _marked(members):
-        guard = _plain if not is_wrapper else _around_telemetry if hook in TELEMETRY else _around
-        guards[hook] = wraps(function)(guard(function, plugin, hook))
-    return SimpleNamespace(**guards)
+    return SimpleNamespace(
+        **{hook: wraps(function)(_guard(function, plugin, hook)) for hook, function, _ in _marked(members)}
+    )
 
 
-def _plain(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    """Return the wrapper of a hook that is not a pluggy wrapper."""
-
-    def call(*given: Any) -> Any:
+def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
         answer = None
         with _blaming(plugin, hook):
-            answer = function(*map(_latest, given))
-        if hook == "sabir_message_built":
-            return _changed(answer, plugin, given)
-        return None if hook in TELEMETRY else _checked_answer(answer, plugin, hook)
+            answer = function(*map(_latest, arguments))
+        if hook in TELEMETRY or answer is None:
+            return None
+        return _add_version(answer, plugin, arguments) if hook == BUILT else _check_answer(answer, plugin, hook)
 
     return call
 
 
-def _around(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    """Return the wrapper of a pluggy wrapper."""
-
-    def call(*given: Any) -> Generator[None, Any, Any]:
-        with _blaming(plugin, hook):
-            answer = yield from function(*map(_latest, given))
-        if hook != "sabir_message_built":
-            return _checked_answer(answer, plugin, hook)
-        if not isinstance(answer, list):
-            fault = f"returned {type(answer).__name__} from {hook}"
-            raise BuilderError(f"hook plugin {plugin} {fault}; a wrapper must return the list that its yield returned")
-        return [_checked(each, given[0][0] if given else each, plugin) for each in answer]
-
-    return call
-
-
-def _around_telemetry(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
-    """Return the wrapper of a pluggy wrapper for a telemetry hook. If that fails, the hooks inside it still run."""
-
-    def call(*given: Any) -> Generator[None, Any, Any]:
-        around = function(*given)
-        with _blaming(plugin, hook):
-            next(around)
-        results = yield
-        with _blaming(plugin, hook), suppress(StopIteration):
-            around.send(results)
-            raise RuntimeError("the wrapper yields a second time; a wrapper must yield once")
-        return results
-
-    return call
-
-
-def _latest(given: Any) -> Any:
+def _latest(argument: Any) -> Any:
     """Return an argument of a hook. Of a list of versions of a message, this is the latest version."""
-    return given[-1] if isinstance(given, list) else given
+    return argument[-1] if isinstance(argument, list) else argument
 
 
 @contextmanager
@@ -252,7 +221,7 @@ def _blaming(plugin: str, hook: str) -> Iterator[None]:
     """Return a context manager around a plugin's function. Exceptions of telemetry hooks are logged; exceptions of
     `sabir_message_built` are raised unchanged; all others become a PluginError that names the plugin.
     """
-    passing = Exception if hook == "sabir_message_built" else PluginError
+    unchanged = Exception if hook == BUILT else PluginError
     try:
         yield
     except KeyboardInterrupt:
@@ -261,18 +230,10 @@ def _blaming(plugin: str, hook: str) -> Iterator[None]:
         failed = f"hook plugin {plugin} failed in {hook}"
         if hook in TELEMETRY:
             logger.warning("%s and was skipped: %s", failed, one_line(error))
-        elif isinstance(error, passing):
+        elif isinstance(error, unchanged):
             raise
         else:
             raise PluginError(f"{failed}: {one_line(error, 300)}; update or remove it") from error
-
-
-def _checked_answer(answer: object, plugin: str, hook: str) -> object:
-    is_valid, expected = _ANSWERS[hook]
-    if answer is None or is_valid(answer):
-        return answer
-    described = type(answer).__name__ if hook == "sabir_media_id" else one_line(repr(answer), 80)
-    raise PluginError(f"hook plugin {plugin} returned {described} from {hook}; return {expected}")
 
 
 _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -286,45 +247,63 @@ _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 """Hook → a test of its result, and the valid results as text for the error."""
 
 
-def _changed(changed: object, plugin: str, given: Sequence[list[Message]]) -> Message | None:
-    """Return the message that `sabir_message_built` returned, and append it to the versions; None if it is None."""
-    if changed is None:
-        return None
-    if not given:
+def _check_answer(answer: object, plugin: str, hook: str) -> object:
+    is_valid, expected = _ANSWERS[hook]
+    if is_valid(answer):
+        return answer
+    described = type(answer).__name__ if hook == "sabir_media_id" else one_line(repr(answer), 80)
+    raise PluginError(f"hook plugin {plugin} returned {described} from {hook}; return {expected}")
+
+
+def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]]) -> Message:
+    """Append the message that `sabir_message_built` returned to the versions, and return it. Raises BuilderError for
+    another type, another kind or invocation id, and for a function without the argument `message`.
+    """
+    if not arguments:
         raise BuilderError(
             f"hook plugin {plugin} changed a message that it does not accept; add the argument `message`"
         )
-    given[0].append(_checked(changed, given[0][0], plugin))
-    return given[0][-1]
+    if not isinstance(changed, Message):
+        kind = type(changed).__name__
+        raise BuilderError(f"hook plugin {plugin} returned {kind} from {BUILT}; return a Message or None")
+    versions = arguments[0]
+    before, after = ((each.kind, getattr(each.payload, "invocation_id", "")) for each in (versions[0], changed))
+    if before != after:
+        raise BuilderError(f"hook plugin {plugin} changed a message's kind or invocation id; both must stay the same")
+    versions.append(changed)
+    return changed
 
 
-def _check_implementations(members: Mapping[str, Any], shown: str) -> None:
-    """Raise PluginError for a hook without the mark, for a coroutine or generator function, and for no hook at all."""
+def _check_implementations(members: Mapping[str, Any], plugin: str) -> None:
+    """Raise PluginError for a hook without the mark, for one that is not a plain function, and for no hook at all."""
     marked = {name: is_wrapper for name, _, is_wrapper in _marked(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)
         if not callable(function):
             continue
         if name not in marked:
-            raise PluginError(f"hook plugin {shown} defines {name} without the decorator @sabir.hookimpl; add it")
-        if inspect.iscoroutinefunction(function):
-            raise PluginError(f"hook plugin {shown}: {name} is a coroutine function; hooks are plain functions")
-        yields = inspect.isgeneratorfunction(function)
-        if inspect.isasyncgenfunction(function) or (yields and not marked[name]):
-            raise PluginError(f"hook plugin {shown}: {name} is a generator function; hooks are plain functions")
-        if marked[name] and not yields:
-            raise PluginError(
-                f"hook plugin {shown}: {name} is marked as a wrapper and does not yield; a wrapper must yield once"
-            )
+            raise PluginError(f"hook plugin {plugin} defines {name} without the decorator @sabir.hookimpl; add it")
+        kind = next((kind for is_kind, kind in _NOT_PLAIN if is_kind(function)), None)
+        if kind or marked[name]:
+            kind = "a wrapper" if marked[name] else kind
+            raise PluginError(f"hook plugin {plugin}: {name} is {kind}; hooks are plain functions")
     if not marked:
-        raise PluginError(f"hook plugin {shown} implements no hook; hooks are {', '.join(KNOWN_HOOKS)}")
+        raise PluginError(f"hook plugin {plugin} implements no hook; hooks are {', '.join(KNOWN_HOOKS)}")
+
+
+_NOT_PLAIN: Sequence[tuple[Callable[[Any], bool], str]] = (
+    (inspect.iscoroutinefunction, "a coroutine function"),
+    (inspect.isgeneratorfunction, "a generator function"),
+    (inspect.isasyncgenfunction, "a generator function"),
+)
+"""A test of a function, and the kind of the functions that pass it."""
 
 
 def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
-    """Yield the functions with the decorator `hookimpl`: name, function, and whether it is a wrapper."""
+    """Yield the functions with the decorator `hookimpl`: name, function, and whether it is marked as a wrapper."""
     for name, function in members.items():
         if inspect.isroutine(function) and (mark := getattr(function, f"{specs.PROJECT}_impl", None)):
-            yield name, function, bool(mark.get("wrapper"))
+            yield name, function, bool(mark.get("wrapper") or mark.get("hookwrapper"))
 
 
 def _reason(members: Mapping[str, Any], error: Exception) -> str:
@@ -335,14 +314,3 @@ def _reason(members: Mapping[str, Any], error: Exception) -> str:
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)
     remedy = f"did you mean {near[0]}?" if near else f"hooks are {', '.join(KNOWN_HOOKS)}"
     return f"the plugin implements {unknown}, which is not a hook; {remedy}"
-
-
-def _checked(changed: object, message: Message, name: str) -> Message:
-    """Return a changed message. Raises BuilderError for another type, or another kind or invocation id."""
-    if not isinstance(changed, Message):
-        kind = type(changed).__name__
-        raise BuilderError(f"hook plugin {name} returned {kind} from sabir_message_built; return a Message or None")
-    before, after = ((each.kind, getattr(each.payload, "invocation_id", "")) for each in (message, changed))
-    if before != after:
-        raise BuilderError(f"hook plugin {name} changed a message's kind or invocation id; both must stay the same")
-    return changed

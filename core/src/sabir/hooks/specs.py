@@ -10,9 +10,8 @@ the plugins of the entry-point group `sabir.hooks`. The telemetry hooks (`sabir_
 for all calls of adapters, except token counts. The cost hook of installed plugins is called when a program or another
 package asks for the cost of a reply. A telemetry hook changes nothing, and an exception in such a hook is only logged.
 All hooks are plain functions, not coroutines, and may accept fewer arguments than are listed here. pluggy calls the
-hooks in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust the order.
-`hookimpl(wrapper=True)` marks a generator that wraps all other hooks: its `yield` returns their results, and its return
-value is used instead.
+hooks in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust the order. Wrappers
+(`hookimpl(wrapper=True)`) are refused.
 
     sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is complete
          ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
@@ -44,7 +43,7 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function as the implementation of the hook of the same name.
 
-`hookimpl(tryfirst=True)`, `trylast=True` and `wrapper=True` set the order; see https://pluggy.readthedocs.io.
+`hookimpl(tryfirst=True)` and `trylast=True` set the order; see https://pluggy.readthedocs.io.
 """
 
 
@@ -72,7 +71,7 @@ def sabir_message_built(message: Message) -> Message | None:
 
     Called before a builder returns a message. Each plugin receives the message as the plugins before changed it. An
     exception reaches the caller of the builder. A changed message must keep its kind, and a call or result its
-    invocation id. The `yield` of a wrapper returns the list of changed messages; the last one counts.
+    invocation id.
     """
 
 

@@ -309,5 +309,5 @@ class Fold:
 
 def _unfinished(start: BlockStart, text: str) -> Loss:
     name = f" of {start.option_name!r}" if start.option_name else ""
-    reason = f"the {start.kind}{name} was cut off after {len(text)} characters"
+    reason = f"only the first {len(text)} characters of the {start.kind}{name} arrived"
     return Loss(kind="dropped", path=f"blocks[{start.index}]", reason=reason)

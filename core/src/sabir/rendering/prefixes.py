@@ -45,13 +45,13 @@ class Boundary(NamedTuple):
     called: frozenset[str] = frozenset()
     """The names of the options that were called before the boundary."""
     media_count: int = 0
-    """The number of media before the boundary."""
+    """The number of media sent before the boundary."""
     waiting: Waiting = Waiting()
     """The state of pairing at the boundary."""
     system: tuple[int, ...] = ()
     """The positions of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
     last_side: Side | None = None
-    """The side of the last turn that was encoded to an item."""
+    """The side of the last turn before the boundary that produced an item in the request. None if no turn did."""
 
 
 _START = Boundary()

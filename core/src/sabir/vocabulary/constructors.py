@@ -96,9 +96,9 @@ def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     r"""Return an image part from a URL, the path of a file, or bytes.
 
     Text that begins with `http:`, `https:`, `data:` or `provider-file:` is a URL; other text is a path. A URL is stored
-    and not downloaded. A file or bytes become a `data:` URL. Raises MediaRefused for a file that cannot be read, more
-    than `cap` bytes, no bytes, an invalid URL, and a type that is unknown or not allowed (such as SVG). Raises
-    BuilderError for another invalid argument.
+    and not downloaded. A file or bytes become a `data:` URL. Raises MediaRefused for a source of another type, a file
+    that cannot be read, more than `cap` bytes, no bytes, an invalid URL, and a MIME type that is unknown or not allowed
+    (such as SVG). Raises BuilderError for an invalid `hint`, `name`, `id` or `vendor`.
 
     >>> import sabir
     >>> part = sabir.image(b"\x89PNG\r\n\x1a\n...", name="sky.png")

@@ -219,7 +219,7 @@ class Actor:
         finally:
             del self._handlers[message.id]
         if work.cancelled():
-            raise HandlerCancelled("the handler, or a task that it awaits, was cancelled, but not by its caller")
+            raise HandlerCancelled("the handler, or a task that it awaits, was cancelled, but not by the actor")
         return work.result()
 
     def _checked(self, message: Message, result: object) -> Response:
@@ -330,7 +330,7 @@ class Actor:
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> Handled:
-        """Handle RETRY: handle a message again that failed at this actor, and return the response to that message."""
+        """Handle RETRY: handle a failed message of this actor again, and return the response to the failed message."""
         again = data_of(message, typed.Retry)
         original = self._failed.get(again.original_message_id)
         if original is None:
@@ -388,7 +388,7 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
 
 
 class ActorHost(SharedResources):
-    """Finds actors by id, delivers messages to them, and has their shared resources. Base class of ActorSystem."""
+    """Finds actors by id, delivers messages, and has the resources that actors share. Base class of ActorSystem."""
 
     @cached_property
     def _actors(self) -> dict[str, Actor]:
@@ -457,9 +457,9 @@ class ActorHost(SharedResources):
         return await self.send_message(told)
 
     async def stop(self) -> None:
-        """Stop all threads and actors, the latest first, and close the queue and the adapters.
+        """Stop the running threads, close the queue, stop the actors in reverse order, and close the adapters.
 
-        Running handlers are interrupted after `RestartPolicy.leaving` seconds. A handler that still runs is logged.
+        Interrupt running handlers after `RestartPolicy.leaving` seconds. Log a handler that does not end even then.
         """
         self._leaves_at = monotonic() + self.restarts.leaving
         await self.let_go(THREADS)  # first, because its runs wait for other actors

@@ -195,12 +195,12 @@ class CloudConnection(UserSDKConnection):
         return cloud_arguments(request)
 
     def make_sync(self) -> _CloudClient:
-        """Return a new sync HTTP client of the SDK's default class, wrapped for the SDK's client."""
+        """Return a new _CloudClient, which sends through a new sync HTTP client of the SDK's default class."""
         sdk = import_module(self.module)
         return _CloudClient(sdk.DefaultHttpxClient(**self._http_options), self._sdk_class(self._client_name))
 
     def make(self) -> _CloudClient:
-        """Return a new async HTTP client of the SDK's default class, wrapped for the SDK's client."""
+        """Async version of `make_sync`: the SDK's client sends through a new async HTTP client."""
         sdk = import_module(self.module)
         new_client = self._sdk_class(f"Async{self._client_name}")
         return _CloudClient(sdk.DefaultAsyncHttpxClient(**self._http_options), new_client)

@@ -51,7 +51,7 @@ SERVER_RESULT_SUFFIX = "_tool_result"
 """Suffix of the types of blocks that contain the results of such calls."""
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 RESPONSE_FIELDS = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
-"""Fields of a response that are not copied to `Reply.details`, because a Reply has its own fields for them."""
+"""Fields of a response that are not copied to `Reply.details`: a Reply has fields for them, or they never differ."""
 EXTRA_ITERATIONS = frozenset({"advisor_message", "compaction"})
 """Types of the entries in `usage.iterations` that are billed but not contained in the other figures of the usage: an
 advisor's answer, and the summary of a long context. The sources are BetaUsage.iterations in anthropic 2.14.0 and

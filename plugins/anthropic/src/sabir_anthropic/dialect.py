@@ -27,6 +27,10 @@ IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
 """MIME types of the images that the models read. https://platform.claude.com/docs/en/build-with-claude/vision"""
 DOCUMENTS = r"application/pdf|text/.+|application/(json|xml|csv|x-ndjson)"
 """MIME types of the documents that can be sent as bytes: PDF and text types. https://platform.claude.com/docs/en/build-with-claude/files"""
+EVENT_STREAM = "application/vnd.amazon.eventstream"
+"""The content type of Bedrock's streams: events in binary frames.
+https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
+"""
 CLOUD = "cloud"
 """Quirk of Bedrock and Vertex AI: they accept media as bytes only, and no late system messages."""
 
@@ -73,7 +77,7 @@ MESSAGES = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=MessagesDecoder,
-    framings={EventFrames.CONTENT_TYPE: partial(EventFrames, frame_event)},
+    framings={EVENT_STREAM: partial(EventFrames, frame_event)},
     decode_error=ERRORS.decode,
     decode_history=decode_history,
     encode_count=encode_count,

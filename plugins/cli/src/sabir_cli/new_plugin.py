@@ -48,8 +48,8 @@ NEXT: Mapping[str, Mapping[str, str]] = {
         "INSTALL -e .": "installs it as a provider of sabir",
         "src/sabir_acme/plugin.py": "set where the API differs from OpenAI's",
         "tests/test_acme.py": "name a model and its capabilities",
-        "PYTHON -m pytest --sabir-record": "first: record answers, with your key",
-        "PYTHON -m pytest": "then: test offline against them",
+        "PYTHON -m pytest --sabir-record": "records answers, with your API key",
+        "PYTHON -m pytest": "then tests offline with these answers",
     },
 }
 """Template → the next steps for the user: command or file → its purpose. INSTALL and PYTHON are replaced by

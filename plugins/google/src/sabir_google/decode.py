@@ -201,8 +201,8 @@ def _sum_counts(usage: Fields, *names: str) -> int | None:
 
 
 def parts_of(candidate: Fields) -> list[Any]:
-    """Return the parts of a candidate without null fields, and without empty parts, which the API refuses in
-    requests.
+    """Return the parts of a candidate, each as `plain_part` returns it. Leave out parts that are then empty, because
+    the API refuses empty parts in requests.
     """
     parts = map(plain_part, list_or_empty(object_or_empty(candidate.get("content")).get("parts")))
     return [part for part in parts if part != {}]

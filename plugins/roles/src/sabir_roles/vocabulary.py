@@ -74,7 +74,7 @@ class Statement(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The original core message of an editable message, and the Statement of an unedited copy of it."""
+    """The core message from which an editable message was made, and the Statement of that message before any edit."""
 
     message: Message
     statement: Statement
@@ -205,7 +205,7 @@ def _lost(source: Message, made: Message) -> list[Loss]:
         lose("withheld", "payload.state", STATE)
     if source.call is not None and source.call.invalid_arguments and not (made.call and made.call.invalid_arguments):
         why = "were cut off" if source.call.cut_off else "are not a JSON object"
-        lose("rewritten", "payload.arguments", f"the original arguments {why}, and the edited arguments replace them")
+        lose("rewritten", "payload.arguments", f"the edited arguments replace the original arguments, which {why}")
     if source.result is not None and source.result.is_error and not (made.result and made.result.is_error):
         lose("dropped", "payload.is_error", "the original result was an error, and the edited result is not")
     within = "payload.parts" if source.result else "parts"

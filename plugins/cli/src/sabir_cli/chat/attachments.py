@@ -69,7 +69,7 @@ class Attached:
 
     history: Annotated[
         str | None,
-        Parameter(name="--from", help="Begin with the messages in this file, which `sabir import` or /save wrote."),
+        Parameter(name="--from", help="Start with the messages in this file, which `sabir import` or /save wrote."),
     ] = None
 
     def messages(self) -> "list[sabir.Message]":

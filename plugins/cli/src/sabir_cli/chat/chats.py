@@ -74,7 +74,7 @@ TAKES: Mapping[Action, tuple[int, float, str]] = {
     "list": (0, 0, "no NAME"), "show": (1, 1, "one NAME"), "export": (1, 1, "one NAME"),
     "delete": (1, math.inf, "one NAME or more"),
 }  # fmt: skip
-"""Action → the minimum and maximum number of names, and a text with both for the error."""
+"""Action → the minimum number of names, the maximum, and how the error describes the accepted numbers."""
 
 
 def _list(output: Output) -> None:

@@ -89,7 +89,9 @@ def refused(refusal: object) -> RowRefused:
     column = "output or error" if column.startswith(_UNNAMED) else one_line(column, 40)
     written = f"is in the serialization {one_line(repr(fields.get('serialization')), 40)}, not {SERIALIZATION!r}"
     remedy = "check which other program writes to the store, then fork the run"
-    return RowRefused(f"the engine's column {column} {written}, and was not loaded; {remedy}", run and str(run))
+    return RowRefused(
+        f"the value in the engine's column {column} {written}, so it was not loaded; {remedy}", run and str(run)
+    )
 
 
 def _refuse(row: Sequence[Any], columns: Columns, serialization: object) -> Row:

@@ -219,7 +219,7 @@ def _states(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnEle
 def _summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple[str, str | None]]) -> RunSummary:
     waits_for = None
     if state == "queued" and not _is_served(live, row["application"], row["version"]):
-        waits_for = f"a worker of version {row['version']!r}, and none is running"
+        waits_for = f"a worker of version {row['version']!r} (none is running)"
     elif state in ("queued", "running", "waiting") and row["is_held"] and row["executor_id"] != row["holder"]:
         waits_for = f"worker {row['holder']}, which has not released the run yet"
     updated_at = row["updated_at"] / 1000 if row["updated_at"] else row["created_at"]

@@ -34,7 +34,7 @@ class RunSummary(Frozen):
     fault: str | None = None
     """The reason why the run is paused; None if the run is not paused, or was paused without a reason."""
     waits_for: str | None = None
-    """What the run waits for before a worker can perform it, as text: "a worker of version '2', and none is running",
+    """What the run waits for before a worker can perform it, as text: "a worker of version '2' (none is running)",
     or a worker that has not released the run yet. None if the run does not wait for a worker."""
     forked_from: str | None = None
     """The name of the run that this run was forked from, with " at " and the path if one was given; else None."""

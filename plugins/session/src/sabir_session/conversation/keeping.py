@@ -201,8 +201,8 @@ class Kept:
     def replacing_last(self) -> Iterator[tuple[Message, ...]]:
         """Replace the last turn with the turn of the `with` block. Yields the messages of the old turn.
 
-        In the block, the conversation is in memory only. If the last question is answered when the block ends, one
-        transaction replaces the old turn in the store. Otherwise the old turn is restored.
+        In the block, the conversation is in memory only. If the block ends without an exception and the last question
+        is answered, one transaction replaces the old turn in the store. Otherwise the old turn is restored.
         """
         with self.asking():
             records, start, dropped = self._last_turn()
@@ -296,7 +296,9 @@ class Kept:
             return Kept(self._opened, name)
 
     def close(self) -> None:
-        """Release the claim and the store. A second call has no effect."""
+        """Release the claim. Close the store, unless the caller opened it or a fork still uses it. A second call has no
+        effect.
+        """
         claim, opened = self._claim, self._opened
         self._claim = None
         try:

@@ -54,7 +54,8 @@ class RecordWriter:
     def following(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
         """Return the record of the messages of a question. It is one record, so that a crash cannot separate them.
 
-        `instructions` is "new" if the first message replaces the instructions, "none" if the question removes them.
+        `instructions` is "new" if the first message replaces the instructions, "none" if the question removes them, and
+        "same" or None otherwise.
         """
         role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
         return self._write(role, messages, instructions=instructions)

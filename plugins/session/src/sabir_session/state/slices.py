@@ -127,7 +127,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
-    """Return a decorator that declares the class of folds for a reducer, and the default kind of its slices."""
+    """Return a decorator that declares, for a reducer, which folds its slices use and their default kind."""
 
     def declare(reducer: Function) -> Function:
         _DECLARED.append((reducer, Declared(fold, kind)))

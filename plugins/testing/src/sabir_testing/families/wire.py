@@ -199,7 +199,7 @@ class Wire:
 
     @contextmanager
     def adapter(self, caller: Caller, base_url: str) -> Iterator[sabir.ModelAdapter]:
-        """Return a context manager with an adapter of the same dialect and model at this endpoint, without retries."""
+        """Return a context manager with an adapter of the same dialect and model at `base_url`, without retries."""
         subject, access = self.subject, Access(api_key=KEY, base_url=base_url)
         once = Settings(retries=RetryPolicy(attempts=1), timeout=2 * PATIENCE)
         how = (subject.provider, subject.dialect, subject.target.model, access)
@@ -230,7 +230,8 @@ def arrived(server: Server) -> Asked:
 def bare_names(subject: AdapterUnderTest) -> list[str]:
     """Return the names of set environment variables that may influence the provider.
 
-    These are its keys, the suite's `variables`, proxies, and names that begin like the provider, its SDK or its keys.
+    These are the provider's key variables, the suite's `variables`, proxy variables, and all variables that begin with
+    the name of the provider or its SDK, or with the first word of a key variable.
     """
     provider = subject.provider
     words = [provider.name, subject.suite.sdk.partition(".")[0]]

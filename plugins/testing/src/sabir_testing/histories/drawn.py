@@ -79,7 +79,7 @@ class Speakers:
 
 def invented_parts(dialect: str) -> Strategy[Part]:
     """Return a strategy for parts that only providers of this dialect can read: reasoning with or without state,
-    citations, and opaque parts, some of them one half of a pair.
+    citations, and opaque parts. Some opaque parts are one half of a pair.
     """
     halves = [
         sabir.OpaquePart(dialect=dialect, block={pair: f"{pair_id} of theirs"}, pair=pair, pair_id=pair_id)
@@ -174,9 +174,9 @@ def histories_of(speakers: Speakers) -> Strategy[list[Message]]:
 def speakers_for(
     target: Target, *, foreign: Sequence[Origin] = FOREIGN, own: Sequence[Part] = (), speaks_as: str = "llm"
 ) -> Speakers:
-    """Return speakers: without an origin, the target itself, the target's dialect at another endpoint, and `foreign`.
+    """Return Speakers with these origins: None, the target, the target's dialect at another endpoint, and `foreign`.
 
-    `own` are parts of the target's answers, with their state. Parts of other origins are invented.
+    `own` are parts of the target's answers, with their state. Parts of the other origins are invented.
     """
     home = DecodeScope(target).origin()
     homes = [home, home.model_copy(update={"response_id": "r1"})]

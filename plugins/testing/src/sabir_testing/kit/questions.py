@@ -124,7 +124,7 @@ def _calls(reply: Reply) -> tuple[Message, ...]:
     for message in reply.option_calls:
         call = message.call
         assert call is not None
-        what = f"the decoded reply calls the option {call.option_name!r}; expected the offered option {weather.name!r}"
+        what = f"the decoder returns a call of {call.option_name!r}, which was not offered; expected {weather.name!r}"
         expect(call.option_name == weather.name, what)
         result = weather.answer_sync(message).result
         arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments_json
@@ -170,7 +170,7 @@ def _reasons(replies: Replies) -> None:
     reply = replies[-1]
     shown = {"kinds of its parts": kinds(reply)}
     expect("reasoning" in kinds(reply), "the decoded reply contains no reasoning part", shown=shown)
-    expect(reply.text.strip(), "the decoded reply contains reasoning, but no text", shown=shown)
+    expect(reply.text.strip(), "the decoded reply contains reasoning, but no text; expected both", shown=shown)
     reasoning = reply.reasoning.strip()
     what = "the text of the decoded reply contains the reasoning; return the reasoning only in a ReasoningPart"
     expect(not reasoning or reasoning not in reply.text, what, shown={"the reply's text": reply.text})

@@ -36,16 +36,16 @@ _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 
 
 def _kind_by_details(failure: Failure, status: int | None) -> type[errors.CallError] | None:
-    if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details_of_type(failure, "ErrorInfo")):
+    if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details(failure, "ErrorInfo")):
         return errors.AuthenticationFailed
-    for detail in _details_of_type(failure, "QuotaFailure"):
-        for violation in map(object_or_empty, list_or_empty(detail.get("violations"))):
-            if "PerDay" in text_or_empty(violation.get("quotaId")):
-                return errors.QuotaExceeded
-    return None
+    limits = (
+        limit for detail in _details(failure, "QuotaFailure") for limit in list_or_empty(detail.get("violations"))
+    )
+    is_daily = any("PerDay" in text_or_empty(object_or_empty(limit).get("quotaId")) for limit in limits)
+    return errors.QuotaExceeded if is_daily else None
 
 
-def _details_of_type(failure: Failure, name: str) -> Iterator[Fields]:
+def _details(failure: Failure, name: str) -> Iterator[Fields]:
     for detail in map(object_or_empty, list_or_empty(failure.body.get("details"))):
         if text_or_empty(detail.get("@type")).endswith(f".{name}"):
             yield detail
@@ -53,10 +53,8 @@ def _details_of_type(failure: Failure, name: str) -> Iterator[Fields]:
 
 def _retry_delay(failure: Failure) -> float | None:
     """Return the seconds to wait before a retry, from the detail RetryInfo; None without it."""
-    for detail in _details_of_type(failure, "RetryInfo"):
-        if match := _DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))):
-            return float(match[1])
-    return None
+    delays = (_DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))) for detail in _details(failure, "RetryInfo"))
+    return next((float(delay[1]) for delay in delays if delay), None)
 
 
 SETTINGS = {

@@ -145,16 +145,15 @@ class _GenerateContentHistory(History):
         """
         response: Fields = History.expect(response_object, dict, path)
         if response.keys() == {"error"}:
-            details = object_or_empty(response["error"])
-            if isinstance(response["error"], str):
-                details = {"message": response["error"], "type": STORED_ERROR_TYPE}
-            error_fields = {"error_type": details.get("type"), "error_message": details.get("message")}
-            error_fields["is_error"] = True
+            error = response["error"]
+            from_text = {"message": error, "type": STORED_ERROR_TYPE}
+            details = from_text if isinstance(error, str) else object_or_empty(error)
+            fields = {"error_type": details.get("type"), "error_message": details.get("message"), "is_error": True}
             with suppress(ValidationError):
                 if {"type", "message"} <= details.keys() <= {"type", "message", "retryable"}:
-                    error_fields["retryable"] = details.get("retryable")
-                    OptionResultPayload.model_validate({"invocation_id": "x", "option_name": "x", **error_fields})
-                    return error_fields
+                    fields["retryable"] = details.get("retryable")
+                    OptionResultPayload.model_validate({"invocation_id": "x", "option_name": "x", **fields})
+                    return fields
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:

@@ -141,9 +141,7 @@ class GoogleOptionHints(Frozen, strict=True):
     """The JSON schema of the result."""
 
 
-MEDIA_HINTS: Mapping[str, type[GoogleMediaHints]] = {
-    "image": GoogleMediaHints, "video": GoogleVideoHints, "document": GoogleMediaHints,
-}  # fmt: skip
+MEDIA_HINTS = {"image": GoogleMediaHints, "video": GoogleVideoHints, "document": GoogleMediaHints}
 """Modality → the model of its hints. There are no hints of audio."""
 
 

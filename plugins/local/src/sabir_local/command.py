@@ -51,10 +51,7 @@ def local(action: Action = "list", file: Path | None = None, /, *, name: str | N
         )
     if name and not file:
         raise SettingsInvalid("--name needs your own file: sabir local fetch FILE.gguf --name NAME")
-    if action == "list":
-        models = list(models_here())
-    else:
-        models = [_add_file(file, name) if file else _ensure_embedded_model(quietly=json)]
+    models = [*models_here()] if action == "list" else [_add_file(file, name) if file else _download_once(quietly=json)]
     if json:
         print(to_json([_model_row(model) for model in models], indent=2).decode())
     else:
@@ -71,7 +68,7 @@ def _add_file(file: Path, name: str | None) -> LocalModel:
         raise SettingsInvalid(f"{error.filename!r} cannot be written: {error.strerror}; {remedy}") from None
 
 
-def _ensure_embedded_model(*, quietly: bool) -> LocalModel:
+def _download_once(*, quietly: bool) -> LocalModel:
     """Download the embedded model if it is not on this machine, and return it. A file that SABIR_LOCAL_WEIGHTS names
     does not count, and an earlier download counts only if it is complete.
     """

@@ -94,8 +94,8 @@ class LoopbackConnection(OpenAIConnection):
 
         client, async_client, _ = super().library()
         options: dict[str, Any] = {"trust_env": False, "headers": {"Connection": "close"}}
-        tls_context = partial(SSLContext, PROTOCOL_TLS_CLIENT)
-        return Library(partial(client, **options), partial(async_client, **options), tls_context)
+        client, async_client = partial(client, **options), partial(async_client, **options)
+        return Library(client, async_client, partial(SSLContext, PROTOCOL_TLS_CLIENT))
 
 
 class LocalConnection:

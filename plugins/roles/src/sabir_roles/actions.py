@@ -12,11 +12,11 @@ from jinja2 import Template
 from sabir import Message, OptionResultPayload, TextPart
 from sabir.authoring import describe_kind
 
-from sabir_roles.base import UNSET, MessageRole, SenderRecipient, Unset
 from sabir_roles.content import hold, plain
+from sabir_roles.core_messages import Called
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage, check_kind
-from sabir_roles.vocabulary import Called
+from sabir_roles.roles import UNSET, MessageRole, SenderRecipient, Unset
 
 
 class ActionRequest(RoledMessage):

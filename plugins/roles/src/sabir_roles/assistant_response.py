@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from sabir import Adapter, Message, Reply
 from sabir.authoring import encode_json, one_line
 
-from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
+from sabir_roles.roles import MessageRole, SenderRecipient
 
 
 class AssistantResponse(RoledMessage):

@@ -19,9 +19,9 @@ from sabir.authoring import describe_kind, show_arguments
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
+from sabir_roles.creation import Makers, MessageArguments, kind_of, plain_object
 from sabir_roles.errors import RoleError
 from sabir_roles.instruction import Instruction
-from sabir_roles.kinds import Makers, MessageArguments, kind_of, plain_object
 from sabir_roles.message import RoledMessage, check_kind
 from sabir_roles.system import System
 

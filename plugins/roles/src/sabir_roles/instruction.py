@@ -12,13 +12,13 @@ from pydantic import BaseModel, PrivateAttr, PydanticUserError
 from sabir import Message, Settings
 from sabir.authoring import describe_kind, one_line, show_arguments
 
-from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.content import plain
+from sabir_roles.core_messages import Words
 from sabir_roles.errors import RoleError
 from sabir_roles.images import check_images, image_url
 from sabir_roles.message import Entry, RoledMessage
+from sabir_roles.roles import MessageRole, SenderRecipient
 from sabir_roles.templates import as_json
-from sabir_roles.vocabulary import Words
 
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 DETAILS = ("low", "high", "auto")

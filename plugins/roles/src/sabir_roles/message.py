@@ -16,13 +16,13 @@ from sabir import Loss, Message
 from sabir.authoring import StoredNames, describe_kind, one_line, side_of
 from sabir.errors import SabirError
 
-from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.content import copied, plain
+from sabir_roles.core_messages import Called, Origin, Statement, Words, make, nothing
 from sabir_roles.errors import RoleError
 from sabir_roles.log import Log, dump_message, load_message
-from sabir_roles.rendered import Rendered
+from sabir_roles.roles import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
+from sabir_roles.templated_message import Rendered
 from sabir_roles.templates import check_template
-from sabir_roles.vocabulary import Called, Origin, Statement, Words, make, nothing
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of a chat array: `{"type": "text", …}` or `{"type": "image_url", …}`."""

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from jinja2 import Template
 from sabir import Message
 
-from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
+from sabir_roles.roles import MessageRole, SenderRecipient
 
 DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
 """The instructions of a System that is created without `system_message`."""

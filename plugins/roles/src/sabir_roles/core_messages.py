@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from sabir import Loss, MediaPart, Message, OptionCallPayload, OptionResultPayload, PartsPayload, TextPart
 from sabir.authoring import LossKind, Part, RoleHint, encode_json
 
-from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.images import image_url
+from sabir_roles.roles import MessageRole, SenderRecipient
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
 Made: TypeAlias = tuple[Message | None, tuple[Loss, ...]]

@@ -18,11 +18,11 @@ from sabir.authoring import describe_kind, show_arguments
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
-from sabir_roles.base import UNSET, SenderRecipient
 from sabir_roles.content import plain
 from sabir_roles.errors import RoleError
 from sabir_roles.instruction import Instruction, InstructionArguments
 from sabir_roles.message import RoledMessage, check_kind
+from sabir_roles.roles import UNSET, SenderRecipient
 from sabir_roles.system import System
 
 Kind = TypeVar("Kind", bound=RoledMessage)

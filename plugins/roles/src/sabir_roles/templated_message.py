@@ -15,9 +15,9 @@ from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
 from sabir.authoring import describe_kind
 
-from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.content import Watcher, hold, plain
 from sabir_roles.errors import RoleError, refuse_invalid
+from sabir_roles.roles import MessageRole, SenderRecipient, validate_sender_recipient, word_of
 from sabir_roles.templates import as_json, check_template, render
 
 

@@ -129,7 +129,7 @@ def test_what_was_derived_is_kept_as_long_as_its_message(tiny: Tiny) -> None:
     assert fetcher.fetched == [SKY]
     chat.clear()
     del first, again
-    assert llm._kept == {}
+    assert llm._fetched_messages == {}
 
 
 def test_threads_that_fetch_the_same_medium_share_what_was_derived(tiny: Tiny) -> None:

@@ -80,7 +80,7 @@ def test_a_newer_layout_is_refused_by_its_number_and_left_alone(tmp_path: Path) 
     before = (tmp_path / "a.db").read_bytes()
 
     with pytest.raises(
-        StoreTooNew, match="has layout 7, but this version reads layouts up to 2; upgrade sabir-session"
+        StoreTooNew, match="has layout 7, but this sabir-session reads layouts up to 2; upgrade sabir-session"
     ):
         SQLiteStore(tmp_path / "a.db")
 

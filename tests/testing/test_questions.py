@@ -99,7 +99,7 @@ WRONG: Sequence[tuple[str, list[sabir.Reply], str]] = [
     (
         "option_call",
         [reply(call(name="forecast"), reason="option_calls")],
-        "calls the option 'forecast'; expected the offered option",
+        "a call of 'forecast', which was not offered; expected 'weather'",
     ),
     ("option_call", [reply(call(town="Paris"), reason="option_calls")], "do not fit the option 'weather'"),
     ("option_call", [reply(call())], "is 'stop'; expected 'option_calls'"),

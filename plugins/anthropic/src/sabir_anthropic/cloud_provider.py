@@ -193,7 +193,7 @@ class CloudConnection(UserSDKConnection):
         return cloud_arguments(request)
 
     def make_sync(self) -> _SDKClient:
-        """Return a new sync HTTP client of the SDK's default class, wrapped for the SDK's client."""
+        """Return a new _SDKClient, which sends through a new sync HTTP client of the SDK's default class."""
         sdk = import_module(self.module)
         return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
 

@@ -49,7 +49,7 @@ CLOSER = "_tool_result"
 """Suffix of the types of blocks with the answers to these calls."""
 REASONING = frozenset({"thinking", "redacted_thinking"})
 PLACED = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
-"""Fields of a response that are not in the reply's details: the reply has its own fields for them."""
+"""Fields of a response that are not in the reply's details: the reply has them elsewhere, or they never differ."""
 BILLED_APART = frozenset({"advisor_message", "compaction"})
 """Types of the entries in `usage.iterations` that are billed but not contained in the other figures of the usage: an
 advisor's answer, and the summary of a long context (BetaUsage.iterations in anthropic 2.14.0, and recorded replies)."""

@@ -36,7 +36,7 @@ SETTINGS = {
     "output_format": "response_format",
     "output_config.format": "response_format",
 }
-"""Request parameter, as errors name it → the neutral setting that is sent in it."""
+"""Request parameter, as errors of the API name it → the neutral setting that is sent in it, for the remedy."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule.by_words(
@@ -53,7 +53,7 @@ ERRORS = ErrorTable(
     settings=SETTINGS,
     raised=(
         ("APIError", None, ""),
-        ("AnthropicError", errors.InvalidRequest, "was not called, because the SDK refuses to"),
+        ("AnthropicError", errors.InvalidRequest, "was not called, because the SDK refused the request"),
     ),
 )
 

@@ -33,7 +33,8 @@ Item = dict[str, Any]
 FILLER: Mapping[str, JSONValue] = {"role": "user", "parts": [{"text": "…"}]}
 """The user content that is inserted if the API requires a user content and there is none."""
 WANTS_USER = (
-    "the API requires a user message at the start, and a user message or results before calls; the text '…' was sent"
+    "the API requires a user message at the start, and a user message or results before calls; a user message '…' was "
+    "added"
 )
 NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of "skip_thought_signature_validator", the signature that Google documents for calls without a signature."""

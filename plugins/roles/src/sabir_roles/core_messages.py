@@ -74,7 +74,7 @@ class MessageDraft(NamedTuple):
 
 
 class Original(NamedTuple):
-    """The original core message of an editable message, and the Statement of an unedited copy of it."""
+    """The core message from which an editable message was made, and the MessageDraft of that message before any edit."""
 
     message: Message
     draft: MessageDraft

@@ -91,7 +91,7 @@ class MessageManager(Collection):
         return self._add_responses(await sabir.answer(self.to_messages(), options))
 
     def act_sync(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
-        """Sync version of `act`. Blocks the thread. Options that are coroutine functions raise OptionInvalid."""
+        """Sync version of `act`. Blocks the thread. Raises OptionInvalid if a called option is a coroutine function."""
         return self._add_responses(sabir.answer_sync(self.to_messages(), options))
 
     def _add_responses(self, results: Sequence[Message]) -> list[Any]:

@@ -50,9 +50,9 @@ class CachedBuild(NamedTuple):
 class RoledMessage(TemplatedMessage):
     """Base class of editable messages with a role, a sender, a recipient, and content that a template renders.
 
-    `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of one of the
-    package's templates, or a compiled Template. None means no template: the text is the content's value if this is a
-    single string, otherwise the content as JSON. `sender` and `recipient` are roles, names or ids. `metadata` is data
+    `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of a
+    template of sabir_roles, or a compiled Template. None means no template: the text is the content's value if this is
+    a single string, otherwise the content as JSON. `sender` and `recipient` are roles, names or ids. `metadata` is data
     of your program, which is not sent. Setting an attribute raises RoleError for an invalid value.
 
     Create a System, an Instruction, an AssistantResponse, an ActionRequest or an ActionResponse, or convert a core

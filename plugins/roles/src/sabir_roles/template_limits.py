@@ -51,7 +51,7 @@ class _RenderCosts:
         self.size += size
         self.passes += passes
         if self.size > LARGEST:
-            raise TemplateTooCostly(f"the template creates more than {LARGEST:,} characters and items")
+            raise TemplateTooCostly(f"the template creates more than {LARGEST:,} characters and items in total")
         if self.passes > MOST_PASSES:
             raise TemplateTooCostly(f"the template makes more than {MOST_PASSES:,} loop passes and macro calls")
         if monotonic() > self.deadline:

@@ -39,7 +39,7 @@ class TemplatedMessage(BaseModel):
     role: MessageRole | None = None
     """The role of the message. With None or MessageRole.UNSET, the message is not sent."""
     template: str | Template | None = None
-    """A jinja2 source, the file name of one of the package's templates, or a compiled Template. None means no template:
+    """A jinja2 source, the file name of a template of sabir_roles, or a compiled Template. None means no template:
     the text is the content's value if this is a single string, otherwise the content as JSON.
     """
     sender: SenderRecipient | None = MessageRole.UNSET

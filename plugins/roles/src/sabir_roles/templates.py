@@ -29,7 +29,7 @@ from sabir_roles.errors import TemplateFailed
 from sabir_roles.template_limits import LimitedEnvironment, charge, charge_value, limit_costs, text_size
 
 HEADINGS = ("Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format", "Time")
-"""The headings of the sections in the package's own templates."""
+"""The headings of the sections in the templates of sabir_roles."""
 
 _ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """The characters that end a line, in Unicode and in Python."""
@@ -111,20 +111,20 @@ _ENVIRONMENT = environment()
 
 
 def check_template(template: object) -> None:
-    """Check a template. Raises TemplateFailed unless it is None, a compiled Template, the file name of one of the
-    package's templates, or a source that compiles.
+    """Check a template. Raises TemplateFailed unless it is None, a compiled Template, the file name of a template
+    of sabir_roles, or a source that compiles.
     """
     if isinstance(template, str):
         _compile(template)
     elif not isinstance(template, Template | None):
         kind = type(template).__name__
-        expected = "pass a jinja2 source, the file name of one of the package's templates, or a jinja2 Template"
+        expected = "pass a jinja2 source, the file name of a template of sabir_roles, or a jinja2 Template"
         raise TemplateFailed(f"a value of type {kind} is not a template; {expected}")
 
 
 @lru_cache(maxsize=256)
 def _compile(source: str) -> Template:
-    """Return the compiled template for a source or for the file name of one of the package's templates.
+    """Return the compiled template for a source or for the file name of a template of sabir_roles.
 
     Raises TemplateFailed for an unknown file name, and for a source that does not compile.
     """

@@ -297,7 +297,7 @@ def around(text: str, found: Sequence[Document]) -> list[str]:
 
 
 def written(value: Any) -> str:
-    """Return a value as compact JSON. Non-ASCII characters are escaped only if UTF-8 cannot encode them."""
+    """Return a value as compact JSON. If UTF-8 cannot encode one of its characters, all non-ASCII ones are escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return json.dumps(value, separators=(",", ":")) if _HALF.search(text) else text
 

@@ -292,6 +292,6 @@ class AnswerStream(AsyncClosing, Generic[Output]):
 
 def _complete(answer: Answer[Output] | None) -> Answer[Output]:
     if answer is None:
-        remedy = "read the stream to its end, or call ask() to finish the question"
+        remedy = "read the stream to its end, or call `ask()` without arguments to finish the question"
         raise SettingsInvalid(f"the stream was closed before the answer was complete; {remedy}")
     return answer

@@ -215,7 +215,7 @@ class Conversation(Asking[Output]):
 
     @property
     def adapter(self) -> Adapter:
-        """The adapter of `model`, which sends the requests."""
+        """The adapter that sends the requests: `model` itself if it is an adapter, otherwise the one created for it."""
         return self._adapters[self._model] if isinstance(self._model, str) else self._model
 
     @property
@@ -296,7 +296,7 @@ class Conversation(Asking[Output]):
 
         Both continue independently. The budget of the new conversation counts the amounts that were used before. Raises
         JournalExists if the store already has that name, ConversationBusy while a question is being answered, and
-        StoreError for an invalid name. A conversation without `keep` is forked in memory.
+        StoreError for an invalid name. The fork of a conversation without a store (`keep`) is only in memory.
 
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").fork("a second try").name

@@ -87,7 +87,7 @@ class Reading(ABC, Generic[Result]):
 
     @abstractmethod
     async def taken(self) -> None:
-        """Suspend the question. The async version waits until all events are read, the sync version until the next."""
+        """Suspend the question until all events are read. The sync version waits until another event is asked for."""
 
     @abstractmethod
     def leave(self) -> None:
@@ -106,7 +106,7 @@ class SyncReading(Reading[Result]):
         self._is_over = False
 
     def tell(self, event: Event) -> None:
-        """Add an event of the question."""
+        """Add an event of the question, which `next` will return."""
         self._events.append(event)
 
     async def taken(self) -> None:

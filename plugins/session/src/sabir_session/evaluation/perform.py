@@ -38,7 +38,7 @@ LEAVING = 1.0
 
 
 class Run(NamedTuple):
-    """A call that may run. A person may have changed the arguments in `message`."""
+    """A call that a person allowed, or that needs no approval. `message` has the arguments as the person left them."""
 
     open: OpenCall
     message: OptionCall
@@ -185,7 +185,9 @@ class Performer(ABC):
 
 @dataclass
 class SyncPerformer(Performer):
-    """Performs without an event loop. None of its coroutines suspends. Calls run when `take` is called."""
+    """Does the I/O of an evaluation without an event loop. Its coroutines suspend only until a stream's reader has read
+    the events. Option calls run when `take` is called.
+    """
 
     _waiting: deque[Run] = field(default_factory=deque, init=False)
 

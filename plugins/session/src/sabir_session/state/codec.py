@@ -61,7 +61,7 @@ def now() -> datetime:
 
 
 def names_of(item_type: type) -> StoredNames:
-    """Return the names of a type in stored items: its `stored_as` and earlier names, or "module:Class" without them."""
+    """Return the names of a type in stored items: `stored_as`, or "module:Class" without it, and its earlier names."""
     return StoredNames.of(item_type, f"{item_type.__module__}:{item_type.__qualname__}")
 
 

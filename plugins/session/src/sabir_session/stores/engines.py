@@ -234,7 +234,7 @@ class PostgresStore(Store):
         while self._forgotten:
             self._unlock(self._forgotten.pop())
         if not holds():
-            raise busy(name, "another process, or another store object of this one,")
+            raise busy(name, "another process, or another store object in this process,")
         return Claim(name, holds, release, lambda: self._forgotten.append(key))
 
     def _unlock(self, key: int) -> None:

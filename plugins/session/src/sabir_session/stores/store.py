@@ -209,7 +209,7 @@ class Store(SyncClosing, Database):
         versions = [row[0] for row in self._rows(READ_VERSION)]
         version = versions[0] if len(versions) == 1 and type(versions[0]) is int else None
         if version is not None and version > VERSION:
-            reason = f"{self._described} has layout {version}, but this version reads layouts up to {VERSION}"
+            reason = f"{self._described} has layout {version}, but this sabir-session reads layouts up to {VERSION}"
             raise errors.StoreTooNew(f"{reason}; upgrade sabir-session")
         if version is None or any(older not in self._upgrades for older in range(version, VERSION)):
             shown = one_line(repr(versions), 80)

@@ -53,7 +53,7 @@ class Leaking(CassetteFailed):
         self.leaks = tuple(leaks)
         remedy = "add them to Scrubbing(fields=…, secrets=…), or to Allowed(pattern, reason) if they may be published"
         super().__init__(
-            f"{path} contains secrets or private data; {remedy}:\n"
+            f"{path} contains secrets or private data, listed below; {remedy}\n"
             + "\n".join(f"  {leak.place}: {leak.kind} {leak.shown}" for leak in leaks)
         )
 

@@ -117,8 +117,8 @@ class ContractCases(Suite):
         expect(not twice, f"{what}; merge them into one row")
 
     def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
-        """`ModelInfo.rejects` contains only names of settings, features and quirks that the dialect knows. A misspelt
-        name would have no effect.
+        """No name in `ModelInfo.rejects` looks like a misspelt setting or feature, because such a name would have no
+        effect. Names that are not similar to one are allowed.
         """
         known = {*WIRE_SETTINGS, *FEATURES}
         long = [name for name in known if len(name) > LONGEST_SHORT_NAME]

@@ -125,9 +125,9 @@ class DecodingLaws(Suite):
             reply = pure(subject).decode(body)
         except SabirError:
             return
-        what = f"decode returns a reply (finish reason {reply.finish_reason!r}) for a body that the API never sends"
+        what = f"decode accepts a body that the API never sends (finish reason {reply.finish_reason!r}); raise an error"
         shown = {"the body": body or "(empty)", "the reply": reply.text or "(no text)"}
-        raise ConformanceFailure(f"{what}; raise ResponseInvalid", shown=shown)
+        raise ConformanceFailure(f"{what}, such as ResponseInvalid", shown=shown)
 
     @law(streams_of_nobody)
     def test_what_is_no_stream_ends_no_reply(self, subject: AdapterUnderTest, stream: Chunks) -> None:

@@ -97,7 +97,7 @@ class ErrorCases(Answered):
         """The header `retry-after: 7` gives `error.retry_after == 7.0`, and core waits that long."""
         for status in (429, 503):
             seconds = _refused(subject, status, {"retry-after": "7"}).retry_after
-            what = f"the error that decode_error returns for status {status} with the header 'retry-after: 7' has"
+            what = f"for status {status} with the header 'retry-after: 7', decode_error returns an error with"
             expect(seconds == 7.0, f"{what} retry_after={seconds!r}; expected 7.0")
 
     def test_a_wait_until_a_date_is_kept(self, subject: AdapterUnderTest) -> None:

@@ -257,9 +257,9 @@ def _check_arguments(answer: Asked, message: Message, written: Sequence[str]) ->
     assert call is not None
     texts = [text for text in written if text.lstrip().startswith("{") and read(text) == read(call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
-    what = f"raw_arguments of the call of {call.option_name!r} in {answer} is {call.raw_arguments!r}"
+    what = f"raw_arguments of the call of {call.option_name!r} in {answer} is {call.raw_arguments!r}; expected"
     text = f"exactly the text in the response, {texts[0]!r}" if texts else "None, because the response has no such text"
-    expect(is_kept, f"{what}; expected {text}", history=[message], shown=answer.shown)
+    expect(is_kept, f"{what} {text}", history=[message], shown=answer.shown)
 
 
 def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
@@ -297,7 +297,7 @@ def _recorded(service: Service) -> list[tuple[str, Way]]:
     """Return the cassettes by question and suffix; none for a suite that asks a live service."""
     if service.suite.asks_live:
         what = "the suite sets `cassettes`, but its recordings are not used, because `asks_live` is True"
-        expect(service.suite.cassettes is None, f"{what}; delete the recordings and the attribute")
+        expect(service.suite.cassettes is None, f"{what}; delete the recordings and the attribute `cassettes`")
         return []
     names = sorted(path.stem for path in service.path("text", WHOLE).parent.glob("*.yaml"))
     return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]

@@ -234,7 +234,7 @@ class StreamCases(Answered):
         for stream in filter(_tells_kinds, streams(service)):
             for at in range(len(stream.events)):
                 events = (*stream.events[:at], UNKNOWN_EVENT, *stream.events[at:])
-                _check_unchanged(stream, events, f"an event of an unknown type before event {at + 1}")
+                _check_unchanged(stream, events, f"an event of an unknown type, inserted before event {at + 1},")
 
     def test_an_unknown_field_changes_nothing(self, service: Service) -> None:
         """An unknown field in an event changes no text, no call and no end."""

@@ -77,7 +77,7 @@ class TransportCases(AccessCases):
             caller.ask(connection, wire.request)
         asked, path = arrived(server), f"/below{wire.request.path}"
         is_right = (asked.method, unquote(asked.path)) == ("POST", unquote(path))
-        what = f"{caller.opens} sends {asked.method} {asked.path} to the endpoint {server.url}/below"
+        what = f"with the endpoint {server.url}/below, {caller.opens} sends {asked.method} {asked.path}"
         expect(is_right, f"{what}; expected POST {path}")
         shown = {"WireRequest.body": repr(wire.request.body), "the bytes that arrived": repr(asked.body)}
         what = f"{caller.opens} changes the request body; send the bytes of WireRequest.body"
@@ -183,11 +183,11 @@ class TransportCases(AccessCases):
         core's; those of the SDK must be off.
         """
         heard, server = wire.exchange(caller, [head(status, retry_after="0"), REFUSAL])
-        what = f"{caller.opens} returns status {heard.status} and the body {heard.body!r} for a response with status"
-        what = f"{what} {status}; expected the status and the body that the server sent"
+        what = f"for a response with status {status}, {caller.opens} returns status {heard.status} and the body"
+        what = f"{what} {heard.body!r}; expected the status and the body that the server sent"
         expect((heard.status, heard.body) == (status, REFUSAL), what, shown={"the body that the server sent": REFUSAL})
         times = len(server.asked)
-        what = f"{caller.opens} sends the request {times} times after a response with status {status}"
+        what = f"{caller.opens} sends the request {times} times if the response has status {status}; expected once"
         expect(times == 1, f"{what}; turn the SDK's retries off")
 
     @EITHER_WAY

@@ -230,7 +230,8 @@ def arrived(server: Server) -> Asked:
 def bare_names(subject: AdapterUnderTest) -> list[str]:
     """Return the names of set environment variables that may influence the provider.
 
-    These are its keys, the suite's `variables`, proxies, and names that begin like the provider, its SDK or its keys.
+    These are the provider's key variables, the suite's `variables`, proxy variables, and all variables that begin with
+    the name of the provider or its SDK, or with the first word of a key variable.
     """
     provider = subject.provider
     words = [provider.name, subject.suite.sdk.partition(".")[0]]

@@ -79,7 +79,7 @@ class Speakers:
 
 def invented_parts(dialect: str) -> Strategy[Part]:
     """Return a strategy for parts that only providers of this dialect can read: reasoning with or without state,
-    citations, and opaque parts, some of them one half of a pair.
+    citations, and opaque parts. Some opaque parts are one half of a pair.
     """
     halves = [
         sabir.OpaquePart(dialect=dialect, block={pair: f"{pair_id} of theirs"}, pair=pair, pair_id=pair_id)

@@ -119,7 +119,7 @@ LOOKUP = sabir.Option.from_schema(
     "Finds a word in the kit's book.",
     {
         "type": "object",
-        "properties": {"kit_word": {"type": "string", "description": "The word that is looked for."}},
+        "properties": {"kit_word": {"type": "string", "description": "The word to look up."}},
         "required": ["kit_word"],
         "additionalProperties": False,
     },

@@ -79,7 +79,7 @@ def encode_strictly(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[A
 
 
 def toy(name: str, tables: Tables, **functions: Any) -> Dialect:
-    """Return a dialect whose items have the side, pieces, ids and names of every entry. `functions` replace others."""
+    """Return a dialect with one item for each entry: its side, pieces, ids and names. `functions` replace its own."""
     dialect = Dialect(
         name=name,
         tables=tables,

@@ -79,7 +79,7 @@ class ConformanceFailure(AssertionError):
 
 @show_arguments
 def expect(condition: object, what: str, **beside: Unpack[Shown]) -> None:
-    """Raise ConformanceFailure with the sentence `what` unless the condition is true."""
+    """Raise ConformanceFailure with the sentence `what` unless the condition is true. It shows `beside` as well."""
     if not condition:
         raise ConformanceFailure(what, **beside)
 

@@ -212,12 +212,12 @@ def _fault(marked: Sequence[Marked], exchange: Exchange, where: dict[str, list[P
         if not marked[result].spoken:
             continue  # a result with media only has no mark
         called, answered = (where.get(marked[at].spoken[0], []) for at in (call, result))
-        both = f"the call of message {call + 1} and its result, message {result + 1}, "
+        both = f"the call in message {call + 1} and its result in message {result + 1}"
         if bool(called) != bool(answered):
             present, missing = ("call", "result") if called else ("result", "call")
-            return f"of {both}the request contains only the {present}; send the {missing} too, or neither"
+            return f"of {both}, the request contains only the {present}; send the {missing} too, or neither"
         if len(called) > 1 or len(answered) > 1:
-            return f"the request contains {both}more than once"
+            return f"the request contains {both} more than once"
         calls += [(call, place) for place in called]
         results += [(result, place) for place in answered]
     for result, answered_at in results:

@@ -124,7 +124,7 @@ def _calls(reply: Reply) -> tuple[Message, ...]:
     for message in reply.option_calls:
         call = message.call
         assert call is not None
-        what = f"the decoded reply calls the option {call.option_name!r}; expected the offered option {weather.name!r}"
+        what = f"the decoder returns a call of {call.option_name!r}, which was not offered; expected {weather.name!r}"
         expect(call.option_name == weather.name, what)
         result = weather.answer_sync(message).result
         arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments_json

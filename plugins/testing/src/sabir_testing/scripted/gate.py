@@ -79,7 +79,7 @@ class Gate:
         try:
             future.result(patience)
         except TimeoutError:
-            remedy = "run the program in a task or thread of its own, and call Gate.open() in the test"
+            remedy = "run the program in its own task or thread, so that the test can call Gate.open() meanwhile"
             raise ScriptMismatch(f"{failure} within {self._patience:g} s; {remedy}") from None
 
 
@@ -104,7 +104,7 @@ class Wait:
             if inspect.iscoroutine(pause):
                 pause.close()
             what = "sleep= of the ScriptedAdapter is an async function, but the program made a sync call"
-            raise SettingsInvalid(f"{what}; pass a plain function such as time.sleep")
+            raise SettingsInvalid(f"{what}; pass a sync function such as time.sleep")
 
     def _slept(self, seconds: float, timeout: float | None, sleep: Sleep | None) -> Awaitable[object] | None:
         if timeout is not None and seconds > timeout:

@@ -62,7 +62,7 @@ def _whole(of: type, *bases: type) -> Entry:
 def word_table() -> str:
     """The keywords of `add_message`: which kind each makes, and what it takes."""
     takes = {**dict(_fields(instruction.InstructionArguments)), **dict(_fields(creation.MessageArguments))}
-    makes = {word: kind for kind, words in creation._ARGUMENTS_BY_KIND.items() for word in sorted(words)}
+    makes = {word: kind for kind, words in creation._KIND_ARGUMENTS.items() for word in sorted(words)}
     makes |= dict.fromkeys(sorted(creation.SHARED), "every kind")
     rows = (f"| `{word}` | {_class_name(kind)} | `{takes[word]}` |" for word, kind in makes.items())
     return "\n".join(["| keyword | creates | value |", "|---|---|---|", *rows])

@@ -17,7 +17,7 @@ from sabir_media import (
     SizeRefused,
     TypeRefused,
 )
-from sabir_media.steps import FAILURES, Download, LookUpStep, OpenStep, ReadStep, ResponseHead, fetch_steps
+from sabir_media.steps import FAILURES, Connect, Download, LookUp, Read, ResponseHead, fetch_steps
 from sabir_media.targets import Rules, read_rules, read_target
 
 from tests.media.server import PNG
@@ -51,7 +51,7 @@ def test_a_fetch_looks_up_opens_and_reads_to_the_end() -> None:
         download.resume(answer)
 
     target = read_target(URL, rules())
-    assert steps == [LookUpStep("example.com", 443), OpenStep(target, PUBLIC), ReadStep(), ReadStep(), ReadStep()]
+    assert steps == [LookUp("example.com", 443), Connect(target, PUBLIC), Read(), Read(), Read()]
     assert download.step is None
     assert download.media == FetchedMedia(data=PNG, mime="image/png", url=URL)
 
@@ -80,7 +80,7 @@ def test_the_address_that_was_judged_is_opened(url: str, answers: list[list[str]
     for answer in answers:
         download.resume(answer)
 
-    assert isinstance(download.step, OpenStep)
+    assert isinstance(download.step, Connect)
     assert download.step.addresses == (address,)
 
 
@@ -184,9 +184,9 @@ def test_any_response_ends_in_a_medium_or_a_refusal(
     due = iter([*chunks, b""])
     try:
         download.resume(ResponseHead(status, headers))
-        while isinstance(download.step, ReadStep):
+        while isinstance(download.step, Read):
             download.resume(next(due))
     except MediaRefused as error:
         assert "\n" not in str(error)
     else:
-        assert isinstance(download.step, LookUpStep | OpenStep) or download.media.mime in ALLOWED_MIMES
+        assert isinstance(download.step, LookUp | Connect) or download.media.mime in ALLOWED_MIMES

@@ -22,7 +22,7 @@ from sabir.authoring import one_line
 
 from sabir_mcp.contents import KINDS
 from sabir_mcp.errors import AnswerInvalid, AnswerTooLarge, MCPFault, ServerLost, ServerRefused, ServerTimedOut
-from sabir_mcp.limits import Excesses, Limits, describe_excess
+from sabir_mcp.limits import Excesses, Limits, excess_text
 from sabir_mcp.servers import client_of, is_entered, label_of
 
 if TYPE_CHECKING:
@@ -195,9 +195,8 @@ class ServerConnection:
             cursor = page.next_cursor
             if cursor is None:
                 return listed
-        raise AnswerInvalid(
-            self._with_name(f"its list of options repeats itself: the cursor {cursor!r:.100} came twice")
-        )
+        reason = f"its list of options repeats itself: the cursor {cursor!r:.100} came twice"
+        raise AnswerInvalid(self._with_name(reason))
 
     async def _send_request(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
         """Return the answer to a request, described by `what`. Raises MCPFault if there is no valid answer in time.
@@ -208,9 +207,8 @@ class ServerConnection:
 
         if self._leave.is_set():
             answer.close()
-            raise ServerLost(
-                self._with_name("its `async with options_from_mcp(…)` block has ended; call options inside the block")
-            )
+            reason = "its `async with options_from_mcp(…)` block has ended; call options inside the block"
+            raise ServerLost(self._with_name(reason))
         if self._excesses.fatal:
             answer.close()
             raise ServerLost(self._with_name(f"the connection was closed: {self._excesses.fatal}"))
@@ -223,9 +221,8 @@ class ServerConnection:
         finally:
             request.cancel()  # no effect if the request is done
         if not request.done():
-            raise ServerTimedOut(
-                self._with_name(f"no answer to {what} within {seconds:g} s; allow more time with {setting}=")
-            )
+            reason = f"no answer to {what} within {seconds:g} s; allow more time with {setting}="
+            raise ServerTimedOut(self._with_name(reason))
         try:
             return request.result()
         except asyncio.CancelledError:
@@ -258,7 +255,7 @@ class ServerConnection:
         return ServerRefused(self._with_name(f"it refuses {what}: {text} ({error.code})"))
 
     def _raise_excess(self, what: str, name: str, limit: int) -> NoReturn:
-        raise AnswerTooLarge(self._with_name(describe_excess(what, name, limit)))
+        raise AnswerTooLarge(self._with_name(excess_text(what, name, limit)))
 
     def _with_name(self, text: str) -> str:
         return f"MCP server {self.name!r}: {text}"

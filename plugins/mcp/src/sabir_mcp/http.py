@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic_core import from_json, to_json
 from sabir.authoring import explaining_environment_errors
 
-from sabir_mcp.limits import Limits, describe_excess, find_excess
+from sabir_mcp.limits import Limits, excess_text, find_excess
 from sabir_mcp.streams import StoredResults
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
@@ -79,9 +79,8 @@ class _CheckedBody(httpx2.AsyncByteStream):
         """Yield the body in pieces, one for each message, all within the limits."""
         encoding = self._headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
-            raise self._note_excess(
-                f"the server compressed its response ({encoding[:40]}), although the request forbids compression"
-            )
+            text = f"the server compressed its response ({encoding[:40]}), although the request forbids compression"
+            raise self._note_excess(text)
         has_events = self._headers.get("content-type", "").strip().lower().startswith("text/event-stream")
         buffer = bytearray()
         async for chunk in self._stream:
@@ -92,7 +91,7 @@ class _CheckedBody(httpx2.AsyncByteStream):
                 yield self._convert_event(_take_beginning(buffer, match.end()))
             if len(buffer) > self._limits.message_bytes:
                 limit = self._limits.message_bytes
-                raise self._note_excess(describe_excess("bytes in one message", "message_bytes", limit))
+                raise self._note_excess(excess_text("bytes in one message", "message_bytes", limit))
         if buffer:
             yield self._convert_event(buffer) if has_events else self._convert_message(buffer)
 
@@ -100,9 +99,7 @@ class _CheckedBody(httpx2.AsyncByteStream):
         """Return a server-sent event for the SDK. If its data are large, a message with a ticket replaces the data."""
         lines = event.count(b"\n") + event.count(b"\r")
         if lines > self._limits.message_values:
-            raise self._note_excess(
-                describe_excess("lines in one event", "message_values", self._limits.message_values)
-            )
+            raise self._note_excess(excess_text("lines in one event", "message_values", self._limits.message_values))
         data, others = bytearray(), bytearray()
         for line in event.splitlines():
             if not line.startswith(b"data:"):

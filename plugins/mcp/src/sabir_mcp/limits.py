@@ -59,13 +59,13 @@ class Excesses:
 def find_excess(message: bytearray, limits: Limits) -> str:
     """Return a text that names the limit on messages that a message exceeds, or "" if it exceeds none."""
     if len(message) > limits.message_bytes or _size(message) > limits.message_bytes:
-        return describe_excess("bytes in one message", "message_bytes", limits.message_bytes)
+        return excess_text("bytes in one message", "message_bytes", limits.message_bytes)
     if has_more_values(bytes(message), limits.message_values):
-        return describe_excess("JSON values in one message", "message_values", limits.message_values)
+        return excess_text("JSON values in one message", "message_values", limits.message_values)
     return ""
 
 
-def describe_excess(what: str, name: str, limit: int) -> str:
+def excess_text(what: str, name: str, limit: int) -> str:
     """Return a text that describes an exceeded limit, and how to raise the limit."""
     return f"the server sent more than {limit:,} {what}; to allow more, pass limits=Limits({name}=…)"
 

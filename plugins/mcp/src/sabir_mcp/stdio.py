@@ -27,7 +27,7 @@ from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic_core import from_json
 from sabir.errors import SettingsInvalid
 
-from sabir_mcp.limits import Limits, describe_excess, find_excess
+from sabir_mcp.limits import Limits, excess_text, find_excess
 
 if TYPE_CHECKING:
     from mcp import StdioServerParameters
@@ -150,10 +150,8 @@ class ProcessTransport:
                         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                             return await self._drain(stdout)
                         del message  # frees memory: the message may be large, and the next message may arrive late
-                if len(buffer) > self._limits.message_bytes:
-                    return self._end_connection(
-                        describe_excess("bytes in one message", "message_bytes", self._limits.message_bytes)
-                    )
+                if len(buffer) > (limit := self._limits.message_bytes):
+                    return self._end_connection(excess_text("bytes in one message", "message_bytes", limit))
         return None
 
     def _take_line(self, buffer: bytearray, end: int) -> tuple[JSONRPCMessage | None, str]:

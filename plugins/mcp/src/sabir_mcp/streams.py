@@ -28,7 +28,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from sabir_mcp.limits import Limits, describe_excess
+from sabir_mcp.limits import Limits, excess_text
 
 COUNTED: Mapping[str, tuple[str, str]] = {
     "tools": ("tools on one page", "tools"),
@@ -114,15 +114,11 @@ class CheckedMessages:
         for field, (what, name) in COUNTED.items():
             limit = getattr(self._limits, name)
             if isinstance(items := result.get(field), list | dict) and len(items) > limit:
-                text = describe_excess(what, name, limit)
+                text = excess_text(what, name, limit)
                 self._note(text)
                 error = ErrorData(code=INTERNAL_ERROR, message=text)
                 return JSONRPCError(jsonrpc="2.0", id=response.id, error=error)
-        for each in (
-            result.get("serverInfo"),
-            *_list_or_empty(result.get("tools")),
-            *_list_or_empty(result.get("content")),
-        ):
+        for each in (result.get("serverInfo"), *_as_list(result.get("tools")), *_as_list(result.get("content"))):
             if isinstance(each, dict):
                 for field in UNUSED:
                     each.pop(field, None)
@@ -186,5 +182,5 @@ def _answer_request(request: JSONRPCRequest) -> JSONRPCResponse | JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
 
 
-def _list_or_empty(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

@@ -26,17 +26,7 @@ from sabir_media.network import (
     request_to,
     system_resolver,
 )
-from sabir_media.steps import (
-    FAILURES,
-    Download,
-    FetchedMedia,
-    LookUpStep,
-    OpenStep,
-    ReadStep,
-    ResponseHead,
-    Step,
-    fetch_steps,
-)
+from sabir_media.steps import FAILURES, Connect, Download, FetchedMedia, LookUp, Read, ResponseHead, Step, fetch_steps
 from sabir_media.targets import read_rules
 
 StepResult = Sequence[str] | ResponseHead | bytes
@@ -52,7 +42,7 @@ class Resources:
     tls_context: Callable[[], ssl.SSLContext]
     deadline: Deadline
 
-    def tls_context_for(self, step: OpenStep) -> ssl.SSLContext | None:
+    def tls_context_for(self, step: Connect) -> ssl.SSLContext | None:
         """Return the TLS context for a target, or None for plain http."""
         return self.tls_context() if step.target.scheme == "https" else None
 
@@ -70,19 +60,19 @@ class Driver:
         deadline.
         """
         match step:
-            case LookUpStep(host, port):
+            case LookUp(host, port):
                 return look_up_within(self._resources.resolver, host, port, self._resources.deadline.remaining())
-            case OpenStep():
+            case Connect():
                 self.close()
                 return self._open_connection(step)
-            case ReadStep():
+            case Read():
                 return next(self._chunks, b"")
 
     def close(self) -> None:
         """Close the open connection, if there is one."""
         self._exit_stack.close()
 
-    def _open_connection(self, step: OpenStep) -> ResponseHead:
+    def _open_connection(self, step: Connect) -> ResponseHead:
         request = request_to(step.target)
         backend = PinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.HTTPConnection(
@@ -107,13 +97,13 @@ class AsyncDriver:
         """Async version of `Driver.perform`."""
         with anyio.fail_after(self._resources.deadline.remaining()):
             match step:
-                case LookUpStep(host, port):
+                case LookUp(host, port):
                     look_up = anyio.to_thread.run_sync
                     return await look_up(self._resources.resolver, host, port, abandon_on_cancel=True)
-                case OpenStep():
+                case Connect():
                     await self.aclose()
                     return await self._open_connection(step)
-                case ReadStep():
+                case Read():
                     return await anext(self._chunks, b"") if self._chunks else b""
 
     async def aclose(self) -> None:
@@ -121,7 +111,7 @@ class AsyncDriver:
         with anyio.CancelScope(shield=True):
             await self._exit_stack.aclose()
 
-    async def _open_connection(self, step: OpenStep) -> ResponseHead:
+    async def _open_connection(self, step: Connect) -> ResponseHead:
         request = request_to(step.target)
         backend = AsyncPinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.AsyncHTTPConnection(

@@ -69,6 +69,8 @@ class FetchedMessages(NamedTuple):
 
 
 class _FetchedMessage(NamedTuple):
+    """A message with downloaded media, which is cached as long as its original exists."""
+
     original: weakref.ref[Message]
     message: Message
     losses: tuple[Loss, ...]
@@ -182,11 +184,9 @@ class FetchingAdapter(WrappedAdapter):
         for number, media in candidates.items():
             placeholders = {index: _placeholder_url(part) for index, part in media.items()}
             probes[number] = _replace_urls(messages[number], placeholders)
-        unsupported = self._find_unsupported(messages, how) - self._find_unsupported(probes, how)
+        fetchable = self._find_unsupported(messages, how) - self._find_unsupported(probes, how)
         return {
-            number: {
-                index: part for index, part in media.items() if (messages[number].id, f"parts[{index}]") in unsupported
-            }
+            number: {index: media[index] for index in media if (messages[number].id, f"parts[{index}]") in fetchable}
             for number, media in candidates.items()
         }
 
@@ -289,9 +289,7 @@ def _as_lists(messages: Messages, how: CallArguments) -> tuple[list[Message], Ca
 
 
 def _without_strict(how: CallArguments) -> CallArguments:
-    loosely = how.copy()
-    loosely["strict"] = False
-    return loosely
+    return {**how, "strict": False}
 
 
 def _web_media(message: Message) -> Mapping[int, MediaPart]:

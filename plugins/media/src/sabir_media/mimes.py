@@ -88,12 +88,8 @@ def read_claim(url: str, content_type: str | None, allowed: frozenset[str]) -> s
         return None
     mime = plain_mime(content_type)
     if mime is None:
-        raise refusal(
-            TypeRefused,
-            url,
-            f"the server reports the type {content_type[:80]!r}, which is not a MIME type",
-            _REMEDY,
-        )
+        reason = f"the server reports the type {content_type[:80]!r}, which is not a MIME type"
+        raise refusal(TypeRefused, url, reason, _REMEDY)
     if mime in _MEANINGLESS:
         return None
     return _check_allowed(url, mime, allowed)

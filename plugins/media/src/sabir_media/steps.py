@@ -1,11 +1,11 @@
 """One download as a generator without I/O: it yields steps, gets their results, and returns the medium.
 
-    URL ─▶ FetchTarget ─LookUpStep─▶ addresses, all checked ─OpenStep─▶ status, headers ─ReadStep, …─▶ FetchedMedia
-             ▲                                                            │
-             └───────────────────────── redirect ─────────────────────────┘
+    URL ──▶ FetchTarget ──LookUp──▶ addresses, all checked ──Connect──▶ status, headers ──Read, …──▶ FetchedMedia
+                 ▲                                                            │
+                 └───────────────────────── redirect ─────────────────────────┘
 
 All decisions are made here; the drivers only look up names, open connections and read. An exception of a driver is
-thrown into the generator, which raises an error with the URL. An OpenStep uses the checked addresses, so that the
+thrown into the generator, which raises an error with the URL. A step Connect uses the checked addresses, so that the
 host of each URL is looked up only once.
 """
 
@@ -19,15 +19,7 @@ from sabir.authoring import Frozen
 
 from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, refusal
 from sabir_media.mimes import read_claim, verify_mime
-from sabir_media.targets import (
-    Address,
-    FetchTarget,
-    Rules,
-    address_refusal,
-    first_refusal,
-    follow_redirect,
-    read_target,
-)
+from sabir_media.targets import Address, FetchTarget, Rules, address_refusal, find_refusal, follow_redirect, read_target
 
 
 class FetchedMedia(Frozen):
@@ -54,14 +46,14 @@ class Fetcher(Protocol):
         """Async version of `fetch_sync`."""
 
 
-class LookUpStep(NamedTuple):
+class LookUp(NamedTuple):
     """The step that looks up a host name. Its result is the IP addresses as texts, `Sequence[str]`."""
 
     host: str
     port: int
 
 
-class OpenStep(NamedTuple):
+class Connect(NamedTuple):
     """The step that closes the open connection, connects to one of the addresses, and sends the request for the target.
     Its result is a ResponseHead.
     """
@@ -70,7 +62,7 @@ class OpenStep(NamedTuple):
     addresses: tuple[str, ...]
 
 
-class ReadStep(NamedTuple):
+class Read(NamedTuple):
     """The step that reads more of the body. Its result is the next bytes, empty at the end."""
 
 
@@ -86,7 +78,7 @@ class ResponseHead(NamedTuple):
         return b", ".join(values).decode("utf-8", "surrogateescape") if values else None
 
 
-Step: TypeAlias = LookUpStep | OpenStep | ReadStep
+Step: TypeAlias = LookUp | Connect | Read
 # The docstring of each step names the type of its result. A generator has one type for all sent values, hence Any.
 Steps: TypeAlias = Generator[Step, Any, FetchedMedia]
 
@@ -127,22 +119,14 @@ _STATUS_REMEDIES = {
     410: "check the URL",
     429: _LATER,
 }
+_TIMED_OUT = "it took longer than `timeout`", "pass a larger timeout=, or download it yourself"
+_NOT_HTTP = "the server closed the connection, or does not speak HTTP ({error})"
 _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
-    (TimeoutError, FetchTimedOut, "it took longer than `timeout`", "pass a larger timeout=, or download it yourself"),
-    (
-        httpcore2.TimeoutException,
-        FetchTimedOut,
-        "it took longer than `timeout`",
-        "pass a larger timeout=, or download it yourself",
-    ),
+    (TimeoutError, FetchTimedOut, *_TIMED_OUT),
+    (httpcore2.TimeoutException, FetchTimedOut, *_TIMED_OUT),
     (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
     (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
-    (
-        httpcore2.ProtocolError,
-        FetchFailed,
-        "the server closed the connection, or does not speak HTTP ({error})",
-        "check the URL",
-    ),
+    (httpcore2.ProtocolError, FetchFailed, _NOT_HTTP, "check the URL"),
     (OSError, FetchFailed, "its host was not found ({error})", "check the URL and the network"),
     (UnicodeError, FetchFailed, "its host was not found ({error})", "check the URL"),
 )
@@ -167,14 +151,14 @@ def fetch_steps(url: str, rules: Rules) -> Steps:
 def _open_target(target: FetchTarget) -> Generator[Step, Any, ResponseHead]:
     answers: Sequence[str] = (target.host,)
     if target.address is None:
-        answers = yield LookUpStep(target.host, target.port)
+        answers = yield LookUp(target.host, target.port)
     if not answers:
         raise refusal(FetchFailed, target.url, "its host has no address", "check the URL")
-    refused = first_refusal(answers, _allow_any if target.permitted else address_refusal)
+    refused = find_refusal(answers, _allow_any if target.permitted else address_refusal)
     if refused:
         remedy = f"to allow it, add '{target.host}:{target.port}' to allow_hosts"
         raise refusal(AddressRefused, target.url, f"its host has the address {refused}", remedy)
-    head: ResponseHead = yield OpenStep(target, tuple(dict.fromkeys(answers)))
+    head: ResponseHead = yield Connect(target, tuple(dict.fromkeys(answers)))
     return head
 
 
@@ -190,7 +174,7 @@ def _receive_body(target: FetchTarget, head: ResponseHead, rules: Rules) -> Gene
         raise _too_large(target, f"it has {announced} bytes", rules)
     body = bytearray()
     while True:
-        chunk: bytes = yield ReadStep()
+        chunk: bytes = yield Read()
         if not chunk:
             break
         body += chunk

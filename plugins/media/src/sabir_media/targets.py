@@ -84,7 +84,7 @@ def address_refusal(address: Address) -> str | None:
     return reason or (None if is_public else "a reserved address")
 
 
-def first_refusal(answers: Sequence[str], judge: Callable[[Address], str | None]) -> str | None:
+def find_refusal(answers: Sequence[str], judge: Callable[[Address], str | None]) -> str | None:
     """Return a text with the first refused answer of a look-up and the reason, or None if all answers are allowed.
 
     An answer is refused if it is not an IP address, or if `judge` returns a reason for its address.

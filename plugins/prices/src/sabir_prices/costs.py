@@ -220,9 +220,7 @@ def _price_context(served: Mapping[str, JSONValue], model: "ModelInfo", at: date
     """Return the fields of `served` that mean an unusual rate; None if the table does not have this rate."""
     fields = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
     unusual = {name: value for name, value in fields.items() if value not in ORDINARY[name]}
-    variants = [
-        each.when for each in model.price_variants or () if each.constraint is None or each.constraint.active(at)
-    ]
+    variants = [row.when for row in model.price_variants or () if row.constraint is None or row.constraint.active(at)]
     return unusual if all({name: value} in variants for name, value in unusual.items()) else None
 
 

@@ -57,7 +57,7 @@ class Collection(CreateMethods):
         self._stale: set[str] = set()
         self._is_indexed = False
         """Whether `_core_messages` has the current order."""
-        listed = _check_list("messages", () if messages is None else messages)
+        listed = _to_list("messages", () if messages is None else messages)
         for message in listed:
             check_kind(message, RoledMessage)
         if progression is not None:
@@ -286,9 +286,7 @@ class Collection(CreateMethods):
 
         `progression` selects messages by their ids, in that order; None means all. Raises RoleError for an unknown id.
         """
-        chosen = self.messages
-        if progression is not None:
-            chosen = [self[message_id] for message_id in _check_list("progression", progression)]
+        chosen = self.messages if progression is None else [self[each] for each in _to_list("progression", progression)]
         return [entry for entry in (message.chat_msg for message in chosen) if entry is not None]
 
     # Core messages
@@ -343,12 +341,11 @@ class Collection(CreateMethods):
         added = self._extend(reply.messages, reply.messages[0].policy if reply.messages else "llm")
         response = next((each for each in added if isinstance(each, AssistantResponse)), None)
         if response is not None:
-            raw = reply.model_dump(mode="json", exclude={"messages"})
-            response.metadata["model_response"] = raw
+            response.metadata["model_response"] = reply.model_dump(mode="json", exclude={"messages"})
         return added
 
     def _extend(self, messages: Iterable[Message], speaks_as: str) -> list[RoledMessage]:
-        copies = [RoledMessage.from_message(each, speaks_as=speaks_as) for each in _check_list("messages", messages)]
+        copies = [RoledMessage.from_message(each, speaks_as=speaks_as) for each in _to_list("messages", messages)]
         with self._lock:
             has_responses = any(isinstance(copy, ActionResponse) for copy in copies)
             open_requests = _OpenRequests(self.action_requests) if has_responses else None
@@ -415,7 +412,7 @@ def _with_unused_id(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> 
     return twin
 
 
-def _check_list(argument: str, values: object) -> list[Any]:
+def _to_list(argument: str, values: object) -> list[Any]:
     """Return an iterable as a list. Raises RoleError for a string, a mapping, or a value that is not iterable."""
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise RoleError(f"{argument} is {describe_kind(values)}; pass a list")
@@ -423,7 +420,7 @@ def _check_list(argument: str, values: object) -> list[Any]:
 
 
 def _sort_messages(messages: list[RoledMessage], progression: Sequence[str]) -> list[RoledMessage]:
-    ids = _check_list("progression", progression)
+    ids = _to_list("progression", progression)
     by_id = {message.id: message for message in messages}
     if not all(isinstance(each, str) for each in ids) or sorted(ids) != sorted(by_id):
         unlike = [each for each in (*ids, *by_id) if not isinstance(each, str) or ids.count(each) != (each in by_id)]

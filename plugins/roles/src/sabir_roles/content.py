@@ -97,8 +97,7 @@ class WatchedDict(dict[str, Any]):
 
     def update(self, *args: Any, **named: Any) -> None:
         """Set several values, with the arguments of `dict.update`. If a value is invalid, none is set."""
-        changed = watch(dict(*args, **named), self._touch)
-        super().update(changed)
+        super().update(watch(dict(*args, **named), self._touch))
         self._touch()
 
     def __ior__(self, other: Any) -> "WatchedDict":  # type: ignore[override,misc]  # dict's own takes iterables of pairs too

@@ -74,18 +74,16 @@ class MessageDraft(NamedTuple):
 
 
 class Original(NamedTuple):
-    """The core message from which an editable message was made, and the MessageDraft of that message before any edit."""
+    """The core message from which an editable message was made, and the draft of that message before any edit."""
 
     message: Message
     draft: MessageDraft
 
 
-def build_message(
-    copy_id: str, draft: MessageDraft, original: Original | None, previous: Message | None
-) -> BuiltMessage:
+def build_message(copy_id: str, draft: MessageDraft, original: Original | None, last: Message | None) -> BuiltMessage:
     """Return the core message, and its losses, for an editable message with the id `copy_id`.
 
-    `original` is its original, and `previous` the core message that was built before; None if there is none. If nothing
+    `original` is its original, and `last` the core message that was built before; None if there is none. If nothing
     changed, one of them is returned.
     """
     if original is not None and draft == original.draft:
@@ -97,11 +95,11 @@ def build_message(
         return report_unsent(copy_id, "it is empty")
     policy, hint = _choose_policy(draft, original)
     step_num = original.message.step_num if original else None
-    is_first = previous is None and original is None
+    is_first = last is None and original is None
     fields = {"policy": policy, "role_hint_for_llm": hint, "step_num": step_num, "payload": payload}
     message = Message.build("message", id=copy_id if is_first else Message.new_id(), **fields)
-    if previous is not None and previous.same_content(message) and previous.origin is None:
-        message = previous
+    if last is not None and last.same_content(message) and last.origin is None:
+        message = last
     return message, tuple(_list_losses(original.message, message)) if original else ()
 
 
@@ -186,12 +184,11 @@ def _is_image(part: Part) -> TypeGuard[MediaPart]:
     return isinstance(part, MediaPart) and part.modality == "image"
 
 
-def _without_state(original: Stateful) -> Stateful:
+def _without_state(piece: Stateful) -> Stateful:
     """Return a part, a call or a result without the state of its provider."""
-    if isinstance(original, OptionResultPayload):
-        return original.model_copy(update={"parts": tuple(map(_without_state, original.parts))})
-    has_state = getattr(original, "state_json", None) is not None
-    return original.model_copy(update={"state_json": None}) if has_state else original
+    if isinstance(piece, OptionResultPayload):
+        return piece.model_copy(update={"parts": tuple(map(_without_state, piece.parts))})
+    return piece.model_copy(update={"state_json": None}) if getattr(piece, "state_json", None) is not None else piece
 
 
 def _list_losses(source: Message, new: Message) -> list[Loss]:

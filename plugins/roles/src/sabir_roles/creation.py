@@ -74,7 +74,7 @@ class MessageArguments(InstructionArguments, total=False):
 
 SHARED = frozenset({"template", "template_context", "sender", "recipient", "metadata"})
 INSTRUCTION = frozenset({"instruction", *InstructionArguments.__annotations__}) - SHARED
-_ARGUMENTS_BY_KIND: Mapping[str, frozenset[str]] = {
+_KIND_ARGUMENTS: Mapping[str, frozenset[str]] = {
     "instruction": INSTRUCTION,
     "assistant_response": frozenset({"assistant_response"}),
     "system": frozenset({"system", "system_datetime"}),
@@ -91,7 +91,7 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
 
     Raises RoleError for an unknown argument, and for arguments of no kind or of two kinds.
     """
-    known = frozenset.union(SHARED, *_ARGUMENTS_BY_KIND.values())
+    known = frozenset.union(SHARED, *_KIND_ARGUMENTS.values())
     for name in arguments:
         if name not in known:
             raise RoleError(f"add_message() has no argument {name!r}; its arguments are {', '.join(sorted(known))}")
@@ -100,15 +100,13 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
         passed.discard("system_datetime")  # False alone does not create a system message
     if "action_output" in arguments and "action_request" in passed:
         passed.add("action_output")  # a function may return None
-    kinds = [kind for kind, names in _ARGUMENTS_BY_KIND.items() if names & passed]
+    kinds = [kind for kind, names in _KIND_ARGUMENTS.items() if names & passed]
     if kinds == ["action_request", "action_response"] and not passed & {"action_function", "action_arguments"}:
         return "action_response"
     if len(kinds) == 1:
         return kinds[0]
     if not kinds:
-        raise RoleError(
-            f"add_message() got no message; pass one of {', '.join(_ARGUMENTS_BY_KIND)}, or their arguments"
-        )
+        raise RoleError(f"add_message() got no message; pass one of {', '.join(_KIND_ARGUMENTS)}, or their arguments")
     raise RoleError(f"add_message() got arguments of {' and '.join(kinds)}; add one message at a time")
 
 
@@ -231,7 +229,7 @@ class CreateMethods:
 
     def make(self, kind: str, arguments: Mapping[str, Any]) -> RoledMessage:
         """Return the message of the kind that `kind_of` returned for these arguments of `add_message`."""
-        names = SHARED | _ARGUMENTS_BY_KIND[kind] | ({"action_request"} if kind == "action_response" else set())
+        names = SHARED | _KIND_ARGUMENTS[kind] | ({"action_request"} if kind == "action_response" else set())
         parameters = {_PARAMETERS.get(name, name): value for name, value in arguments.items() if name in names}
         message: RoledMessage = getattr(self, f"create_{kind}")(**parameters)
         return message
@@ -245,8 +243,7 @@ def optional_object(name: str, mapping: object) -> dict[str, Any] | None:
         return None
     if not isinstance(mapping, Mapping):
         raise RoleError(f"{name} is {describe_kind(mapping)}; pass a mapping")
-    json_object: dict[str, Any] = json_copy(dict(mapping))
-    return json_object
+    return dict(json_copy(dict(mapping)))
 
 
 def _set_template_context(message: Kind, context: dict[str, Any] | None) -> Kind:

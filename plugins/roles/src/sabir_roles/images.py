@@ -5,11 +5,7 @@ import binascii
 import re
 from collections.abc import Sequence
 
-from sabir.authoring import (
-    DataURL,
-    MediaURL,
-    describe_kind,
-)
+from sabir.authoring import DataURL, MediaURL, describe_kind
 from sabir.errors import MediaRefused
 
 from sabir_roles.errors import RoleError

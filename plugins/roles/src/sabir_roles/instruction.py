@@ -274,27 +274,23 @@ class Instruction(RoledMessage):
 _PEOPLE = frozenset({"sender", "recipient", "template"})
 
 
-def _read_arguments(
-    arguments: Mapping[str, Any], context: Sequence[Any]
-) -> tuple[dict[str, Any], _AnswerFormat | None]:
+def _read_arguments(passed: Mapping[str, Any], context: Sequence[Any]) -> tuple[dict[str, Any], _AnswerFormat | None]:
     """Return the content for the arguments, without those that are None, and the response format. New items of context
     come after `context`. Raises RoleError for an unknown or invalid argument.
     """
     known = _PEOPLE | set(InstructionArguments.__annotations__) | {"instruction"}
-    for name in arguments:
+    for name in passed:
         if name not in known:
             raise RoleError(f"an instruction has no argument {name!r}; its arguments are {', '.join(sorted(known))}")
-    form = _choose_format(
-        arguments.get("request_fields"), arguments.get("request_model"), arguments.get("response_format")
-    )
-    added, images = arguments.get("context"), arguments.get("images")
+    form = _choose_format(passed.get("request_fields"), passed.get("request_model"), passed.get("response_format"))
+    added, images = passed.get("context"), passed.get("images")
     content = {
-        "guidance": arguments.get("guidance"),
-        "instruction": arguments.get("instruction"),
+        "guidance": passed.get("guidance"),
+        "instruction": passed.get("instruction"),
         "context": None if added is None else [*context, *_as_list(added)],
-        "tool_schemas": arguments.get("tool_schemas"),
-        "plain_content": _check_text(arguments.get("plain_content")),
-        "image_detail": _check_detail(arguments.get("image_detail")),
+        "tool_schemas": passed.get("tool_schemas"),
+        "plain_content": _check_text(passed.get("plain_content")),
+        "image_detail": _check_detail(passed.get("image_detail")),
         "images": None if images is None else check_images(images),
     }
     return {name: value for name, value in content.items() if value is not None}, form

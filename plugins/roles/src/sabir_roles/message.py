@@ -17,14 +17,7 @@ from sabir.authoring import StoredNames, describe_kind, one_line, side_of
 from sabir.errors import SabirError
 
 from sabir_roles.content import copy_containers, json_copy
-from sabir_roles.core_messages import (
-    CallContent,
-    MessageDraft,
-    Original,
-    PartsContent,
-    build_message,
-    report_unsent,
-)
+from sabir_roles.core_messages import CallContent, MessageDraft, Original, PartsContent, build_message, report_unsent
 from sabir_roles.errors import RoleError
 from sabir_roles.log import Log, dump_message, load_message
 from sabir_roles.roles import MessageFlag, MessageRole, SenderRecipient, person_text, validate_sender_recipient
@@ -174,13 +167,13 @@ class RoledMessage(TemplatedMessage):
         return cached
 
     def _build(self) -> tuple[Message | None, tuple[Loss, ...]]:
-        source, origin = self._source, None
+        source, original = self._source, None
         if source is not None:
             kind = self.of_side.get((self.payload_kind, self.side), RoledMessage)
-            origin = Original(source, kind._convert(source)._draft())
+            original = Original(source, kind._convert(source)._draft())
         elif self.role in (None, MessageRole.UNSET):
             return report_unsent(self.id, "its role is unset")
-        return build_message(self.id, self._draft(), origin, self._cached.message)
+        return build_message(self.id, self._draft(), original, self._cached.message)
 
     def _draft(self) -> MessageDraft:
         """Return the fields of this message from which the core message is built."""

@@ -61,9 +61,8 @@ def validate_sender_recipient(value: object) -> SenderRecipient:
     name = value if isinstance(value, str) else getattr(value, "id", None)
     if isinstance(name, str) and name:
         return MessageRole(name) if name in _ROLES else name
-    description = "an empty string" if name == "" else describe_kind(value)
-    expected = "pass a MessageRole, a name, an id, or an object with an id"
-    raise RoleError(f"{description} is not a sender or recipient; {expected}")
+    kind = "an empty string" if name == "" else describe_kind(value)
+    raise RoleError(f"{kind} is not a sender or recipient; pass a MessageRole, a name, an id, or an object with an id")
 
 
 class Unset:

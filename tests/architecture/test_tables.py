@@ -52,7 +52,7 @@ LEFT_OUT: Mapping[str, str] = {
     "sabir_otel.contents.ROLES_BY_KIND": "parts unknown",
     "sabir_otel.conventions.SETTINGS": "option_choice parallel_options reasoning_effort response_format",
     "sabir_otel.conventions.FINISH_REASONS": "content_filter error length other paused stop",
-    "sabir_testing.scripted.wire._OWN": "media text",
+    "sabir_testing.scripted.api._ASSISTANT_PARTS": "media text",
 }
 """Table → the words of its vocabulary that it leaves out on purpose."""
 

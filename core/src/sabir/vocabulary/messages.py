@@ -67,7 +67,7 @@ class Origin(StoredModel):
     """The provider, API and model that produced a message. Adapters set the origin of the messages in a reply.
 
     Signed data, such as encrypted reasoning, and ids of data on the provider's server are sent back only to the origin
-    that they came from.
+    that they came from, or to a model of the same family.
 
     `provider` and `dialect` (an API format) are names, `endpoint` is the URL without secrets. `model` is the model's
     name in the request; if the request named none, the name in the response. `reported_model` is the model's name in
@@ -399,7 +399,7 @@ class Unanswered:
         self.stacks = dict(stacks) if stacks else {}
         """Invocation id → the unanswered calls with this id, without the calls of the present run."""
         self.run: list[tuple[str, int]] = []
-        """Invocation ids and positions of the calls of the present run."""
+        """The present run: invocation ids and positions of the latest consecutive calls, before any other message."""
 
     def take(self, position: int, payload: Payload) -> None:
         """Track the next message, which is at `position`: add a call, or remove the call that a result answers."""
@@ -417,7 +417,7 @@ class Unanswered:
             self.stacks[identifier] = calls[1]
 
     def end_run(self) -> None:
-        """End the present run: move its calls to `stacks`."""
+        """End the present run of consecutive calls: move its calls to `stacks`."""
         while self.run:
             identifier, position = self.run.pop()
             self.stacks[identifier] = position, self.stacks.get(identifier, ())

@@ -388,7 +388,7 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
 
 
 class ActorHost(SharedResources):
-    """Finds actors by id, delivers messages to them, and has their shared resources. Base class of ActorSystem."""
+    """Finds actors by id, delivers messages, and has the resources that actors share. Base class of ActorSystem."""
 
     @cached_property
     def _actors(self) -> dict[str, Actor]:

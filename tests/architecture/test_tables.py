@@ -34,7 +34,7 @@ LEFT_OUT: Mapping[str, str] = {
     "sabir_anthropic.encode._MEDIA": "audio video",
     "sabir_anthropic.request.FIELDS": "option_choice parallel_options reasoning_effort response_format seed",
     "sabir_calls.cache.cached._COMPLETE": "content_filter error length native_calls other paused",
-    "sabir_cli.chat.shown.ENDINGS": "native_calls option_calls other paused stop",
+    "sabir_cli.chat.answer_printer.ENDINGS": "native_calls option_calls other paused stop",
     "sabir_cli.conversation.FAILED_REASONS": "length option_calls other paused stop",
     "sabir_cli.render.STRICT": "relocated rewritten synthesized withheld",
     "sabir_google.request.FIELDS": "option_choice parallel_options reasoning_effort response_format",

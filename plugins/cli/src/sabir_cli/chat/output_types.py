@@ -17,16 +17,16 @@ from sabir_cli.inputs import load_named, read_bytes
 from sabir_cli.output import UsageError
 
 
-def load_form(given: str) -> Any:  # a type, which may be any
+def load_output_type(name: str) -> Any:  # Any: a type
     """Return the type that `module:Model` names, or create a type from a file with a JSON schema. Raises UsageError for
     an unknown name or an unusable schema.
     """
-    if given.endswith(".json") or Path(given).is_file():
-        return _of_schema(given)
-    return load_named(given, "--output", "Model")
+    if name.endswith(".json") or Path(name).is_file():
+        return _type_of_schema(name)
+    return load_named(name, "--output", "Model")
 
 
-def _of_schema(file: str) -> type:
+def _type_of_schema(file: str) -> type:
     from jsonschema.exceptions import SchemaError, best_match
     from jsonschema.validators import validator_for
     from referencing import Registry
@@ -50,23 +50,30 @@ def _of_schema(file: str) -> type:
             raise ValueError(f"{error.json_path}: {error.message}")
         return value
 
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or Path(file).stem))  # a name that vendors accept
-    referred = _referred(schema, file)
+    title = str(schema.get("title") or Path(file).stem)
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", title)  # only characters that vendors accept
+    referenced = _referenced_schemas(schema, file)
 
     def describe(_schema: object, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the schema. The parts to which its references point become definitions of pydantic's schema."""
-        stands: dict[str, dict[str, Any]] = {}
-        for number, reference in enumerate(referred):
+        """Return the file's schema. Each part to which a reference points becomes a definition in pydantic's schema.
+
+        pydantic collects the definitions under `$defs` and names them itself, so each reference is replaced by the
+        fields with which pydantic refers to the definition.
+        """
+        replacements: dict[str, dict[str, Any]] = {}
+        for number, reference in enumerate(referenced):
             short = reference.rpartition("/")[2].strip("#") or name
             definition = core_schema.any_schema(ref=f"{short}:{number}")
-            stands[reference] = handler(core_schema.chain_schema([definition]))
-        for reference, target in referred.items():
-            handler.resolve_ref_schema(stands[reference]).update(_moved(_own(target), stands))
+            replacements[reference] = handler(core_schema.chain_schema([definition]))
+        for reference, target in referenced.items():
+            definition_fields = _inline_references(_without_definitions(target), replacements)
+            handler.resolve_ref_schema(replacements[reference]).update(definition_fields)
         root = schema
-        for _ in referred:  # pydantic does not accept a reference as the root
-            if isinstance(meant := root.get("$ref"), str):
-                root = {**referred[meant], **{key: each for key, each in root.items() if key != "$ref"}}
-        return cast("dict[str, Any]", _moved(_own(root) if stands else schema, stands))
+        for _ in referenced:  # as the root of a schema, pydantic does not accept a reference
+            if isinstance(root_reference := root.get("$ref"), str):
+                root = {**referenced[root_reference], **{key: field for key, field in root.items() if key != "$ref"}}
+        root = _without_definitions(root) if replacements else schema
+        return cast("dict[str, Any]", _inline_references(root, replacements))
 
     checked = core_schema.no_info_after_validator_function(check, core_schema.any_schema())
     hooks: dict[str, Any] = {
@@ -76,7 +83,7 @@ def _of_schema(file: str) -> type:
     return type(name, (), hooks)
 
 
-def _referred(schema: dict[str, Any], file: str) -> dict[str, Any]:
+def _referenced_schemas(schema: dict[str, Any], file: str) -> dict[str, Any]:
     """Return reference → the part of the schema to which it points, also for references within these parts.
 
     Raises UsageError for a reference that does not point to a schema in the file.
@@ -87,42 +94,42 @@ def _referred(schema: dict[str, Any], file: str) -> dict[str, Any]:
 
     resource = DRAFT202012.detect(schema).create_resource(schema)
     resolver = Registry[Any]().with_resource("", resource).resolver_with_root(resource)
-    found: dict[str, Any] = {}
-    waiting = [*_references(schema)]
-    while waiting:
-        if (reference := waiting.pop(0)) in found:
+    schemas: dict[str, Any] = {}
+    remaining = [*_find_references(schema)]
+    while remaining:
+        if (reference := remaining.pop(0)) in schemas:
             continue
         try:
-            target = found[reference] = resolver.lookup(reference).contents
+            target = schemas[reference] = resolver.lookup(reference).contents
         except Unresolvable:
             target = None
         if not isinstance(target, dict):
             remedy = "put that schema under $defs in the file, and refer to it as #/$defs/NAME"
             raise UsageError(f"--output {file!r} refers to {reference!r}, which is not a schema in the file; {remedy}")
-        waiting.extend(_references(target))
-    return found
+        remaining.extend(_find_references(target))
+    return schemas
 
 
-def _references(value: Any) -> Iterator[str]:  # any JSON
+def _find_references(value: Any) -> Iterator[str]:  # any JSON
     if isinstance(value, dict):
         if isinstance(reference := value.get("$ref"), str):
             yield reference
         value = [*value.values()]
     if isinstance(value, list):
-        for each in value:
-            yield from _references(each)
+        for element in value:
+            yield from _find_references(element)
 
 
-def _own(schema: dict[str, Any]) -> dict[str, Any]:
+def _without_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema without its fields `$defs` and `definitions`."""
     return {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
 
 
-def _moved(value: Any, stands: Mapping[str, Mapping[str, Any]]) -> Any:  # any JSON
-    """Return a part of the schema, with each reference replaced by the fields that `stands` has for it."""
+def _inline_references(value: Any, replacements: Mapping[str, Mapping[str, Any]]) -> Any:  # any JSON
+    """Return a part of the schema with each reference replaced by its fields in `replacements`."""
     if isinstance(value, list):
-        return [_moved(each, stands) for each in value]
+        return [_inline_references(element, replacements) for element in value]
     if not isinstance(value, dict):
         return value
-    moved = {key: _moved(each, stands) for key, each in value.items()}
-    return {**moved, **stands[value["$ref"]]} if isinstance(value.get("$ref"), str) else moved
+    fields = {key: _inline_references(element, replacements) for key, element in value.items()}
+    return {**fields, **replacements[value["$ref"]]} if isinstance(value.get("$ref"), str) else fields

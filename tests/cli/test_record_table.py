@@ -6,10 +6,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
-from sabir_cli.sheet import Sheet
+from sabir_cli.record_table import RecordTable
 
 
-def written(sheet: Sheet, width: int) -> list[str]:
+def written(sheet: RecordTable, width: int) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
     console.print(sheet)
     text = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO's
@@ -17,14 +17,14 @@ def written(sheet: Sheet, width: int) -> list[str]:
 
 
 @pytest.fixture
-def sheet() -> Sheet:
-    sheet = Sheet("name", "state", "tokens", "refuses", plain={"state"}, right={"tokens"})
+def sheet() -> RecordTable:
+    sheet = RecordTable("name", "state", "tokens", "refuses", plain={"state"}, right={"tokens"})
     sheet.add("alpha", Text("installed", style="green"), "128,000", "temperature top_p parallel_options")
     sheet.add("beta", "failed", "64", "")
     return sheet
 
 
-def test_a_table_is_shown_where_it_fits(sheet: Sheet) -> None:
+def test_a_table_is_shown_where_it_fits(sheet: RecordTable) -> None:
     """Only its last column is folded, between words."""
     assert written(sheet, 48) == [
         "name   state       tokens  refuses",
@@ -34,7 +34,7 @@ def test_a_table_is_shown_where_it_fits(sheet: Sheet) -> None:
     ]
 
 
-def test_a_record_is_shown_where_no_table_fits(sheet: Sheet) -> None:
+def test_a_record_is_shown_where_no_table_fits(sheet: RecordTable) -> None:
     """As many facts to a line as fit; a title leads those that need it; what is empty is left out."""
     assert written(sheet, 40) == [
         "alpha",
@@ -47,7 +47,7 @@ def test_a_record_is_shown_where_no_table_fits(sheet: Sheet) -> None:
 
 
 @pytest.mark.parametrize("width", [5, 9, 20, 40])
-def test_no_line_is_wider_than_the_console_however_narrow_and_nothing_is_lost(sheet: Sheet, width: int) -> None:
+def test_no_line_is_wider_than_the_console_however_narrow_and_nothing_is_lost(sheet: RecordTable, width: int) -> None:
     """A word that fits in no line is folded."""
     sheet.add("名前" * 6, "x" * 50, "1", "y")
     lines = written(sheet, width)

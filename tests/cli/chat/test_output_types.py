@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from sabir_cli.chat.forms import load_form
+from sabir_cli.chat.output_types import load_output_type
 from sabir_cli.output import UsageError
 
 
@@ -41,7 +41,7 @@ def test_a_schema_of_a_file_is_sent_and_checks(tmp_path: Path) -> None:
     """What it says beyond types too."""
     schema = {"type": "object", "properties": {"days": {"type": "integer", "maximum": 9}}, "required": ["days"]}
     (tmp_path / "trip.json").write_text(json.dumps(schema))
-    found = load_form(str(tmp_path / "trip.json"))
+    found = load_output_type(str(tmp_path / "trip.json"))
     form = TypeAdapter(found)
 
     assert found.__name__ == "trip"
@@ -77,7 +77,7 @@ def test_what_a_schema_refers_to_within_itself_is_sent(
 ) -> None:
     """Wherever the schema comes to stand, in an object around it above all."""
     (tmp_path / "trip.json").write_text(json.dumps(schema))
-    form: Any = load_form(str(tmp_path / "trip.json"))
+    form: Any = load_output_type(str(tmp_path / "trip.json"))
 
     assert TypeAdapter(form).json_schema() == sent
     around = TypeAdapter(dict[str, form]).json_schema()
@@ -87,7 +87,7 @@ def test_what_a_schema_refers_to_within_itself_is_sent(
 def test_what_is_referred_to_is_checked(tmp_path: Path) -> None:
     """However deep."""
     (tmp_path / "node.json").write_text(json.dumps(Node.model_json_schema()))
-    form = TypeAdapter(load_form(str(tmp_path / "node.json")))
+    form = TypeAdapter(load_output_type(str(tmp_path / "node.json")))
 
     assert form.validate_json('{"value": 1, "next": {"value": 2}}')
     with pytest.raises(ValidationError, match=r"\$\.next\.value"):
@@ -96,7 +96,7 @@ def test_what_is_referred_to_is_checked(tmp_path: Path) -> None:
 
 def test_a_type_is_found_by_its_name() -> None:
     """As an option is."""
-    assert load_form("fractions:Fraction").__name__ == "Fraction"
+    assert load_output_type("fractions:Fraction").__name__ == "Fraction"
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_a_file_that_is_no_schema_is_refused(text: str, complaint: str, tmp_path
     """With its name."""
     (tmp_path / "trip.json").write_text(text)
     with pytest.raises(UsageError, match=rf"trip.json' {complaint}"):
-        load_form(str(tmp_path / "trip.json"))
+        load_output_type(str(tmp_path / "trip.json"))
     with pytest.raises(UsageError, match=r"none\.json' cannot be read"):
-        load_form("none.json")
+        load_output_type("none.json")

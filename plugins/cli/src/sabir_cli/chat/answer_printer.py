@@ -1,7 +1,8 @@
 """Show an answer as it arrives: text on standard output; calls, results, losses and a last line on standard error.
 
-chat.watch ──event──▶ Shown ── text ──▶ as Markdown on a terminal, else unchanged
-                            └─ call, result, loss ──▶ a line each         status ──▶ model · tokens · cost · losses
+Conversation.watch ──event──▶ AnswerPrinter ── text ──▶ as Markdown on a terminal, else unchanged
+                                            └─ call, result, loss ──▶ a line each
+status_line ──▶ model · tokens · cost · losses
 """
 
 import time
@@ -14,7 +15,7 @@ import sabir
 import sabir_session
 from sabir.authoring import one_line
 
-from sabir_cli.conversation import Spoken, describe_call, describe_result
+from sabir_cli.conversation import TimedReply, describe_call, describe_result
 from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output
 
@@ -29,14 +30,14 @@ class Writer(Protocol):
         """End the text, whether it is complete or not."""
 
 
-class Plain:
+class PlainWriter:
     """A writer that prints the text unchanged."""
 
     def __init__(self, output: Output) -> None:
         self.write, self.end = output.write, output.end_line
 
 
-class Unseen:
+class NullWriter:
     """A writer that shows nothing. Used with --output, because then the typed output is printed instead of the text."""
 
     def write(self, text: str) -> None:
@@ -52,15 +53,16 @@ def writer_for(output: Output, *, plain: bool) -> Writer:
     """
     out = output.out
     if plain or output.machine or out.no_color or not out.is_terminal or out.is_dumb_terminal or out.options.ascii_only:
-        return Plain(output)
+        return PlainWriter(output)
     from sabir_cli.chat.markdown import MarkdownWriter
 
     return MarkdownWriter(out)
 
 
-class NobodyReads(BaseException):
-    """Raised if standard output cannot be written, for example because it was closed. A BaseException, so that no
-    handler of ordinary errors stops it. `error` is the OSError.
+class OutputClosed(BaseException):
+    """Raised if the output cannot be written, for example because a pipe was closed. `error` is the OSError.
+
+    A BaseException, so that no code between the printer and ConsoleChat catches it with `except Exception`.
     """
 
     def __init__(self, error: OSError) -> None:
@@ -68,8 +70,8 @@ class NobodyReads(BaseException):
         self.error = error
 
 
-class Shown(ExitStack):
-    """Shows the events of one answer. `heard` lists its replies, and `ran` the names of the options that ran."""
+class AnswerPrinter(ExitStack):
+    """Shows the events of one answer. `replies` lists its replies, and `ran` the names of the options that ran."""
 
     def __init__(
         self, output: Output, writer: Writer, target: object, messages: Callable[[], Sequence[sabir.Message]]
@@ -77,19 +79,19 @@ class Shown(ExitStack):
         super().__init__()
         self._messages = messages
         self._output, self._writer, self._target = output, writer, target
-        self.heard: list[Spoken] = []
+        self.replies: list[TimedReply] = []
         self.ran: list[str] = []
         self._times: list[float] = []
         self.callback(writer.end)
 
     def __call__(self, event: sabir_session.Event) -> None:
-        """Show one event. Raises NobodyReads if standard output cannot be written."""
+        """Show one event. Raises OutputClosed if the output cannot be written."""
         try:
-            self._show(event)
+            self._print_event(event)
         except OSError as error:
-            raise NobodyReads(error) from None
+            raise OutputClosed(error) from None
 
-    def _show(self, event: sabir_session.Event) -> None:
+    def _print_event(self, event: sabir_session.Event) -> None:
         match event:
             case sabir_session.RequestStarted():
                 self._times = []
@@ -100,7 +102,7 @@ class Shown(ExitStack):
                 self._writer.write(text)
                 self._times.append(time.perf_counter())
             case sabir_session.ReplyArrived(reply):
-                self._end(reply)
+                self._end_reply(reply)
                 self._output.losses(reply.losses, loss_describer(self._messages()))
             case sabir_session.CallStarted(call):
                 self.ran.append(call.call.option_name)
@@ -109,10 +111,10 @@ class Shown(ExitStack):
                 failed = result.result is not None and result.result.is_error
                 self._output.note(f"result {describe_result(result)}", "red" if failed else "dim")
 
-    def _end(self, reply: sabir.Reply) -> None:
+    def _end_reply(self, reply: sabir.Reply) -> None:
         """End the text of a reply, and print a line if the model refused or the reply is incomplete.
 
-        The text of a refusal is written if the reply has no other text.
+        If the reply has no text, the text of a refusal is written instead.
         """
         self._arrived()
         if reply.refusal and not reply.text:
@@ -120,7 +122,7 @@ class Shown(ExitStack):
         self._writer.end()
         if ending := ending_of(reply):
             self._output.note(ending, "yellow")
-        self.heard.append(Spoken(reply, self._times[-1] - self._times[0] if self._times else 0.0))
+        self.replies.append(TimedReply(reply, self._times[-1] - self._times[0] if self._times else 0.0))
 
 
 ENDINGS: Mapping[str, str] = {
@@ -138,25 +140,25 @@ def ending_of(reply: sabir.Reply) -> str:
     return ENDINGS.get(reply.finish_reason, "")
 
 
-def status(
-    model: object, usage: sabir.Usage, cost: Decimal | None, losses: Sequence[sabir.Loss], last: Spoken | None
+def status_line(
+    model: object, usage: sabir.Usage, cost: Decimal | None, losses: Sequence[sabir.Loss], last: TimedReply | None
 ) -> str:
     """Return the line after an answer: model, tokens, cost if known, finish reason if not "stop", speed of the last
     reply, and number of losses.
     """
-    words = [str(model), str(usage)]
+    facts = [str(model), str(usage)]
     if cost is not None:
-        words.append(f"${money(cost)}")
+        facts.append(f"${format_money(cost)}")
     if last is not None and last.reply.finish_reason != "stop":
-        words.append(last.reply.finish_reason)
+        facts.append(last.reply.finish_reason)
     if last is not None and last.rate is not None:
-        words.append(f"{last.rate:.1f} tokens/s")
+        facts.append(f"{last.rate:.1f} tokens/s")
     if losses:
-        words.append(f"{len(losses)} {'loss' if len(losses) == 1 else 'losses'}")
-    return " · ".join(words)
+        facts.append(f"{len(losses)} {'loss' if len(losses) == 1 else 'losses'}")
+    return " · ".join(facts)
 
 
-def money(amount: Decimal) -> str:
+def format_money(amount: Decimal) -> str:
     """Return an amount of money as text, rounded to two significant digits, but never to fewer than two decimals:
     12.346 becomes "12.35", and 0.00123 becomes "0.0012".
     """

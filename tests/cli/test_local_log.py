@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 
 import pytest
+from sabir_cli.local_log import printing_local_log
 from sabir_cli.output import Output
-from sabir_cli.telling import telling
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_what_is_loaded_is_shown_while_a_command_runs(
     """A line on standard error, which no control character of it can leave; the log is as before afterwards."""
     log = logging.getLogger("sabir.local")
     before = (log.level, list(log.handlers))
-    with telling(Output(), tokens):
+    with printing_local_log(Output(), tokens):
         log.info("loading %s", "a\x1bmodel")
         log.debug("threads: 1")
     log.info("afterwards")

@@ -1,7 +1,8 @@
 """Read the user's messages: in an editor if the terminal supports one, else line by line.
 
-    keys ──▶ Enter: send the message      Alt-Enter, or \\ and Enter: a new line      a paste: one message with its
-    lines
+    Enter                       sends the message
+    Alt-Enter, or \\ and Enter   begins a new line
+    a paste of several lines    is one message
 
 The editor has a history, stored in a file if a path is given, and completes slash commands and their arguments.
 """
@@ -41,7 +42,7 @@ Suggest = Callable[[str], Iterable[Suggestion]]
 """A function that returns the completions of the text before the cursor."""
 
 
-class Entry(Protocol):
+class MessageReader(Protocol):
     """Reads the messages that the user types: in an editor, or line by line."""
 
     def read(self) -> str:
@@ -58,35 +59,37 @@ class Entry(Protocol):
         ...
 
 
-def open_entry(output: Output, history: Path | None, suggest: Suggest) -> Entry:
+def open_reader(output: Output, history: Path | None, suggest: Suggest) -> MessageReader:
     """Return an editor if standard input and output are a terminal with a cursor, else a reader of plain lines."""
     has_cursor = os.name == "nt" or os.environ.get("TERM", "") not in WITHOUT_CURSOR
     if has_cursor and sys.stdin.isatty() and sys.stdout.isatty():
         return _Editor(history, suggest)
-    return _Lines(output)
+    return _LineReader(output)
 
 
-class _Lines:
+class _LineReader:
+    """Reads messages from standard input line by line."""
+
     def __init__(self, output: Output) -> None:
         self._output = output
 
     def read(self) -> str:
         was_typed_before = _has_input(0)
-        lines = [self._line(PROMPT)]
+        lines = [self._read_line(PROMPT)]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
-            lines.append(self._line(MORE))
+            lines.append(self._read_line(MORE))
         while not was_typed_before and _has_input(PASTED_WITHIN):
-            lines.append(self._line(""))
+            lines.append(self._read_line(""))
         return "\n".join(lines)
 
     def confirm(self, question: str) -> bool:
         try:
-            return is_yes(self._line(question))
+            return is_yes(self._read_line(question))
         except EOFError:
             return True
 
-    def _line(self, prompt: str) -> str:
+    def _read_line(self, prompt: str) -> str:
         self._output.err.print(prompt, end="", soft_wrap=True)
         if not (line := sys.stdin.readline()):
             self._output.err.print()
@@ -104,6 +107,8 @@ def _has_input(seconds: float) -> bool:
 
 
 class _Editor:
+    """Reads messages with prompt_toolkit."""
+
     def __init__(self, history: Path | None, suggest: Suggest) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -111,22 +116,22 @@ class _Editor:
         from prompt_toolkit.filters import Condition
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-        class Words(Completer):
+        class SlashCompleter(Completer):
             def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-                for found in suggest(document.text_before_cursor):
-                    yield Completion(found.text, -found.replaced, display_meta=found.help)
+                for suggestion in suggest(document.text_before_cursor):
+                    yield Completion(suggestion.text, -suggestion.replaced, display_meta=suggestion.help)
 
         if history is not None:
             with suppress(OSError):  # without the file, the history lasts until the program ends
                 history.touch(0o600)
-        kept = history is not None and os.access(history, os.W_OK)
+        is_writable = history is not None and os.access(history, os.W_OK)
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
-            history=FileHistory(str(history)) if kept else InMemoryHistory(),
-            completer=Words(),
+            history=FileHistory(str(history)) if is_writable else InMemoryHistory(),
+            completer=SlashCompleter(),
             complete_while_typing=Condition(lambda: self._session.default_buffer.text.startswith("/")),
             reserve_space_for_menu=6,
-            key_bindings=_keys(),
+            key_bindings=_key_bindings(),
             prompt_continuation=MORE,
             enable_open_in_editor=True,
             enable_suspend=True,
@@ -140,7 +145,7 @@ class _Editor:
         from prompt_toolkit import PromptSession
 
         try:
-            # a separate session, so that the answer is not in the history
+            # in a separate session, so that the answer does not get into the history
             return is_yes(PromptSession[str]().prompt(question))
         except EOFError:
             return True
@@ -153,7 +158,7 @@ def is_yes(answer: str) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
-def _keys() -> "KeyBindings":
+def _key_bindings() -> "KeyBindings":
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.key_binding import KeyBindings
 
@@ -200,7 +205,7 @@ def _keys() -> "KeyBindings":
 
 
 @contextmanager
-def unechoed() -> Iterator[None]:
+def echo_disabled() -> Iterator[None]:
     """Do not echo keys that are pressed in the `with` block, so that they do not mix with other text.
 
     The keys are not lost: the next prompt receives them. Without a terminal, and on Windows, nothing is changed.
@@ -216,7 +221,8 @@ def unechoed() -> Iterator[None]:
     except (OSError, ValueError, AttributeError, termios.error):  # standard input is not a terminal
         yield
         return
-    silent = [*before[:3], before[3] & ~termios.ECHO | termios.NOFLSH, *before[4:]]  # Ctrl-C discards no keys
+    flags = before[3] & ~termios.ECHO | termios.NOFLSH  # NOFLSH, so that Ctrl-C does not discard keys
+    silent = [*before[:3], flags, *before[4:]]
     termios.tcsetattr(descriptor, termios.TCSADRAIN, silent)
     try:
         yield

@@ -33,14 +33,14 @@ WIDEST = 100
 """Maximum width of the help page in columns."""
 
 
-def text_for(tokens: Sequence[str], commands: Mapping[str, str]) -> str:
-    """Return the help page or the version if the command line asks for it, and "" if it names a command.
+def requested_text(tokens: Sequence[str], commands: Mapping[str, str]) -> str:
+    """Return the help page or the version if the command line asks for it, else "".
 
     `commands` maps sabir's own subcommands to the `module:function` that each runs.
     """
     if list(tokens) == ["--version"]:
         return f"{version_text()}\n"
-    return page(commands) if not tokens or tokens[0] in ("--help", "-h") else ""
+    return render_page(commands) if not tokens or tokens[0] in ("--help", "-h") else ""
 
 
 def version_text() -> str:
@@ -48,28 +48,36 @@ def version_text() -> str:
     return f"sabir-cli {version('sabir-cli')}, sabir {version('sabir')}"
 
 
-def page(commands: Mapping[str, str]) -> str:
+def render_page(commands: Mapping[str, str]) -> str:
     """Return the help page: all commands, also of other packages, the flags, and the exit codes.
 
     Prints a line on standard error for a command of another package that has the name of one of `commands`.
     """
-    summaries = {name: summary(place) or "" for name, place in commands.items()}
-    for point in _further():
+    summaries = {name: summary(path) or "" for name, path in commands.items()}
+    for point in _plugin_commands():
         if point.name in commands:
-            sys.stderr.write(f"sabir: {left_out(point)}\n")
+            sys.stderr.write(f"sabir: {shadowed_text(point)}\n")
         else:
-            summaries[point.name] = summary(point.value) or _loaded_summary(point)
-    parts = (HELP, "Commands:", _table(dict(sorted(summaries.items()))), "Flags:", _table(FLAGS), help_text())
+            summaries[point.name] = summary(point.value) or _imported_summary(point)
+    parts = (
+        HELP,
+        "Commands:",
+        _two_columns(dict(sorted(summaries.items()))),
+        "Flags:",
+        _two_columns(FLAGS),
+        help_text(),
+    )
     return "Usage: sabir COMMAND\n\n{}\n\n{}\n{}\n\n{}\n{}\n\n{}\n".format(*parts)
 
 
-def summary(place: str) -> str | None:
-    """Return the first paragraph of the docstring of a `module:function`, in one line, read from its file. None if the
-    file or the docstring is not found.
+def summary(function_path: str) -> str | None:
+    """Read the source file of a `module:function`, and return the first paragraph of its docstring in one line.
+
+    None if the file cannot be found or parsed, or the function has no docstring.
     """
-    module_name, _, function = place.partition(":")
+    module_name, _, function = function_path.partition(":")
     try:
-        source = _file_of(module_name.strip())
+        source = _source_file(module_name.strip())
         tree = ast.parse(source.read_bytes()) if source else ast.Module([], [])
     except (OSError, SyntaxError, ValueError, ImportError):
         return None
@@ -80,17 +88,19 @@ def summary(place: str) -> str | None:
     return None
 
 
-def left_out(point: EntryPoint) -> str:
-    """Return the error text for another package's command that has the name of a command of sabir."""
-    return f"command {point.name!r} of {source(point)} is not available, because sabir has a command of that name"
+def shadowed_text(point: EntryPoint) -> str:
+    """Return an error text: another package's command is not available, because sabir has a command of its name."""
+    return (
+        f"command {point.name!r} of {package_label(point)} is not available, because sabir has a command of that name"
+    )
 
 
-def source(point: EntryPoint) -> str:
-    """Return the name and version of an entry point's package; its `module:function` if the package is not known."""
+def package_label(point: EntryPoint) -> str:
+    """Return the name and version of an entry point's package; its `module:function` if the package is unknown."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
-def _file_of(module_name: str) -> Path | None:
+def _source_file(module_name: str) -> Path | None:
     """Return the source file of a module without importing the module or its parent packages; None if not found."""
     top, *inner = module_name.split(".")
     spec = find_spec(top)
@@ -100,7 +110,7 @@ def _file_of(module_name: str) -> Path | None:
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
-def _further() -> Iterator[EntryPoint]:
+def _plugin_commands() -> Iterator[EntryPoint]:
     points = dict.fromkeys(entry_points(group=GROUP))
     if len({point.name for point in points}) == len(points):
         yield from points
@@ -114,7 +124,7 @@ def _further() -> Iterator[EntryPoint]:
         sys.stderr.write(f"sabir: the commands of other packages are not available: {error}\n")
 
 
-def _loaded_summary(point: EntryPoint) -> str:
+def _imported_summary(point: EntryPoint) -> str:
     """Import a command and return the first paragraph of its help, or "Broken: …" with the reason if that fails."""
     from sabir.authoring import load_entry_point, one_line
     from sabir.errors import PluginError
@@ -129,7 +139,7 @@ def _loaded_summary(point: EntryPoint) -> str:
     return printable(" ".join(re.split(r"\n\s*\n", str(text).strip())[0].split()))
 
 
-def _table(rows: Mapping[str, str]) -> str:
+def _two_columns(rows: Mapping[str, str]) -> str:
     """Return names and texts in two columns, folded at the terminal's width; on a narrow terminal, each text below its
     name.
     """

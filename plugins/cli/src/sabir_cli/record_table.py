@@ -1,4 +1,4 @@
-"""Print rows of facts: as a table if the console is wide enough, otherwise each row as a record of several lines.
+"""Rows of facts, printed as a table if the console is wide enough, otherwise each row as a record of several lines.
 Nothing is cut off.
 
 provider  state      key                       openai
@@ -19,7 +19,7 @@ NARROWEST = 20
 """Minimum width of a table's last column, which is the only one that is folded."""
 
 
-class Sheet:
+class RecordTable:
     """A renderable of rows under titles, for rich's console. The first cell of a row is the row's name.
 
     In a record, each fact follows its title, unless the title is in `plain`: "installed" and "no OPENAI_API_KEY" are
@@ -41,35 +41,35 @@ class Sheet:
         widths = [max(map(_width, column)) for column in self._columns()]
         if self._fits(widths, options.max_width):
             others = sum(widths[:-1]) + GAP * (len(widths) - 1)
-            yield from self._table(console, [*widths[:-1], min(widths[-1], options.max_width - others)])
+            yield from self._table_lines(console, [*widths[:-1], min(widths[-1], options.max_width - others)])
         else:
-            for name, *facts in (tuple(map(_as_text, row)) for row in self._rows):
+            for name, *facts in (tuple(map(_text_cell, row)) for row in self._rows):
                 yield Text(name.plain, style="bold", overflow="fold")
-                for line in self._lines(console, facts, max(1, options.max_width - GAP)):
+                for line in self._fact_lines(console, facts, max(1, options.max_width - GAP)):
                     yield Padding(line, (0, 0, 0, GAP), expand=False)
 
-    def _fits(self, widths: Sequence[int], room: int) -> bool:
-        """Return whether a table fits into `room` columns if only its last column is folded, between words."""
+    def _fits(self, widths: Sequence[int], width: int) -> bool:
+        """Return whether a table fits into `width` columns if only its last column is folded, between words."""
         *others, last = widths
-        left_over = room - sum(others) - GAP * len(others)
-        if last <= left_over:
+        last_width = width - sum(others) - GAP * len(others)
+        if last <= last_width:
             return True
         words = (word for cell in self._columns()[-1] for word in cell.split())
-        return max(NARROWEST, *map(_width, words)) <= left_over
+        return max(NARROWEST, *map(_width, words)) <= last_width
 
     def _cells(self) -> Sequence[Sequence[str | Text]]:
         return [*zip(*self._rows, strict=True)] or [()] * len(self._titles)
 
     def _columns(self) -> Sequence[Sequence[str]]:
-        return [[title, *(map(_plain, column))] for title, column in zip(self._titles, self._cells(), strict=True)]
+        return [[title, *(map(_plain_cell, column))] for title, column in zip(self._titles, self._cells(), strict=True)]
 
-    def _table(self, console: Console, widths: Sequence[int]) -> Iterator[Text | Segment]:
+    def _table_lines(self, console: Console, widths: Sequence[int]) -> Iterator[Text | Segment]:
         """Yield the lines of the table. rich's own tables are not used, because they need seconds for thousands of
         rows.
         """
         bold = console.get_style("bold")
         is_right = [title in self._right for title in self._titles]
-        yield from self._line(console, [Text(title, "bold underline") for title in self._titles], widths)
+        yield from self._row_lines(console, [Text(title, "bold underline") for title in self._titles], widths)
         for row in self._rows:
             texts = [cell for cell in row if isinstance(cell, str)]
             if len(texts) == len(row) and _width(texts[-1]) <= widths[-1]:
@@ -77,10 +77,12 @@ class Sheet:
                 yield Segment(name, bold)
                 yield Segment(f"{' ' * GAP}{(' ' * GAP).join(others)}".rstrip() + "\n")
             else:
-                yield from self._line(console, [Text.assemble(row[0], style="bold"), *map(_as_text, row[1:])], widths)
+                yield from self._row_lines(
+                    console, [Text.assemble(row[0], style="bold"), *map(_text_cell, row[1:])], widths
+                )
 
-    def _line(self, console: Console, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Text]:
-        """Yield the lines of one row, with its last cell folded."""
+    def _row_lines(self, console: Console, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Text]:
+        """Yield the lines of one row. Only its last cell is folded."""
         *begun, last = cells
         folded = last.wrap(console, max(1, widths[-1]), overflow="fold") or [Text()]
         for number, part in enumerate(folded):
@@ -92,23 +94,23 @@ class Sheet:
                 line.append_text(aligned).append(" " * GAP)
             yield line.append_text(part)
 
-    def _lines(self, console: Console, facts: Sequence[Text], width: int) -> Iterator[Text]:
+    def _fact_lines(self, console: Console, facts: Sequence[Text], width: int) -> Iterator[Text]:
         """Yield the lines with the facts of one record, as many facts per line as fit. A longer fact is folded."""
         line = Text()
         for title, fact in zip(self._titles[1:], facts, strict=True):
             if not fact.plain:
                 continue
-            said = fact if title in self._plain else Text.assemble((f"{title} ", "dim"), fact)
-            joined = Text.assemble(line, " · ", said) if line else said
+            titled = fact if title in self._plain else Text.assemble((f"{title} ", "dim"), fact)
+            joined = Text.assemble(line, " · ", titled) if line else titled
             if joined.cell_len <= width:
                 line = joined
                 continue
             if line:
                 yield line
-            line = said
-            if said.cell_len > width:
+            line = titled
+            if titled.cell_len > width:
                 line = Text()
-                for number, part in enumerate(said.wrap(console, max(1, width - GAP), overflow="fold")):
+                for number, part in enumerate(titled.wrap(console, max(1, width - GAP), overflow="fold")):
                     part.rstrip()
                     yield Text.assemble(" " * GAP * bool(number), part)
         if line:
@@ -120,11 +122,11 @@ def _width(text: str) -> int:
     return len(text) if text.isascii() and text.isprintable() else cell_len(text)
 
 
-def _as_text(cell: str | Text) -> Text:
+def _text_cell(cell: str | Text) -> Text:
     return Text(cell) if isinstance(cell, str) else cell
 
 
-def _plain(cell: str | Text) -> str:
+def _plain_cell(cell: str | Text) -> str:
     return cell if isinstance(cell, str) else cell.plain
 
 

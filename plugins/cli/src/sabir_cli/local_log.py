@@ -2,7 +2,7 @@
 
     logger "sabir.local", level INFO ──▶ one dim line on standard error for each record; with --json nothing
 
-The library itself prints nothing, so the command prints its log.
+The library logs these facts and prints nothing.
 """
 
 import logging
@@ -18,7 +18,7 @@ from sabir_cli.output import Output
 LOGS = ("sabir.local",)
 
 
-class _Notes(logging.Handler):
+class _LogPrinter(logging.Handler):
     """A log handler that prints each record in one line on standard error."""
 
     def __init__(self, output: Output) -> None:
@@ -26,29 +26,31 @@ class _Notes(logging.Handler):
         self._output = output
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record in one line on standard error. The line is rendered first and then written as text, so that
-        rich prints it above a spinner.
+        """Print a record in one line on standard error.
+
+        The line is written to `sys.stderr`, which rich redirects while it shows a spinner, so that the line appears
+        above the spinner.
         """
         console = self._output.err
-        with console.capture() as shown:
+        with console.capture() as captured:
             console.print(Text(printable(record.getMessage()), style="dim"), soft_wrap=True)
-        sys.stderr.write(shown.get())
+        sys.stderr.write(captured.get())
 
 
 @contextmanager
-def telling(output: Output, tokens: Sequence[str]) -> Iterator[None]:
+def printing_local_log(output: Output, tokens: Sequence[str]) -> Iterator[None]:
     """Print the log records of LOGS in the `with` block, unless the command line has --json."""
     if "--json" in tokens:
         yield
         return
-    notes = _Notes(output)
+    printer = _LogPrinter(output)
     levels = {log: log.level for log in map(logging.getLogger, LOGS)}
     for log in levels:
-        log.addHandler(notes)
+        log.addHandler(printer)
         log.setLevel(logging.INFO)
     try:
         yield
     finally:
         for log, level in levels.items():
-            log.removeHandler(notes)
+            log.removeHandler(printer)
             log.setLevel(level)

@@ -171,7 +171,7 @@ async def test_a_worker_that_wakes_does_not_take_its_thread_back(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its phase ends when the thread is another's: it records nothing, and asks nothing more."""
-    monkeypatch.setattr("sabir_actors.running.LOOK", 100)
+    monkeypatch.setattr("sabir_actors.thread_runs.LOOK", 100)
     system = await processes.asker()
     _, asleep, first = await processes.worker()
     _, other, second = await processes.worker()

@@ -3,7 +3,7 @@
 import sabir
 from sabir_runtime.distributed.envelopes import Request
 from sabir_runtime.distributed.settings import WorkerSettings
-from sabir_runtime.distributed.work import NOTHING, Memory, Work, WorkQueue
+from sabir_runtime.distributed.work_queue import NOTHING, Memory, Work, WorkQueue
 
 
 def work(id: str, since: float = 0.0, size: int = 0) -> Work:

@@ -7,7 +7,7 @@ import pytest
 import sabir
 from sabir_runtime.distributed import CallSettings, Worker, WorkerSettings
 from sabir_runtime.distributed.envelopes import Accepted, Alive, Answered, Busy, Request, Willing, encode
-from sabir_runtime.distributed.work import Work
+from sabir_runtime.distributed.work_queue import Work
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import DEADLINE, Caller, Gate, Gated, Place, soon, until

@@ -26,10 +26,21 @@ from sabir_session import SQLiteStore, Store
 
 from sabir_actors.actor import THREADS
 from sabir_actors.client import ThreadClient
-from sabir_actors.shown import SHORT, age, cost_of_phase, cut, dollars, phase_of, summary_of, table_of, tokens_of, why
 from sabir_actors.state import ThreadView
 from sabir_actors.system import ActorSystem
-from sabir_actors.threads import ThreadActor
+from sabir_actors.thread_actor import ThreadActor
+from sabir_actors.thread_display import (
+    SHORT,
+    age,
+    cost_of_phase,
+    cut,
+    dollars,
+    phase_of,
+    summary_of,
+    table_of,
+    tokens_of,
+    why,
+)
 
 THREADS_DB = "sqlite:///threads.db"
 Action: TypeAlias = Literal["list", "run", "show", "watch", "pause", "resume", "terminate"]

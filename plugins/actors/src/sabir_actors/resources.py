@@ -10,13 +10,13 @@ from sabir.authoring import OptionLike, show_arguments
 from sabir_session import Store
 
 from sabir_actors.adapters import Adapters
-from sabir_actors.apart import StoreThread
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import Observers
 from sabir_actors.phases import AEIOUY_CHAIN, Chain
-from sabir_actors.policies import RestartPolicy
 from sabir_actors.protocol import AnyMessage
 from sabir_actors.queues import ThreadQueue
+from sabir_actors.restart_policy import RestartPolicy
+from sabir_actors.store_thread import StoreThread
 
 SUPERVISOR = "supervisor"
 """The id of the supervisor in every system."""

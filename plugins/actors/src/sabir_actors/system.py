@@ -9,7 +9,7 @@ from typing import Self
 from sabir_actors.actor import THREADS, ActorHost
 from sabir_actors.resources import SUPERVISOR
 from sabir_actors.supervisor import SupervisorActor
-from sabir_actors.threads import ThreadActor
+from sabir_actors.thread_actor import ThreadActor
 
 
 class ActorSystem(ActorHost):

@@ -31,11 +31,11 @@ from sabir_session.state.codec import Codec, names_of, now
 
 from sabir_actors.actor import Actor
 from sabir_actors.agents import AgentManagerActor
-from sabir_actors.apart import StoreThread
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.protocol import Message, Response, deserialize_message
 from sabir_actors.state import ThreadEvent, ThreadView, What
+from sabir_actors.store_thread import StoreThread
 
 Given = TypeVar("Given")
 JOURNAL = "thread:"

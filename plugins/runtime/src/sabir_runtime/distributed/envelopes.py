@@ -27,7 +27,7 @@ from sabir import Message
 from sabir.authoring import StoredModel, decode_json, describe_validation_error, has_more_values, load_stored, one_line
 
 from sabir_runtime.distributed.errors import EnvelopeInvalid, PayloadTooLarge
-from sabir_runtime.distributed.messages import BETWEEN, KnownMessages, lines_of
+from sabir_runtime.distributed.message_cache import BETWEEN, KnownMessages, lines_of
 from sabir_runtime.distributed.subjects import LONGEST_NAME
 from sabir_runtime.failures import Failure
 

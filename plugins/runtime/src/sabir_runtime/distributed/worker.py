@@ -1,7 +1,7 @@
 """Worker: a process that performs the policies of a context for callers in other processes.
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
-                                                ├ full            ──▶ Busy, or the request is queued (`work`)
+                                                ├ full            ──▶ Busy, or the request is queued (`work_queue`)
                                                 ├ not done soon   ──▶ Accepted, then Alive every `beat` seconds
                                                 ├ cancelled       ──▶ stopped, no answer
                                                 ├ not readable    ──▶ Failed, if the request names an inbox
@@ -29,7 +29,7 @@ from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
 from sabir_runtime.distributed import envelopes
 from sabir_runtime.distributed.connection import Connection, Target, logger, shown
 from sabir_runtime.distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
-from sabir_runtime.distributed.messages import KnownMessages
+from sabir_runtime.distributed.message_cache import KnownMessages
 from sabir_runtime.distributed.settings import WorkerSettings
 from sabir_runtime.distributed.subjects import (
     QUEUE,
@@ -40,7 +40,7 @@ from sabir_runtime.distributed.subjects import (
     requests_for,
     requests_of,
 )
-from sabir_runtime.distributed.work import (
+from sabir_runtime.distributed.work_queue import (
     NOTHING,
     Memory,
     Work,

@@ -18,8 +18,8 @@ from sabir.authoring import one_line
 from sqlalchemy import Engine
 
 from sabir_runtime.durable.errors import DurableFault, RowRefused, RunnerInUse
-from sabir_runtime.durable.faults import OTHER, fault_name
 from sabir_runtime.durable.row_guard import REFUSED, SERIALIZATION, guard_engine, refused
+from sabir_runtime.durable.stored_faults import OTHER, fault_name
 from sabir_runtime.durable.stores import Settings, version_of
 
 WORKFLOW = "sabir.run"

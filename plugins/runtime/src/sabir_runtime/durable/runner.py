@@ -34,8 +34,8 @@ from sabir_runtime.durable.errors import (
     StoreInvalid,
 )
 from sabir_runtime.durable.execution import place
-from sabir_runtime.durable.faults import parse_fault
 from sabir_runtime.durable.ledger import OPEN, name_of
+from sabir_runtime.durable.stored_faults import parse_fault
 from sabir_runtime.durable.stores import Durability, Settings, close_store, open_store, parse_store, shown, unusable
 from sabir_runtime.durable.tables import Run, difference, request_of, whole_request
 from sabir_runtime.failures import ReplayMismatch

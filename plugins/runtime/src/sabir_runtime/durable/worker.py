@@ -30,11 +30,11 @@ from sabir_runtime.durable import engine
 from sabir_runtime.durable.context_names import check_one_class, stored_names
 from sabir_runtime.durable.errors import DurableFault, RowRefused, RunStopped, RunTaken, StoreInvalid
 from sabir_runtime.durable.execution import Execution
-from sabir_runtime.durable.faults import fault_text
 from sabir_runtime.durable.layouts import make_tables
 from sabir_runtime.durable.ledger import Ledger
 from sabir_runtime.durable.runs import Runs, patience_of, queue_of, recover
 from sabir_runtime.durable.statuses import WorkerList
+from sabir_runtime.durable.stored_faults import fault_text
 from sabir_runtime.durable.stores import (
     Settings,
     bounds_of,

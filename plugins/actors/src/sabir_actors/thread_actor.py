@@ -22,9 +22,9 @@ from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.phases import AEIOUY_CHAIN
 from sabir_actors.protocol import Message, Response, data_of
-from sabir_actors.running import ThreadRuns
 from sabir_actors.state import MOVES, ThreadView, What, request_of, status_of, thread_id_of
 from sabir_actors.thread import KnownThreads, Thread, done
+from sabir_actors.thread_runs import ThreadRuns
 
 
 class ThreadActor(Actor):

@@ -17,11 +17,11 @@ def view(**usage: Any) -> ThreadView:
     made = ThreadView()
     at = datetime.now(UTC)
     said = {"thread_id": "5e0a22a0-c178", "user_id": "me", "initial_input": f"{ESCAPE}Why?", "chain": "aeiou-y"}
-    made.take(ThreadEvent(what="created", at=at, data={**said, "phases": list(AEIOUY)}))
-    made.take(ThreadEvent(what="started", at=at, data={"by": "a system"}))
+    made.apply(ThreadEvent(what="created", at=at, data={**said, "phases": list(AEIOUY)}))
+    made.apply(ThreadEvent(what="started", at=at, data={"by": "a system"}))
     output = PhaseOutput(response="So.", next_phase="experience", confidence=0.8).model_dump(mode="json")
     done = {"phase_type": "action", "output": output, "processing_time": 2.5, "usage": usage}
-    made.take(ThreadEvent(what="phase_done", at=at, data=done))
+    made.apply(ThreadEvent(what="phase_done", at=at, data=done))
     return made
 
 
@@ -60,7 +60,7 @@ def test_no_column_moves_while_a_thread_goes_on() -> None:
     """A live table whose lines jump cannot be read."""
     seen = view(model="openai:gpt-5", input_tokens=1000, output_tokens=2000)
     going = drawn(seen)
-    seen.take(ThreadEvent(what="failed", at=datetime.now(UTC), data={"error_message": "no"}))
+    seen.apply(ThreadEvent(what="failed", at=datetime.now(UTC), data={"error_message": "no"}))
 
     assert drawn(seen)[1] == going[1]
 

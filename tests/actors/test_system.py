@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from sabir_actors import Actor, ActorError, ActorSystem, Message, ThreadClient
-from sabir_actors.actor import Handled
+from sabir_actors.actor import HandlerResult
 from sabir_testing.scripted import Gate, always, delayed
 
 from tests.actors.support import ask, begun, failed, said, scripted
@@ -15,7 +15,7 @@ from tests.actors.support import ask, begun, failed, said, scripted
 class Echo(Actor):
     gate: asyncio.Event | None = None
 
-    async def on_echo(self, message: Message) -> Handled:
+    async def on_echo(self, message: Message) -> HandlerResult:
         if self.gate is not None:
             await self.gate.wait()
         return message.data
@@ -54,7 +54,7 @@ async def test_an_actor_that_is_let_go_answers_what_it_took_in() -> None:
         system.add(echo)
         callers = [asyncio.ensure_future(system.send_message(ask("ECHO", "echo", text=text))) for text in "ab"]
         await asyncio.sleep(0.001)
-        going = asyncio.ensure_future(system.let_go("echo"))
+        going = asyncio.ensure_future(system.stop_actor("echo"))
         await asyncio.sleep(0.001)
         assert not going.done()
         echo.gate.set()
@@ -62,7 +62,7 @@ async def test_an_actor_that_is_let_go_answers_what_it_took_in() -> None:
         first, second = await asyncio.gather(*callers)
         assert first.data == {"text": "a"} and failed(second)[0] == "STOPPED"
         assert failed(await system.send_message(ask("ECHO", "echo")))[0] == "UNKNOWN_ACTOR"
-        await system.let_go("echo")
+        await system.stop_actor("echo")
 
 
 async def test_a_system_that_stops_leaves_no_task_behind() -> None:

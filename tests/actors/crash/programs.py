@@ -185,7 +185,7 @@ async def program(told: Told, fuse: Fuse, store: Store) -> None:
         adapters=lambda _: work.model,
     ) as system:  # fmt: skip
         with suppress(ActorError):  # the first process of a case has no thread yet
-            await system.threads.go_on(told.thread_id)
+            await system.threads.continue_thread(told.thread_id)
         for message in told.messages():
             response = await system.send_message(message)
             told.note("answers", message.id, response.model_dump_json())

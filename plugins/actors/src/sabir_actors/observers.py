@@ -16,7 +16,7 @@ logger = logging.getLogger("sabir.actors")
 Spans: TypeAlias = Callable[[Message], AbstractContextManager[Callable[[Response], None]]]
 """A function that returns a context manager for the handling of a message. The context manager yields a function that
 is called with the response. An example is `sabir_otel.message_span`."""
-Told = TypeVar("Told")
+Returned = TypeVar("Returned")
 
 
 class Observers(TypedDict, total=False):
@@ -40,10 +40,10 @@ def log(message: AnyMessage, trace: Callable[[AnyMessage], None] | None) -> None
         message.type, message.id, message.sender, message.receiver, message.correlation_id,
     )  # fmt: skip
     if trace is not None:
-        _told("trace", message, trace)
+        _call_observer("trace", message, trace)
 
 
-async def spanned(
+async def answer_in_span(
     message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]], spans: Spans | None
 ) -> Response:
     """Return `await answer(message)`. With `spans`, do this inside the context manager that `spans` returns for the
@@ -52,14 +52,14 @@ async def spanned(
     if spans is None:
         return await answer(message)
     with ExitStack() as stack:
-        tell = _told("spans", message, lambda said: stack.enter_context(spans(said)))
+        report_response = _call_observer("spans", message, lambda request: stack.enter_context(spans(request)))
         response = await answer(message)
-        if tell is not None:
-            tell(response)
+        if report_response is not None:
+            report_response(response)
     return response
 
 
-def _told(name: str, message: Message | Response, observer: Callable[[Any], Told]) -> Told | None:
+def _call_observer(name: str, message: Message | Response, observer: Callable[[Any], Returned]) -> Returned | None:
     """Call an observer with a message and return its value. If it raises, log the exception and return None."""
     try:
         return observer(message)

@@ -50,7 +50,7 @@ class SharedResources:
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
-        self.apart = StoreThread()
+        self.store_thread = StoreThread()
         """Runs functions that use the store in a thread, so that they do not block the event loop."""
         if queue is not None and store is None:
             reason = "a queue needs a store that all processes share; pass ActorSystem(store=…)"

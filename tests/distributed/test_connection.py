@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from nats.aio.client import Client
-from sabir_runtime.distributed.connection import Connection, shown
+from sabir_runtime.distributed.connection import Connection, display_target
 from sabir_runtime.distributed.errors import NoServer
 
 from tests.distributed.support import soon
@@ -26,7 +26,7 @@ from tests.distributed.support import soon
 )
 def test_a_target_is_shown_without_its_secrets(target: str, expected: str) -> None:
     """Errors, logs and reprs go where passwords must not."""
-    assert shown(target) == expected
+    assert display_target(target) == expected
 
 
 class Swallowing(Client):

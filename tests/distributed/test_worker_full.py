@@ -158,13 +158,13 @@ async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(pla
         place.worker(Desk, WorkerSettings(concurrency=1)) as worker,
         AsyncExitStack() as stack,
     ):
-        began = worker._begin
+        began = worker._start_work
 
         def begin(work: Work) -> None:
             served.append(int(work.request.observations[0].text))
             began(work)
 
-        worker._begin = begin  # type: ignore[method-assign]
+        worker._start_work = begin  # type: ignore[method-assign]
         desks = [Desk(await stack.enter_async_context(place.runner(BUSY_FOR_LONG))) for _ in range(runners)]
 
         async def ask(desk: Desk) -> None:

@@ -186,7 +186,7 @@ async def test_a_run_that_is_deleted_under_its_worker_ends_there(sqlite: str) ->
     """As one that was taken: the worker writes nothing more, and goes on with others."""
 
     async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
-        await asyncio.to_thread(ctx._runner.runs.ledger.forget, ["r"])
+        await asyncio.to_thread(ctx._runner.runs.ledger.delete_runs, ["r"])
         return [sabir.assistant("never written", policy="main")]
 
     async with working(sqlite, main=main, other=saying("hello")) as (runner, program):

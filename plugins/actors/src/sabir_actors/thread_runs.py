@@ -138,11 +138,11 @@ class ThreadRuns:
                 return
             if thread.view.status == "processing":
                 self.check(thread)
-            await self._perform_run(thread, runner, run)
+            await self._perform_queued_run(thread, runner, run)
             if thread.view.status != "processing":
                 return
 
-    async def _perform_run(self, thread: Thread, runner: str | None, run: str) -> None:
+    async def _perform_queued_run(self, thread: Thread, runner: str | None, run: str) -> None:
         await self.halt(thread)
         task = self.begin(thread, runner, run)
         try:

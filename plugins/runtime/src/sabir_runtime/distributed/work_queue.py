@@ -50,7 +50,7 @@ NOTHING = b""
 """The remembered answer to a cancelled request. It is not sent."""
 
 
-class Kept(NamedTuple):
+class CachedAnswer(NamedTuple):
     """The remembered answer to one request."""
 
     answer: bytes
@@ -64,18 +64,18 @@ class Memory:
     def __init__(self, *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES) -> None:
         self._requests = requests
         self._size = size
-        self._held = 0
-        self._answers: OrderedDict[str, Kept] = OrderedDict()
+        self._total_size = 0
+        self._answers: OrderedDict[str, CachedAnswer] = OrderedDict()
 
-    def keep(self, id: str, answer: bytes, asker: str = "") -> None:
+    def add(self, id: str, answer: bytes, asker: str = "") -> None:
         """Store an answer and its asker, and remove the oldest answers beyond the limits."""
-        self._held += sum(map(len, (answer, asker))) - sum(map(len, self._answers.pop(id, ())))
-        self._answers[id] = Kept(answer, asker)
-        while len(self._answers) > self._requests or self._held > self._size:
-            _, forgotten = self._answers.popitem(last=False)
-            self._held -= sum(map(len, forgotten))
+        self._total_size += sum(map(len, (answer, asker))) - sum(map(len, self._answers.pop(id, ())))
+        self._answers[id] = CachedAnswer(answer, asker)
+        while len(self._answers) > self._requests or self._total_size > self._size:
+            _, removed = self._answers.popitem(last=False)
+            self._total_size -= sum(map(len, removed))
 
-    def recall(self, id: str) -> Kept | None:
+    def find(self, id: str) -> CachedAnswer | None:
         """Return a request's answer and asker, or None for an unknown request. `NOTHING` means a cancelled request."""
         return self._answers.get(id)
 
@@ -139,32 +139,32 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
     Raises RuntimeFault if `context` does not return a BaseContext, is async, or requires other arguments.
     """
     runner = WorkerRunner()
-    called = getattr(context, "__qualname__", type(context).__name__)
+    context_name = getattr(context, "__qualname__", type(context).__name__)
     if isinstance(context, type) and not issubclass(context, BaseContext):
-        raise RuntimeFault(f"a worker serves contexts, not the class {called!r}; {_REMEDY}")
+        raise RuntimeFault(f"a worker serves contexts, not the class {context_name!r}; {_REMEDY}")
     if inspect.iscoroutinefunction(context):
-        raise RuntimeFault(f"a worker serves contexts, not the async function {called!r}; {_REMEDY}")
+        raise RuntimeFault(f"a worker serves contexts, not the async function {context_name!r}; {_REMEDY}")
     try:
         inspect.signature(context).bind(runner)
     except TypeError as error:
-        raise RuntimeFault(f"a worker cannot call {called!r} with only a runner: {error}; {_REMEDY}") from None
+        raise RuntimeFault(f"a worker cannot call {context_name!r} with only a runner: {error}; {_REMEDY}") from None
     except ValueError:
         pass  # a builtin may have no signature
-    made: object = context(runner)
-    if not isinstance(made, BaseContext):
-        raise RuntimeFault(f"a worker serves contexts, not a {type(made).__name__}; {_REMEDY}")
-    return made
+    new_context: object = context(runner)
+    if not isinstance(new_context, BaseContext):
+        raise RuntimeFault(f"a worker serves contexts, not a {type(new_context).__name__}; {_REMEDY}")
+    return new_context
 
 
 def check_subject(subject: str, request: Request, worker: str) -> None:
     """Raise EnvelopeInvalid if a request came to another policy's subject, because permissions apply to subjects."""
-    meant = request.context, request.policy
-    if subject not in (requests_of(*meant), requests_for(worker, *meant)):
+    address = request.context, request.policy
+    if subject not in (requests_of(*address), requests_for(worker, *address)):
         reason = f"the request is for {request.policy!r} of {request.context!r}, but came to the subject {subject!r}"
         raise EnvelopeInvalid(f"{reason}; send it to the policy's own subject")
 
 
-def check_asker(request: Request, reply: str, known: Kept | Work | None) -> None:
+def check_asker(request: Request, reply: str, known: CachedAnswer | Work | None) -> None:
     """Raise EnvelopeInvalid if another caller used the request's id before, because the answer is for that caller.
 
     `known` is the earlier request of this id, or its answer; None if there is none.

@@ -107,8 +107,10 @@ class Actor:
         )
 
     async def receive(self, message: Message) -> Response:
-        """Handle a message and return its response, an ErrorResponse for errors. If its id was handled before, return
-        the earlier response, unless that was RECORDING_FAILED.
+        """Handle a message and return its response, an ErrorResponse for errors.
+
+        If the actor answered a message with this id recently, return the earlier response. Only responses with
+        RECORDING_FAILED and refusals without handling are not remembered, so such a message is handled again.
         """
         running = self._running.get(message.id)
         if running is None:
@@ -116,7 +118,7 @@ class Actor:
             if earlier_response is not None:
                 return earlier_response
             self.system.log(message)
-            refusal = self._refuse_invalid(message)
+            refusal = self._refuse_early(message)
             if refusal is not None:
                 self.system.log(refusal)
                 return refusal
@@ -132,8 +134,8 @@ class Actor:
         time_limit.cancel()
         del self._running[message_id]
 
-    def _refuse_invalid(self, message: Message) -> Response | None:
-        """Return the ERROR for a message that is refused before it is queued; None for others."""
+    def _refuse_early(self, message: Message) -> Response | None:
+        """Return the ERROR for an invalid message, a stopped actor or a full mailbox; None if nothing is wrong."""
         try:
             validate_message(message, self.phases)
             self._check_not_stopped()
@@ -160,7 +162,9 @@ class Actor:
         self._interruptions.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
             _remember(self._failed, message.id, message)
-        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # nothing was done: a retry may help
+        if (
+            response.data.get("error_code") != ErrorCode.RECORDING_FAILED
+        ):  # not remembered, so that the same message can be tried again
             _remember(self._answers, message.id, response)
         self.system.log(response)
         return response
@@ -271,7 +275,10 @@ class Actor:
                 task.cancel()  # a task that has not begun checks this itself
 
     async def drained(self, within: float | None = None) -> None:
-        """Wait until all messages are answered and a stop is complete. Interrupt them after `within` seconds."""
+        """Wait until all messages are answered and a stop that began is complete.
+
+        After `within` seconds, interrupt the messages and the stop; None means no limit.
+        """
         until = None if within is None else monotonic() + within
         while self._running:
             late = until is not None and monotonic() >= until
@@ -299,7 +306,9 @@ class Actor:
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> HandlerResult:
-        """Handle RESTART: call `restarting`. Earlier handlers first get `RestartPolicy.patience` seconds to end."""
+        """Handle RESTART: call `restarting`. Before, wait `RestartPolicy.patience` seconds for the handlers that began
+        earlier, and interrupt those that do not end.
+        """
         self._check_addressed(message)
         self._restarting += 1
         self._may_begin.clear()
@@ -313,7 +322,7 @@ class Actor:
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
 
     async def _interrupt_before(self, message_id: str) -> None:
-        """Wait for handlers that began before this message. Interrupt those that do not end in time."""
+        """Wait for the handlers that began before the handler of this message, and interrupt late ones."""
         earlier = list(takewhile(lambda each: each != message_id, self._handlers))
         handlers = [self._handlers[each] for each in earlier]
         if handlers:
@@ -332,7 +341,7 @@ class Actor:
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> HandlerResult:
-        """Handle RETRY: handle a failed message of this actor again, and return the response to the failed message."""
+        """Handle RETRY: handle a message again that failed at this actor, and return its new response."""
         retry = data_of(message, typed.Retry)
         original = self._failed.get(retry.original_message_id)
         if original is None:
@@ -400,7 +409,7 @@ class ActorHost(SharedResources):
         return {}
 
     _stop_deadline: float | None = None
-    """The time at which running handlers are interrupted, once the system stops; None before."""
+    """The time at which a stopping system interrupts running handlers; None before the stop."""
 
     def add(self, actor: Actor) -> None:
         """Add an actor. Raises ActorError (INVALID_CONFIG) if another actor has its id."""
@@ -438,9 +447,8 @@ class ActorHost(SharedResources):
         return await actor.receive(message)
 
     def add_dead_letter(self, message: AnyMessage) -> None:
-        """Add a message for an unknown receiver to `dead_letters`, and count it."""
+        """Add a message for an unknown receiver to `dead_letters`, and log a warning."""
         self.dead_letters.append(message)
-        self.dead_count += 1
         logger.warning("no receiver for %s %s to %s", message.type, message.id, message.receiver)
 
     def log(self, message: AnyMessage) -> None:
@@ -454,7 +462,10 @@ class ActorHost(SharedResources):
         return await answer_in_span(message, answer, self._spans)
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
-        """Report an actor's error to the supervisor, and return its response; None without another supervisor."""
+        """Report an actor's error to the supervisor, and return its response.
+
+        Return None, and report nothing, without a supervisor, and if the supervisor is the actor or the sender.
+        """
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None
         details = {"message_id": message.id, "message_type": message.type, "retryable": error.retryable}
@@ -470,13 +481,13 @@ class ActorHost(SharedResources):
         self._stop_deadline = monotonic() + self.restarts.leaving
         await self.stop_actor(THREADS)  # first, because its runs wait for other actors
         if self.queue is not None:
-            await self._bounded(self.queue.aclose(), "the queue")
+            await self._close_in_time(self.queue.aclose(), "the queue")
         for actor_id in reversed(self.actors()):
             if not self._seconds_left():
                 break
             await self.stop_actor(actor_id)
         await asyncio.gather(*map(self.stop_actor, self.actors()))
-        await self._bounded(self.adapters.aclose(), "the adapters")
+        await self._close_in_time(self.adapters.aclose(), "the adapters")
 
     async def stop_actor(self, actor_id: str) -> None:
         """Stop and remove one actor; ignore an unknown id. Running handlers get `RestartPolicy.leaving` seconds."""
@@ -490,8 +501,8 @@ class ActorHost(SharedResources):
         """Return the number of seconds that running handlers still have."""
         return self.restarts.leaving if self._stop_deadline is None else max(0.0, self._stop_deadline - monotonic())
 
-    async def _bounded(self, closing: Coroutine[Any, Any, object], name: str) -> None:
-        """Close a resource, and log a warning if this is not done when the time for leaving is over."""
+    async def _close_in_time(self, closing: Coroutine[Any, Any, object], name: str) -> None:
+        """Close a resource. If this takes longer than the rest of the system's stop, cancel it and log a warning."""
         task = asyncio.ensure_future(closing)
         try:
             await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)

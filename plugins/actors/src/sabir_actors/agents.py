@@ -270,10 +270,10 @@ def _build_messages(config: typed.AgentConfig, request: typed.ProcessWithAgent) 
 
 
 def _build_agent_result(response: PromptResponse[None], output: type[BaseModel]) -> typed.AgentResult:
-    """Return the result of a reply. For PhaseReply, a reply that is not valid JSON is used as text.
+    """Return the agent's result for a reply.
 
-    Raises OutputInvalid or OutputTruncated if the reply does not match another `output`, and ActorError (AGENT_ERROR)
-    for an empty reply.
+    If the reply does not match PhaseReply, its text is the response: ActorError (AGENT_ERROR) is raised if it is empty.
+    For any other `output`, OutputInvalid or OutputTruncated is raised instead.
     """
     calls = _collect_tool_calls(response.messages)
     try:
@@ -298,7 +298,7 @@ def _build_agent_result(response: PromptResponse[None], output: type[BaseModel])
 
 
 def _plain_response(text: str) -> str:
-    """Return the field `response` if the text is a JSON object with such a text, otherwise the complete text."""
+    """Return the field `response` if the text is a JSON object in which it is a non-empty text, else `text`."""
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -318,8 +318,9 @@ def _collect_tool_calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall
 
 
 def _value_of(result: OptionResultPayload) -> object:
-    """Return the value of an option result: an error's text, the joined text if all parts are texts, other parts as
-    JSON, or else the result's value.
+    """Return the value of an option result, or the text of its error.
+
+    Parts replace the value: their joined text if all are texts, otherwise a list of the parts as JSON objects.
     """
     if result.is_error or not result.parts:
         return result.error_message if result.is_error else result.result
@@ -329,9 +330,7 @@ def _value_of(result: OptionResultPayload) -> object:
 
 
 def _convert_error(agent_id: str, error: Exception) -> ActorError:
-    """Return the ActorError for an exception of an agent's run. It is retryable if the exception is a retryable
-    CallError.
-    """
+    """Convert an exception of an agent's run to an ActorError, which is retryable if it was a retryable CallError."""
     retryable = isinstance(error, CallError) and error.retryable
     code = ErrorCode.INVALID_CONFIG if isinstance(error, PluginError) else ErrorCode.AGENT_ERROR
     if isinstance(error, RecordingFailed):

@@ -21,7 +21,7 @@ from sabir_actors.store_thread import StoreThread
 SUPERVISOR = "supervisor"
 """The id of the supervisor in every system."""
 DEAD_LETTERS = 1000
-"""The maximum number of messages in `dead_letters`, which contains the latest. `dead_count` counts all of them."""
+"""The maximum number of messages in `dead_letters`. The oldest are removed first."""
 
 
 @show_arguments
@@ -60,8 +60,7 @@ class SharedResources:
         self.adapters = Adapters(adapters)
         """The adapters of the agents, one for each model."""
         self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
-        self.dead_count = 0
-        """The number of messages that were sent to unknown receivers so far."""
+        """The latest messages to unknown receivers, at most DEAD_LETTERS."""
         self.supervisor_id: str | None = SUPERVISOR
         self.restarts = restarts or RestartPolicy()
         self.watch = observers.get("watch")

@@ -56,10 +56,10 @@ class StoreThread:
     def _start(self) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = Thread(target=self._run, name="sabir-actors-store", daemon=True)
+                self._thread = Thread(target=self._run_steps, name="sabir-actors-store", daemon=True)
                 self._thread.start()
 
-    def _run(self) -> None:
+    def _run_steps(self) -> None:
         while True:
             try:
                 run = self._steps.get(timeout=IDLE)

@@ -5,8 +5,8 @@ ERROR_NOTIFICATION ─▶ may a restart help? ─no─▶ "escalate"
                           ├ restarts within the window < limit ─▶ pause, RESTART ─▶ "restart"
                           └ else ─▶ "escalate"
 
-A restart may help unless the notification contains `retryable: false`. For an actor that SUPERVISE named, it always
-may.
+A restart may help unless the notification contains `retryable: false`. An actor that was named in SUPERVISE is
+restarted even then.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class SupervisorActor(Actor):
 
     async def on_error_notification(self, message: Message) -> HandlerResult:
         """Handle ERROR_NOTIFICATION: restart the actor `culprit` (by default the failed actor `actor_id`), if this may
-        help and the limit allows it. The response tells whether it was restarted.
+        help and the limit allows it. The response's `action_taken` is "restart" or "escalate".
         """
         notification = data_of(message, typed.ErrorNotification)
         logger.warning("%s failed: %s", notification.actor_id, one_line(notification.error_message, 200))

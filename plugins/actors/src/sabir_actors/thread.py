@@ -143,8 +143,9 @@ class Thread:
 
 
 class ThreadJournal:
-    """The journal of a thread. If another process wrote records in the meantime, agents' records are written after
-    them.
+    """The journal of a thread, with this process's position in it.
+
+    If another process wrote records in the meantime, the records of agents are appended after them.
     """
 
     def __init__(self, thread: Thread, store: Store) -> None:

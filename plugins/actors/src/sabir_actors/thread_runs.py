@@ -308,7 +308,7 @@ class ThreadRuns:
         return actor
 
     def _release_thread(self, thread: Thread, run: asyncio.Task[None]) -> None:
-        """Handle the end of a thread's task: log an unexpected exception, and release the thread."""
+        """Log an unexpected exception of a thread's task that ended. With a store, remove the thread from `running`."""
         error = None if run.cancelled() else run.exception()
         if error is not None:
             logger.error("thread %s stopped because of an unexpected error", thread.thread_id, exc_info=error)
@@ -330,8 +330,9 @@ class ThreadRuns:
         thread.actors = [each for each in thread.actors if each is not actor]
 
     async def _send_result(self, view: ThreadView) -> None:
-        """Send a thread's result to its client. With a queue, a client in another process gets no message, because it
-        reads the status itself.
+        """Send a thread's result to its client, if the thread has one.
+
+        With a queue, a client in another process is not notified, because clients also read the status themselves.
         """
         if view.client is None or (self.queue is not None and view.client not in self.system.actors()):
             return

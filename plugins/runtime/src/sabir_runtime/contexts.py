@@ -34,7 +34,7 @@ from sabir_runtime.signatures import PolicySignature, read_policy
 
 _CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
 """The option call that is being answered now; unset outside of option calls."""
-MOST_KEPT = 16
+MOST_CACHED = 16
 """How many `Option` objects are cached for each bound policy. Each list of offered names has its own object."""
 
 
@@ -221,7 +221,7 @@ class BaseContext(AsyncClosing):
         A policy or runner without this method is left unchanged. The runner is closed for other contexts, too.
         """
         closable: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
-        for each in closable:  # a policy is any callable
+        for each in closable:  # a policy is any callable, so it may have no `aclose`
             if (close := getattr(each, "aclose", None)) is not None:
                 await close()
 
@@ -259,7 +259,7 @@ class BoundPolicy:
         self.context = context
         self.runner = runner
         self.options = None if options is None else list(options)
-        self.as_option = lru_cache(MOST_KEPT)(self._as_option)
+        self.as_option = lru_cache(MOST_CACHED)(self._as_option)
         self._name = ""
 
     @property
@@ -318,7 +318,7 @@ class BoundPolicy:
         return self.runner.perform(BoundCall(self, observations, options, arguments))
 
     def _as_option(self, offered: tuple[str, ...]) -> Option:
-        """Return this policy as an option. `offered` are the names that the caller may call. Cached by `offered`."""
+        """Return this policy as an option for a caller that may call the policies `offered`. `as_option` caches it."""
 
         async def perform(**arguments: Any) -> Any:  # a result contains any JSON value
             options = offered if self.options is None else self.options

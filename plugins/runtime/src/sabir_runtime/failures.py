@@ -187,7 +187,9 @@ def failure_of(error: BaseException) -> StoredFailure:
 
 
 def _convert(error: BaseException, depth: int, budget: Iterator[int], most: int) -> StoredFailure:
-    """Convert one exception, with at most `most` characters of its text. Each cause and member uses one of `budget`."""
+    """Convert one exception, with at most `most` characters of its text. Each cause and member takes one of `budget`;
+    when nothing is left, causes and members are left out.
+    """
 
     def convert(each: BaseException) -> StoredFailure | None:
         if not depth or next(budget, None) is None:
@@ -214,7 +216,7 @@ def _convert(error: BaseException, depth: int, budget: Iterator[int], most: int)
 
 
 def _args_of(error: BaseException) -> tuple[Plain, ...] | None:
-    args: tuple[object, ...] = BaseException.args.__get__(error)  # type: ignore[attr-defined]  # whatever a class made of it
+    args: tuple[object, ...] = BaseException.args.__get__(error)  # type: ignore[attr-defined]  # a class may override `args`
     plain = tuple(filter(_is_plain, islice(args, len(_ATTRIBUTES))))
     return plain if len(plain) == len(args) else None
 
@@ -232,7 +234,7 @@ def _attributes_of(error: BaseException) -> tuple[tuple[str, Plain], ...]:
 
 
 def _is_plain(value: object) -> TypeGuard[Plain]:
-    """Return whether a value is a text, number, boolean or None that JSON does not change, of limited length."""
+    """Return whether JSON keeps a text, number, boolean or None unchanged, and the JSON text is not too long."""
     try:
         return type(value) in (str, int, float, bool, NoneType) and len(encode_json(value)) <= MOST_CHARACTERS // 10
     except NotJSON:
@@ -276,7 +278,7 @@ def _is_known(kind: object) -> TypeGuard[type[Exception]]:
 
 
 def _combined_class(kind: type[Exception]) -> type[PolicyFailed]:
-    """Return the class that is derived from both PolicyFailed and `kind`. Each class is created once."""
+    """Return a class derived from PolicyFailed and `kind`, always the same class for the same `kind`."""
     if kind not in _combined_classes:
         _combined_classes[kind] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
     return _combined_classes[kind]

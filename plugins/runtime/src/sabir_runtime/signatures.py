@@ -70,7 +70,7 @@ def difference(was: object, now: object, path: str = "") -> str:
 
 
 def _describe_loss(was: object, now: object) -> str:
-    """Describe what a value loses in JSON although the value read back is equal; "" if nothing.
+    """Describe a loss in JSON that comparing the two values does not show. Return "" if there is none.
 
     The text follows the path of the value, and begins with a verb.
     """
@@ -112,7 +112,7 @@ def _parts_of(value: object) -> Parts | None:
 
 POSITIONAL_PARAMETERS = 3
 """The number of positional parameters of every policy: context, observations and options."""
-_CALLED_WITH = frozenset({"self", "observations", "options"})
+_CALL_PARAMETERS = frozenset({"self", "observations", "options"})
 """The parameter names of `BoundPolicy.__call__`. No argument of a policy may have one of these names."""
 
 
@@ -281,7 +281,7 @@ def _read_signature(policy: Callable[..., Any]) -> PolicySignature:
         raise PolicyInvalid(f"policy {name!r} is not an async function; {remedy}")
     own = [each for each in parameters if each not in positional[:POSITIONAL_PARAMETERS]]
     return _build_signature(
-        policy, name, own, _CALLED_WITH.union(each.name for each in positional[:POSITIONAL_PARAMETERS])
+        policy, name, own, _CALL_PARAMETERS.union(each.name for each in positional[:POSITIONAL_PARAMETERS])
     )
 
 
@@ -292,7 +292,7 @@ def _is_awaited(policy: Callable[..., Any]) -> bool:
         return True
     try:
         returned = _resolve_hints(policy, {"return"}).get("return")
-    except NameError:  # known to type checkers only
+    except NameError:  # the annotation exists only for type checkers
         return False
     kind = get_origin(returned) or returned
     return isinstance(kind, type) and issubclass(kind, Awaitable)

@@ -69,7 +69,7 @@ def _read_address(written: str, what: str) -> Address:
     try:
         parts = urlsplit(f"{scheme}://{rest}")
         host, port = parts.hostname or "", parts.port
-    except ValueError:  # its text may repeat the invalid part
+    except ValueError:  # the exception is not chained: its text may contain a password
         _raise_unreadable(what, "its port is not a number, or its host is invalid")
     if not _HOST.fullmatch(host) or not written.isprintable() or " " in written:
         _raise_unreadable(what, "its host is missing or invalid")
@@ -99,7 +99,7 @@ _ONE_KIND = "give one of: creds, nkey, user and password_file, token_file"
 
 @dataclass(frozen=True, repr=False)
 class Login:
-    """The credentials and the TLS settings with which a connection is opened. `repr` does not show the secrets."""
+    """The credentials and TLS settings for opening a connection. `repr` does not show the secrets."""
 
     creds: str | None = None
     """The text of a .creds file, which contains a user's JWT and seed."""
@@ -175,7 +175,7 @@ class Access(Frozen):
         )
 
     def _or_variables(self, is_in_url: bool) -> Self:
-        """Return this object if it or the URL has credentials. Otherwise return a copy with those of the variables."""
+        """Return this object if it or the URL has credentials, otherwise a copy with credentials from variables."""
         if is_in_url or any(getattr(self, kind) is not None for kind in (*_KINDS, "password_file")):
             return self
         creds, nkey = (_path_from_variable(f"NATS_{kind}") for kind in ("CREDS", "NKEY"))
@@ -201,7 +201,9 @@ class Access(Frozen):
         try:
             context = ssl.create_default_context(cafile=ca)
             if cert:
-                context.load_cert_chain(cert, key, password="")  # or OpenSSL asks at the terminal
+                context.load_cert_chain(
+                    cert, key, password=""
+                )  # otherwise OpenSSL asks for the password at the terminal
         except ssl.SSLError as error:
             files = ", ".join(str(file) for file in (ca, cert, key) if file)
             remedy = "give PEM files, and the certificate's own, unencrypted key"
@@ -237,7 +239,9 @@ def _read_secret(file: Path) -> str:
 
 
 def _read_creds(file: Path) -> str:
-    """Return the text of a .creds file. Raises AccessInvalid if a part is missing. nats-py would search it forever."""
+    """Return the text of a .creds file. Raises AccessInvalid if a part is missing, because nats-py would then loop
+    forever.
+    """
     text = _read_text(file)
     if not all(part in text for part in _IN_CREDS):
         raise AccessInvalid(f"{file} is not a .creds file; give one created by nsc, or give an nkey's seed as nkey")

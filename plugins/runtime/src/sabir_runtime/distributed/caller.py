@@ -58,7 +58,7 @@ class PendingRequest:
         self.policy = policy
         self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
-        """How often the request was sent. Replies to earlier sendings are ignored, except Answered and Failed."""
+        """How often the request was sent. Busy, Released, Willing and NoSubscriber for earlier sendings are ignored."""
         self.lost_workers = 0
         """How many workers did not finish the request."""
         self.seeks_worker = False
@@ -80,7 +80,7 @@ class PendingRequest:
 
     @property
     def may_run_elsewhere(self) -> bool:
-        """True if a worker may still be working on the request, so that the workers must be told to cancel it."""
+        """True if a worker may still be working on the request, so that a Cancelled notice is necessary."""
         return self.sending > 0 and (not self.is_over or self.lost_workers > 0)
 
     @property

@@ -134,7 +134,7 @@ async def _run_worker(worker: "Worker", url: str, patience: float) -> None:
         print(f"worker {worker.id} answers {worker.name}: {', '.join(worker.policies)} ({url})", flush=True)
 
     warned, warning_timer = asyncio.Event(), loop.call_later(WARN_AFTER, warn)
-    with suppress(NotImplementedError):  # on a system without such signals, a keyboard interrupt ends it
+    with suppress(NotImplementedError):  # systems without such signals end the worker by a keyboard interrupt
         for each in STOP_SIGNALS:
             loop.add_signal_handler(each, leave)
     with suppress(asyncio.CancelledError):

@@ -149,7 +149,7 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
     except TypeError as error:
         raise RuntimeFault(f"a worker cannot call {context_name!r} with only a runner: {error}; {_REMEDY}") from None
     except ValueError:
-        pass  # a builtin may have no signature
+        pass  # some builtin functions have no signature
     new_context: object = context(runner)
     if not isinstance(new_context, BaseContext):
         raise RuntimeFault(f"a worker serves contexts, not a {type(new_context).__name__}; {_REMEDY}")
@@ -185,7 +185,7 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
         body = encode(await _outcome_of(work, bound, worker))
         what = f"answer of policy {request.policy!r} of {request.context!r}"
         return pack(body, what, largest=largest, compress_above=compress_above)
-    except BaseException as error:  # for any error, its caller waits for an answer
+    except BaseException as error:  # any error: the caller waits for an answer
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
         return encode(Failed(id=request.id, worker=worker, error=refusal_of(error)))
@@ -206,7 +206,9 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
             raise
         return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
     answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
-    return Answered.construct_unchecked(answered, set(answered))  # bound calls return valid messages only
+    return Answered.construct_unchecked(
+        answered, set(answered)
+    )  # unchecked, because a bound call returns only valid messages
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:

@@ -236,7 +236,7 @@ class Worker:
             check_subject(message.subject, request, self.id)
             cached, known = self._memory.find(request.id), self._queue.find(request.id)
             check_asker(request, message.reply, cached or known)
-        except Exception as error:  # for any error, its caller waits for an answer
+        except Exception as error:  # any error: the caller waits for a reply
             fault = refusal_of(error)
             logger.warning("worker %s refused a request: %s", self.id, fault.message)
             await self._send_envelope(message.reply, envelopes.Failed(id="", worker=self.id, error=fault))
@@ -324,7 +324,7 @@ class Worker:
             await self._send_envelope(message.reply, envelopes.Willing(id=notice.id, worker=self.id))
 
     def _can_perform(self, id: str) -> bool:
-        """Return whether this worker knows a request already, or has a free place for it and is not stopping."""
+        """Return whether this worker has, had or can now begin the request. It begins nothing while it stops."""
         assert self._stop is not None
         known = self._queue.find(id) is not None or self._memory.find(id) is not None
         return known or (self._queue.has_place and not self._stop.is_set())
@@ -347,7 +347,7 @@ class Worker:
             work.stop()
 
     def _report_accepted(self, work: Work) -> None:
-        """Tell the caller that a request takes longer, and set the timer that stops the request."""
+        """Send Accepted to the caller of a request, and set the timer that stops the request."""
         loop = self._connected().loop
         work.timer = loop.call_at(work.ends, self._stop_overdue, work)
         work.is_accepted = True
@@ -356,7 +356,7 @@ class Worker:
             self._beat = loop.call_later(self._settings.beat, self._send_beats)
 
     def _stop_overdue(self, work: Work) -> None:
-        """Stop a request. Tell the caller if the caller's timeout is longer than the worker's limit."""
+        """Stop a request. If the worker's limit is shorter than the caller's timeout, send the caller a Failed."""
         self._cancel_request(work.request.id)
         longest = self._settings.longest
         if work.request.seconds_left > longest:
@@ -374,7 +374,10 @@ class Worker:
         )
 
     def _send_beats(self) -> None:
-        """Tell each caller which of its accepted requests are still in work. Called at every beat."""
+        """Report to each caller which accepted requests are still in work, and schedule the next beat.
+
+        Requests that were already queued at the last beat get Busy.
+        """
         self._refuse_all(self._queue.remove_overdue())
         callers: dict[str, list[str]] = {}
         for work in self._queue.all():

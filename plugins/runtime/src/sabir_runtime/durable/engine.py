@@ -141,7 +141,7 @@ async def start(run: str) -> WorkflowHandleAsync[None]:
 
 
 async def find(run: str) -> WorkflowHandleAsync[None]:
-    """Return the engine's handle of a run, with which to wait for the end of the run."""
+    """Return the engine's handle of a run. Its `get_result` waits for the end of the run."""
     return await DBOS.retrieve_workflow_async(run)
 
 

@@ -70,7 +70,7 @@ class Execution:
         self._active_calls = 0
         self._is_idle = asyncio.Event()
         self.ended: Future[None] = Future()
-        self.ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
+        self.ended.set_running_or_notify_cancel()  # so a cancelled caller cannot cancel the future
         """A future that is done when no part of the run is executing here, and the worker has released the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
@@ -80,7 +80,7 @@ class Execution:
             return await self._task
         except asyncio.CancelledError:
             self._task.cancel()
-            while self._active_calls:  # tasks that a policy started, and that still run after its cancellation
+            while self._active_calls:  # tasks of a policy may still run after the policy was cancelled
                 self._is_idle.clear()
                 await self._is_idle.wait()
             self.check()
@@ -101,7 +101,7 @@ class Execution:
         return self._stopped is None and epochs.get(self.hold.run) == self.hold.epoch
 
     def check(self) -> None:
-        """Raise the error with which the run was stopped, if it was stopped."""
+        """If the run was stopped, raise the reason."""
         if self._stopped is not None:
             raise self._stopped
 

@@ -1,4 +1,4 @@
-"""Replaces values in other serializations in each fetched row, before the engine reads the row.
+"""Checks each fetched row before the engine reads it, and replaces values in other serializations.
 
     DBOS ─▶ SELECT … serialization … ─▶ the driver's row factory ─▶ guard_row ─▶ DBOS ─▶ ReadableJSON.deserialize
                                           ("gASV…", "py_pickle")       (refusal, "sabir_json")       └ raises RowRefused
@@ -36,7 +36,7 @@ _UNNAMED = "coalesce"
 _RUNS = ("workflow_uuid", "destination_uuid")
 """Columns that name the run of a row."""
 
-Row: TypeAlias = tuple[Any, ...]  # what a driver returns for a column
+Row: TypeAlias = tuple[Any, ...]  # a driver returns values of any type
 
 
 @dataclass(frozen=True)

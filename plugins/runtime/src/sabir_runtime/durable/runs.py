@@ -284,7 +284,7 @@ class Runs(SyncClosing):
             self._client.enqueue_in_transaction(connection, options)
 
     def _delete_ended(self, names: Sequence[str]) -> "builtins.list[str]":
-        """Delete those of the runs that have ended and that no worker executes. Return their names.
+        """Delete the runs among `names` that have ended and that no worker executes. Return the deleted names.
 
         The runs are first marked as cancelled, then deleted at the engine, then in the ledger. If this process dies in
         between, the runs remain as cancelled runs that can be deleted.

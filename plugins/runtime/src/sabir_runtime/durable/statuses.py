@@ -75,7 +75,9 @@ LIVE_SECONDS = 60.0
 """The number of seconds after which an unseen worker no longer counts when `waits_for` is computed."""
 
 _QUEUED = ("ENQUEUED", "DELAYED")
-_IS_NEW = runs.c.epoch == sa.literal_column("0")  # written like the condition of the index sabir_runs_new
+_IS_NEW = runs.c.epoch == sa.literal_column(
+    "0"
+)  # must be written exactly like the condition of the index sabir_runs_new
 _COLUMNS = [column for column in runs.columns if column is not runs.c.request]
 """The columns for lists of runs, without the request, which can be long."""
 
@@ -148,7 +150,7 @@ class Statuses:
             return [*connection.execute(self._select_ended().where(at < moment)).scalars()]
 
     def ended_among(self, names: Sequence[str]) -> sa.Select[tuple[str]]:
-        """Return a query for those of the names whose runs have ended, and that no worker executes."""
+        """Return a query for the names among `names` whose runs have ended and are executed by no worker."""
         return self._select_ended().where(runs.c.run.in_(names)).correlate(None)
 
     def stranded(self, application: str) -> Mapping[str, int]:
@@ -179,7 +181,7 @@ class Statuses:
         return sa.select(runs.c.run).select_from(self._joined).where(ended, sa.not_(HAS_LISTED_HOLDER))
 
     def _state_condition(self, state: RunState) -> sa.ColumnElement[bool]:
-        """Return the SQL condition of a state. The engine has no state for a run that waits for a person: it runs."""
+        """Return the SQL condition of a state. Runs that wait for a person are "waiting" here, and not "running"."""
         asks = sa.exists().where(calls.c.run == runs.c.run, calls.c.state == "waiting")
         if state == "waiting":
             return sa.and_(self._states["running"], asks)
@@ -230,5 +232,5 @@ def _make_summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple
 
 
 def _is_served(live: frozenset[tuple[str, str | None]], application: str, version: str) -> bool:
-    """Return whether a live worker has the application and version. Old workers, without a version, count as such."""
+    """Return whether a live worker performs runs of a version. Old workers without a version count for all versions."""
     return (application, version) in live or (application, None) in live

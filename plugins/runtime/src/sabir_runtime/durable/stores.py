@@ -71,7 +71,7 @@ class RunnerSettings:
 
 
 def version_of(application: str, version: str) -> str:
-    """Return a version's name for the engine, which has no applications: "application.version"."""
+    """Return `application.version`, the engine's name for a version. The engine itself has no applications."""
     return f"{application}.{version}"
 
 
@@ -86,7 +86,7 @@ def parse_store(store: str) -> URL:
         raise StoreInvalid(f"the store is not a valid URL; {_FORMS}") from None  # the text may contain a password
     backend = url.drivername.partition("+")[0]
     if backend in ("postgresql", "postgres"):
-        if "@" in f"{url.host}{url.database}":  # the rest of a password with an unescaped / or @ is parsed into these
+        if "@" in f"{url.host}{url.database}":  # from a password with an unescaped / or @
             raise StoreInvalid("the store is not a valid URL; write / as %2F and @ as %40 in user and password")
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":

@@ -67,7 +67,7 @@ def request_of(call: BoundCall) -> CallRequest:
 
 
 def whole_request(call: BoundCall) -> str:
-    """Return a call's observations, options and arguments as JSON text, with which another process can repeat it.
+    """Return a call's observations, options and arguments as JSON text, so that another process can repeat the call.
 
     Raises PolicyInvalid for arguments that are not JSON.
     """
@@ -152,7 +152,7 @@ def _canonical(text: str) -> str:
 
 
 Wish: TypeAlias = Literal["run", "pause", "cancel"]
-"""What was requested for a run: "run" to perform it, or to pause or cancel it."""
+"""The latest request for a run: to perform, pause or cancel it."""
 
 
 @dataclass(frozen=True)

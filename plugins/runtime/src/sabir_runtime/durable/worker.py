@@ -218,7 +218,7 @@ class DurableWorker:
         With `refused`, pause the run and store the refusal as the reason.
         """
         ended: Future[None] = Future()
-        ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
+        ended.set_running_or_notify_cancel()  # so a cancelled caller cannot cancel the future
         self._performing[ended] = asyncio.get_running_loop()
         try:
             if self.is_closed:

@@ -202,7 +202,7 @@ async def test_a_second_word_to_stop_ends_the_drain(place: Place, caller: Caller
     leaving = place.worker(gate.context, WorkerSettings(drain=1000))
     running = asyncio.ensure_future(leaving.run())
     await until(lambda: leaving._subscriptions)
-    await leaving._connected().flush()
+    await leaving._require_connection().flush()
     await caller.ask("r1")
     await until(lambda: gate.began)
 

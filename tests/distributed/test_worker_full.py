@@ -110,7 +110,7 @@ async def test_a_worker_that_stops_sends_its_line_to_others(place: Place, caller
     leaving = place.worker(gate.context, ONE)
     running = asyncio.ensure_future(leaving.run())
     await until(lambda: leaving._subscriptions)
-    await leaving._connected().flush()
+    await leaving._require_connection().flush()
     await caller.ask("r1")
     await caller.ask("r2", waited=1.0, sending=2)
     await until(lambda: leaving.waiting)

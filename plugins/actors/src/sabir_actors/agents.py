@@ -281,7 +281,7 @@ def _build_agent_result(response: PromptResponse[None], output: type[BaseModel])
     except (OutputInvalid, OutputTruncated):
         if output is not PhaseReply:
             raise
-        text = _plain_response(response.text)
+        text = _extract_response(response.text)
         if not text.strip():
             reason = f"the reply is empty; its finish reason is {response.reply.finish_reason}"
             raise ActorError(ErrorCode.AGENT_ERROR, reason) from None
@@ -297,7 +297,7 @@ def _build_agent_result(response: PromptResponse[None], output: type[BaseModel])
     )
 
 
-def _plain_response(text: str) -> str:
+def _extract_response(text: str) -> str:
     """Return the field `response` if the text is a JSON object in which it is a non-empty text, else `text`."""
     try:
         parsed = json.loads(text)
@@ -312,12 +312,12 @@ def _collect_tool_calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall
     tool_calls = []
     for call in (each.call for each in messages if each.call):
         result = results.get(call.invocation_id)
-        value = None if result is None else _value_of(result)
+        value = None if result is None else _result_content(result)
         tool_calls.append(typed.ToolCall(name=call.option_name, arguments=dict(call.arguments), result=value))
     return tool_calls
 
 
-def _value_of(result: OptionResultPayload) -> object:
+def _result_content(result: OptionResultPayload) -> object:
     """Return the value of an option result, or the text of its error.
 
     Parts replace the value: their joined text if all are texts, otherwise a list of the parts as JSON objects.

@@ -103,19 +103,19 @@ class _Arguments:
             asyncio.run(sabir.adapter(model).aclose())
         return ActorSystem(model, store=self.store, recovers=False)
 
-    def stored_threads(self) -> ThreadActor:
+    def thread_actor(self) -> ThreadActor:
         """Return the actor that reads threads from the store."""
         return ThreadActor(THREADS, self.system(), self.store)
 
     def views(self) -> list[ThreadView]:
         """Return all threads, in the order of their creation."""
-        actor = self.stored_threads()
+        actor = self.thread_actor()
         views = [actor.view(each) for each in actor.thread_ids()]
         return sorted((each for each in views if each.created_at), key=lambda each: str(each.created_at))
 
     def view(self) -> ThreadView:
         """Return the thread that the command names. Raises SettingsInvalid if none or several match."""
-        actor = self.stored_threads()
+        actor = self.thread_actor()
         matching_ids = [each for each in actor.thread_ids() if each.startswith(self.thread)]
         if len(matching_ids) == 1:
             return actor.view(matching_ids[0])
@@ -234,7 +234,7 @@ def _control_thread(arguments: _Arguments, step: Callable[[ThreadClient, str], C
         return 0
 
     _run_in_system(arguments.system(), control)
-    view = arguments.stored_threads().view(thread_id)
+    view = arguments.thread_actor().view(thread_id)
     if arguments.json:
         _print_json(summary_of(view))
     else:
@@ -282,7 +282,7 @@ async def _follow_thread(arguments: _Arguments, thread_id: str, is_going: Callab
     """Show a thread as long as `is_going` returns True, then its result. Return 1 if the thread failed, else 0."""
     with _open_display(arguments) as show:
         while True:
-            view = await asyncio.to_thread(arguments.stored_threads().view, thread_id)
+            view = await asyncio.to_thread(arguments.thread_actor().view, thread_id)
             show(view)
             if not is_going(view):
                 break

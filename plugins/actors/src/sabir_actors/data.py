@@ -178,7 +178,7 @@ _MAX_TOKENS_NAMES = "max_output_tokens", "max_tokens"
 """The two names of one setting: in `sabir.Settings`, and in an agent's configuration."""
 
 
-class _Configured(Data):
+class _ConfigFields(Data):
     """The base class of agents' configurations. Further fields are settings with their names in `sabir.Settings`.
 
     `max_tokens` is the setting `max_output_tokens`, which is accepted too. Other unknown fields raise ValidationError.
@@ -218,7 +218,7 @@ class _Configured(Data):
         return {name: value for name, value in named.items() if value is not None}
 
 
-class AgentConfig(_Configured):
+class AgentConfig(_ConfigFields):
     """The configuration of an agent: `model` is a model string, `system_prompt` is sent before all other messages, and
     `tools` are the names of the system's options that the agent may call.
 
@@ -230,7 +230,7 @@ class AgentConfig(_Configured):
     tools: list[Name] = []
 
 
-class AgentChange(_Configured):
+class AgentChange(_ConfigFields):
     """The fields of an agent's configuration to change. The value null unsets a setting or the system prompt.
 
     Further fields are settings of `sabir.Settings`, except `response_format`. Unknown fields raise ValidationError.

@@ -35,19 +35,19 @@ class PhaseActor(Actor):
 
     async def on_initialize_phase(self, message: Message) -> HandlerResult:
         """Handle INITIALIZE_PHASE: add or replace the phase's agent, with the configuration in the message."""
-        wanted = data_of(message, typed.InitializePhase)
-        self._check_phase_type(wanted.phase_type)
-        self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
+        request = data_of(message, typed.InitializePhase)
+        self._check_phase_type(request.phase_type)
+        self.agents.add_agent(self.agent_id, Agent(request.config, self.phase.output))
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
         """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation, and the previous output unless it
         already ends the conversation.
         """
-        wanted = data_of(message, typed.PrepareContext)
-        self._check_phase_type(wanted.phase_type)
-        history = list(wanted.conversation_history)
-        previous_response = (wanted.previous_phase_output or {}).get("response")
+        request = data_of(message, typed.PrepareContext)
+        self._check_phase_type(request.phase_type)
+        history = list(request.conversation_history)
+        previous_response = (request.previous_phase_output or {}).get("response")
         if previous_response and (not history or history[-1].content != previous_response):
             history.append(typed.Turn(role="assistant", content=str(previous_response)))
         context = typed.PreparedContext(
@@ -55,18 +55,18 @@ class PhaseActor(Actor):
             tools=self.agents.agents[self.agent_id].config.tools if self.agent_id in self.agents.agents else [],
             metadata=_read_metadata(message.data),
         )
-        return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
+        return typed.ContextPrepared(thread_id=request.thread_id, phase_type=self.phase.name, context=context)
 
     async def on_process_phase(self, message: Message) -> HandlerResult:
         """Handle PROCESS_PHASE: run the phase's agent, and return the phase's output.
 
         Raises ActorError if the agent fails and no restart helps, with the code of the agent's error.
         """
-        wanted, began = data_of(message, typed.ProcessPhase), monotonic()
-        self._check_phase_type(wanted.phase_type)
-        prepared, run = await self._prepare_context(message, wanted), f"{wanted.thread_id}/{self.phase.name}"
-        context = {**wanted.context, **prepared.context.model_dump(mode="json"), "run": run}
-        fields: dict[str, Any] = {"input": wanted.input, "agent_id": self.agent_id, "context": context}
+        request, began = data_of(message, typed.ProcessPhase), monotonic()
+        self._check_phase_type(request.phase_type)
+        prepared, run = await self._prepare_context(message, request), f"{request.thread_id}/{self.phase.name}"
+        context = {**request.context, **prepared.context.model_dump(mode="json"), "run": run}
+        fields: dict[str, Any] = {"input": request.input, "agent_id": self.agent_id, "context": context}
         if self.system.watch is not None:
             fields["stream"] = True
         answer = data_of(await self._run_agent_with_retries(message, fields), typed.AgentResponse)
@@ -79,7 +79,7 @@ class PhaseActor(Actor):
         usage, model = self.agents.usage.get(self.agent_id), self.agents.agents[self.agent_id].config.model
         figures = {} if usage is None else usage.model_dump(mode="json", exclude={"details_json"})
         return typed.PhaseProcessed(
-            thread_id=wanted.thread_id,
+            thread_id=request.thread_id,
             phase_type=self.phase.name,
             output=output,
             processing_time=monotonic() - began,
@@ -91,19 +91,19 @@ class PhaseActor(Actor):
             reason = f"Invalid phase_type: {phase_type}; {self.actor_id} runs {self.phase.name}"
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
-    async def _prepare_context(self, message: Message, wanted: typed.ProcessPhase) -> typed.ContextPrepared:
-        context = wanted.context
+    async def _prepare_context(self, message: Message, request: typed.ProcessPhase) -> typed.ContextPrepared:
+        context = request.context
         fields: dict[str, Any] = {
-            "thread_id": wanted.thread_id,
-            "phase_type": wanted.phase_type,
+            "thread_id": request.thread_id,
+            "phase_type": request.phase_type,
             "previous_phase_output": context.get("previous_phase_output"),
             "conversation_history": context.get("conversation_history") or [],
             "metadata": _read_metadata(context),
         }
-        request = self._request("PREPARE_CONTEXT", fields, self.actor_id, message.correlation_id)
-        self.system.log(request)
-        validate_message(request, self.phases)
-        return await self.on_prepare_context(request)
+        prepare_message = self._request("PREPARE_CONTEXT", fields, self.actor_id, message.correlation_id)
+        self.system.log(prepare_message)
+        validate_message(prepare_message, self.phases)
+        return await self.on_prepare_context(prepare_message)
 
     async def _run_agent_with_retries(self, message: Message, fields: dict[str, Any]) -> Response:
         """Return the agent's response. If the agent fails and was restarted, send a RETRY, at most `most_attempts`

@@ -250,16 +250,18 @@ def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> b
         return True
     phase = message.data.get("phase_type") if "phase_type" in model.model_fields else None
     if isinstance(phase, str) and phase not in phases:
-        raise _invalid(f"Invalid phase_type: {phase}; {message.type} accepts {', '.join(phases)}")
+        raise _invalid_message(f"Invalid phase_type: {phase}; {message.type} accepts {', '.join(phases)}")
     try:
         model.model_validate(message.data)
     except ValidationError as error:
         missing = [each["loc"] for each in error.errors(include_url=False) if each["type"] == "missing"]
         if not missing:
-            raise _invalid(f"{message.type} message has invalid data: {describe_validation_error(error)}") from None
+            raise _invalid_message(
+                f"{message.type} message has invalid data: {describe_validation_error(error)}"
+            ) from None
         path = ".".join(map(str, missing[0]))
         fields = ", ".join(message.data) or "no fields"
-        raise _invalid(f"{message.type} message must contain {path!r} field; its data has {fields}") from None
+        raise _invalid_message(f"{message.type} message must contain {path!r} field; its data has {fields}") from None
     return True
 
 
@@ -305,18 +307,22 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
     try:
         fields = json.loads(text, object_pairs_hook=_reject_duplicate_names)
     except (ValueError, RecursionError) as error:
-        raise _invalid(f"the text is not a message: it is not JSON: {error}") from None
+        raise _invalid_message(f"the text is not a message: it is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise _invalid(f"the text is not a message: it is a JSON value of type {type(fields).__name__}, not an object")
+        raise _invalid_message(
+            f"the text is not a message: it is a JSON value of type {type(fields).__name__}, not an object"
+        )
     kind = fields.get("envelope", _guess_envelope(fields))
     model = _CLASSES.get(kind) if isinstance(kind, str) else None
     if model is None:
         envelope = repr(kind) if isinstance(kind, str) else f"a value of type {type(kind).__name__}"
-        raise _invalid(f"the text is not a message: its envelope is {envelope}; expected one of {', '.join(_CLASSES)}")
+        raise _invalid_message(
+            f"the text is not a message: its envelope is {envelope}; expected one of {', '.join(_CLASSES)}"
+        )
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise _invalid(f"the text is not a message: {describe_validation_error(error)}") from None
+        raise _invalid_message(f"the text is not a message: {describe_validation_error(error)}") from None
 
 
 def _guess_envelope(fields: Mapping[str, Any]) -> str:
@@ -339,8 +345,8 @@ def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _check_size(text: str | bytes) -> None:
     if len(text) > LARGEST:
-        raise _invalid(f"the text of the message has size {len(text)}; the maximum is {LARGEST}")
+        raise _invalid_message(f"the text of the message has size {len(text)}; the maximum is {LARGEST}")
 
 
-def _invalid(reason: str) -> ActorError:
+def _invalid_message(reason: str) -> ActorError:
     return ActorError(ErrorCode.INVALID_MESSAGE, one_line(reason))

@@ -157,7 +157,7 @@ class ThreadView:
         """Apply one event to this view, in place. The event is not checked against MOVES."""
         fields = event.data
         if event.what == "created":
-            self._create(event)
+            self._apply_created(event)
         elif event.what == "phase_done":
             phase = fields["phase_type"]
             self.outputs[phase] = PhaseOutput.model_validate(fields["output"])
@@ -177,7 +177,7 @@ class ThreadView:
         if event.what not in ("taken", "queued", "left", "refused"):
             self.updated_at = event.at
 
-    def _create(self, event: ThreadEvent) -> None:
+    def _apply_created(self, event: ThreadEvent) -> None:
         fields = event.data
         self.thread_id, self.user_id = fields["thread_id"], fields["user_id"]
         self.initial_input, self.metadata = fields["initial_input"], fields.get("metadata") or {}
@@ -193,14 +193,14 @@ def thread_id_of(message_id: str) -> str:
     return str(uuid5(_IDS, message_id))
 
 
-def created_fields(message: Message, wanted: typed.CreateThread, chain: Chain) -> dict[str, Any]:
+def created_fields(message: Message, request: typed.CreateThread, chain: Chain) -> dict[str, Any]:
     """Return the data of the event "created" for a CREATE_THREAD message."""
     thread_id = thread_id_of(message.id)
     return {
         "thread_id": thread_id,
-        "user_id": wanted.user_id,
-        "initial_input": wanted.initial_input,
-        "metadata": wanted.metadata,
+        "user_id": request.user_id,
+        "initial_input": request.initial_input,
+        "metadata": request.metadata,
         "chain": chain.name,
         "phases": list(chain.names),
         "client": message.sender,

@@ -44,7 +44,7 @@ class StoreThread:
                 future.set_exception(error)
 
         self._steps.put(run)
-        self._start()
+        self._ensure_started()
         waiting = asyncio.wrap_future(future)
         try:
             return await asyncio.shield(waiting)
@@ -53,7 +53,7 @@ class StoreThread:
             await asyncio.wait([waiting])
             raise
 
-    def _start(self) -> None:
+    def _ensure_started(self) -> None:
         with self._lock:
             if self._thread is None:
                 self._thread = Thread(target=self._run_steps, name="sabir-actors-store", daemon=True)

@@ -94,7 +94,7 @@ class Thread:
             return
         length = self.journal.length()
         if length is None:
-            raise unknown_thread(self.thread_id)
+            raise unknown_thread_error(self.thread_id)
         if length != self.journal.position and not (self.is_mine and self.journal.catch_up()):
             self.read()
 
@@ -233,7 +233,7 @@ class KnownThreads:
             elif self.store is not None and self.store.length(f"{JOURNAL}{thread_id}"):
                 thread = self.open_or_create(thread_id)
         if thread is None or not thread.view.exists:
-            raise unknown_thread(thread_id)
+            raise unknown_thread_error(thread_id)
         return thread
 
     def open_or_create(self, thread_id: str) -> Thread:
@@ -260,7 +260,7 @@ class KnownThreads:
             has_records = self.store.length(f"{JOURNAL}{thread_id}")
             view = Thread(thread_id, self.store, self.runner).view if has_records else ThreadView()
         if not view.exists:
-            raise unknown_thread(thread_id)
+            raise unknown_thread_error(thread_id)
         return view
 
     def ids(self) -> list[str]:
@@ -319,7 +319,7 @@ def fail(thread: Thread, error: BaseException) -> None:
         thread.record("failed", fields)
 
 
-def unknown_thread(thread_id: str) -> ActorError:
+def unknown_thread_error(thread_id: str) -> ActorError:
     """Return the ActorError (UNKNOWN_THREAD) for an unknown thread."""
     reason = f"no thread has the id {thread_id!r}; create the thread first, or look up the ids of all threads"
     return ActorError(ErrorCode.UNKNOWN_THREAD, reason, thread_id=thread_id)

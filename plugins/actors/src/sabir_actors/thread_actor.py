@@ -124,9 +124,9 @@ class ThreadActor(Actor):
 
     async def on_terminate_thread(self, message: Message) -> HandlerResult:
         """Handle TERMINATE_THREAD: end a thread for good, and interrupt its running phase."""
-        wanted = data_of(message, typed.TerminateThread)
-        response = await self._change_state(message, "terminated", typed.ThreadTerminated, reason=wanted.reason)
-        thread = self.threads.running.get(wanted.thread_id)
+        request = data_of(message, typed.TerminateThread)
+        response = await self._change_state(message, "terminated", typed.ThreadTerminated, reason=request.reason)
+        thread = self.threads.running.get(request.thread_id)
         if thread is not None and thread.view.status == "terminated" and thread.actors:
             await self.runs.halt(thread)
             await self.runs.continue_thread(thread)
@@ -141,20 +141,20 @@ class ThreadActor(Actor):
         """Handle UPDATE_AGENT_CONFIG: change the agent `<thread id>/<phase>` from its next run on. Raises ActorError
         for an unknown or ended thread, an unknown phase, or a wrong model, option or setting.
         """
-        wanted = data_of(message, typed.UpdateAgentConfig)
-        settings_of(wanted.config)
-        thread_id, _, phase = wanted.agent_id.rpartition("/")
+        request = data_of(message, typed.UpdateAgentConfig)
+        settings_of(request.config)
+        thread_id, _, phase = request.agent_id.rpartition("/")
         view = await self.threads.call_store(lambda: self._view_unless_answered(message, thread_id))
         if view is not None and self.runs.performs:
-            await self._probe(view, phase, wanted.config)
+            await self._check_change(view, phase, request.config)
 
         def update(thread: Thread) -> Response:
             if thread.view.is_over:
                 reason = f"thread {thread_id} is {thread.view.status}, so its agents cannot be changed"
                 raise ActorError(ErrorCode.INVALID_STATE, reason, thread_id=thread_id, status=thread.view.status)
             self.runs.chain(thread.view.chain).phase(phase)
-            response = message.response(typed.AgentConfigUpdated(agent_id=wanted.agent_id))
-            fields = {"phase_type": phase, "config": wanted.config.model_dump(mode="json", exclude_unset=True)}
+            response = message.response(typed.AgentConfigUpdated(agent_id=request.agent_id))
+            fields = {"phase_type": phase, "config": request.config.model_dump(mode="json", exclude_unset=True)}
             thread.record("agent_updated", fields, message, response)
             return response
 
@@ -165,7 +165,7 @@ class ThreadActor(Actor):
         thread = self.threads.open(thread_id)
         return None if thread.view.is_over or thread.answer_to(message) else thread.view
 
-    async def _probe(self, view: ThreadView, phase: str, change: typed.AgentChange) -> None:
+    async def _check_change(self, view: ThreadView, phase: str, change: typed.AgentChange) -> None:
         """Raise ActorError (INVALID_CONFIG) if a phase's agent cannot be created with this change."""
         present = config_of(view, self.runs.chain(view.chain).phase(phase), self.system)
         probe = AgentManagerActor("probe", self.system)
@@ -205,18 +205,18 @@ class ThreadActor(Actor):
         message: Message,
         thread_id: str,
         step: Callable[[Thread], Response],
-        opened: Callable[[str], Thread] | None = None,
+        open_thread: Callable[[str], Thread] | None = None,
     ) -> Response:
         """Call `step` for a message, unless the message was recorded before: then return the recorded response.
 
-        `opened` returns the thread, by default `KnownThreads.open`. Raises ActorError (RECORDING_FAILED) if the journal
-        cannot be written.
+        `open_thread` returns the thread, by default `KnownThreads.open`. Raises ActorError (RECORDING_FAILED) if the
+        journal cannot be written.
         """
 
         def change() -> Response:
             is_again = False
             while True:
-                thread = (opened or self.threads.open)(thread_id)
+                thread = (open_thread or self.threads.open)(thread_id)
                 answer = thread.answer_to(message)
                 if answer is not None:
                     if thread.view.status == "processing":

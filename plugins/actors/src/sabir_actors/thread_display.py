@@ -29,16 +29,16 @@ def table_of(view: ThreadView, width: int) -> "Table":
 
     names = [name for at, name in enumerate(COLUMNS) if sum(list(COLUMNS.values())[: at + 1]) + 3 * at + 4 <= width]
     table = Table(title=Text(cut(view.initial_input, width)), title_justify="left", width=width, show_footer=True)
-    for name, footer in zip(names, _footers(view), strict=False):
+    for name, footer in zip(names, _make_footers(view), strict=False):
         side: Literal["left", "right"] = "left" if name in ("phase", "state") else "right"
         ratio = 1 if name == "phase" else None
         table.add_column(name, footer, justify=side, no_wrap=True, min_width=COLUMNS[name], ratio=ratio)
     for name in view.phases:
-        table.add_row(*_cells(view, name)[: len(names)])
+        table.add_row(*_make_cells(view, name)[: len(names)])
     return table
 
 
-def _footers(view: ThreadView) -> list[str]:
+def _make_footers(view: ThreadView) -> list[str]:
     costs = [cost_of_phase(view.usage.get(name) or {}) for name in view.outputs]
     known = [cost for cost in costs if cost is not None]
     total = "" if not costs else dollars(sum(known, Decimal())) if len(known) == len(costs) else "?"
@@ -49,7 +49,7 @@ def _footers(view: ThreadView) -> list[str]:
     return [view.thread_id[:SHORT], view.status, seconds(sum(view.seconds.values())), *tokens, total, ""]
 
 
-def _cells(view: ThreadView, name: str) -> list[str]:
+def _make_cells(view: ThreadView, name: str) -> list[str]:
     """Return the cells of a phase, in the order of the columns; only the first three for a phase that is not done."""
     output, usage = view.outputs.get(name), view.usage.get(name) or {}
     if output is None:

@@ -84,7 +84,7 @@ class Runner(BaseRunner):
         raise NotImplementedError(f"{type(self).__name__} does not define the method perform(call), which it must")
 
 
-class _Wrapping(Runner):
+class _FunctionRunner(Runner):
     """Performs the calls of one policy with the function that a runner's own bind function returned for it."""
 
     def __init__(self, function: AnyPolicy) -> None:
@@ -424,7 +424,7 @@ def _bind_with(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy,
         remedy = "return a function, or derive the runner from Runner"
         raise PolicyInvalid(f"the runner's bind function returned a {type(bound).__name__}, not a policy; {remedy}")
     return BoundPolicy(
-        policy, ctx, _Wrapping(bound), options=keywords.get("options"), description=keywords.get("description")
+        policy, ctx, _FunctionRunner(bound), options=keywords.get("options"), description=keywords.get("description")
     )
 
 

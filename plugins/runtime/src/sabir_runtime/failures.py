@@ -157,7 +157,7 @@ class StoredFailure(StoredModel):
 
     def error(self) -> PolicyFailed:
         """Return the exception that the caller receives. The `__cause__` and the members are converted too."""
-        error = self._new()
+        error = self._new_error()
         PolicyFailed.__init__(error, self.type, self.message, retryable=self.retryable)
         if self.args is not None:
             error.args = self.args
@@ -168,7 +168,7 @@ class StoredFailure(StoredModel):
             error.__cause__ = self.cause.error()
         return error
 
-    def _new(self) -> PolicyFailed:
+    def _new_error(self) -> PolicyFailed:
         """Return an uninitialised instance of the matching class: exception classes differ in their `__init__`."""
         if self.members:
             make: Callable[..., PolicyFailed] = _combined_class(ExceptionGroup).__new__

@@ -157,7 +157,7 @@ class Access(Frozen):
         """
         tls = self._make_tls_context()
         needs_tls = tls is not None or any(each.is_encrypted for each in addresses)
-        access = self._or_variables(any(each.has_login for each in addresses))
+        access = self._with_variables(any(each.has_login for each in addresses))
         kinds = [kind for kind in _KINDS if getattr(access, kind) is not None]
         token = _read_variable("NATS_TOKEN") if access is not self else None
         if len(kinds) + (token is not None) > 1:
@@ -174,7 +174,7 @@ class Access(Frozen):
             needs_tls=needs_tls,
         )
 
-    def _or_variables(self, is_in_url: bool) -> Self:
+    def _with_variables(self, is_in_url: bool) -> Self:
         """Return this object if it or the URL has credentials, otherwise a copy with credentials from variables."""
         if is_in_url or any(getattr(self, kind) is not None for kind in (*_KINDS, "password_file")):
             return self

@@ -27,7 +27,7 @@ from typing import TypeAlias
 from nats.aio.msg import Msg
 
 from sabir_runtime.distributed import envelopes, errors
-from sabir_runtime.distributed.connection import Connection, Target, logger
+from sabir_runtime.distributed.connection import NatsConnection, Target, logger
 from sabir_runtime.distributed.settings import CallSettings
 from sabir_runtime.distributed.subjects import ALIVE, all_of, requests_for, requests_of
 
@@ -229,7 +229,7 @@ class CallerConnection:
     """A DistributedRunner's connection in one event loop, with all its calls in progress."""
 
     def __init__(self, target: Target, settings: CallSettings) -> None:
-        self.connection = Connection(
+        self.connection = NatsConnection(
             target, label="sabir caller", patience=settings.patience, inbox=settings.inbox, access=settings.access
         )
         self._settings = settings
@@ -294,7 +294,7 @@ class CallerConnection:
         if not self.connection.is_up:
             with suppress(TimeoutError):  # the pending request then times out itself
                 async with asyncio.timeout(seconds_left):
-                    await self.connection.until_up()
+                    await self.connection.wait_until_up()
         reply = f"{self._inbox}.{request.id}.{pending.sending}"
         if pending.seeks_worker:
             await self.connection.publish(

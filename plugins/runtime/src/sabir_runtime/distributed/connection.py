@@ -1,7 +1,7 @@
 """One connection to a NATS server, which reconnects until the server was away for `patience` seconds.
 
-    url ──▶ Connection ──publish, subscribe──▶ server           a client that the user passed stays open
-                 └ server away for longer than the patience ──▶ every waiting call raises NoServer
+    url ──▶ NatsConnection ──publish, subscribe──▶ server           a client that the user passed stays open
+                     └ server away for longer than the patience ──▶ every waiting call raises NoServer
 
 nats-py reconnects by itself. Nothing is sent while the server is away, because buffered messages would arrive late, and
 twice.
@@ -70,7 +70,7 @@ class _Client(Client):
         return super()._connect_command()
 
 
-class Connection:
+class NatsConnection:
     """A connection to a NATS server in one event loop. Created inside of a running loop; `open` connects.
 
     `label` is the connection's name at the server, and `patience` how many seconds an unreachable server is awaited.
@@ -246,7 +246,7 @@ class Connection:
         """Return a new unique subject, with the inbox prefix, for replies."""
         return self._client.new_inbox()
 
-    async def until_up(self) -> None:
+    async def wait_until_up(self) -> None:
         """Wait until the server is connected. Raises NoServer if the connection is lost for good."""
         while not self._client.is_connected:
             if not self.is_open:

@@ -174,7 +174,7 @@ def check_asker(request: Request, reply: str, known: CachedAnswer | Work | None)
         raise EnvelopeInvalid(f"{reason}; give each request its own id")
 
 
-async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
+async def perform_request(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
     """Perform a request, and return the encoded answer: the policy's batch, or the error.
 
     `worker` is the worker's id. `limits` are the server's maximum message size, and the size above which an answer is
@@ -182,7 +182,7 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
     """
     request, (largest, compress_above) = work.request, limits
     try:
-        body = encode(await _outcome_of(work, bound, worker))
+        body = encode(await _perform_bound(work, bound, worker))
         what = f"answer of policy {request.policy!r} of {request.context!r}"
         return pack(body, what, largest=largest, compress_above=compress_above)
     except BaseException as error:  # any error: the caller waits for an answer
@@ -191,7 +191,7 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
         return encode(Failed(id=request.id, worker=worker, error=refusal_of(error)))
 
 
-async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered | Failed:
+async def _perform_bound(work: Work, bound: BoundPolicy, worker: str) -> Answered | Failed:
     request = work.request
     try:
         arguments = bound.signature.decode(request.arguments)

@@ -27,7 +27,7 @@ from sabir.authoring import one_line
 
 from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
 from sabir_runtime.distributed import envelopes
-from sabir_runtime.distributed.connection import Connection, Target, display_target, logger
+from sabir_runtime.distributed.connection import NatsConnection, Target, display_target, logger
 from sabir_runtime.distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
 from sabir_runtime.distributed.message_cache import KnownMessages
 from sabir_runtime.distributed.settings import WorkerSettings
@@ -45,10 +45,10 @@ from sabir_runtime.distributed.work_queue import (
     Memory,
     Work,
     WorkQueue,
-    answer_of,
     check_asker,
     check_subject,
     make_context,
+    perform_request,
     refusal_of,
 )
 
@@ -102,7 +102,7 @@ class Worker:
         self._subscriptions: list[Subscription] = []
         self._sendings: set[asyncio.Task[None]] = set()
         self._beat: asyncio.TimerHandle | None = None
-        self._connection: Connection | None = None
+        self._connection: NatsConnection | None = None
         self._stop: asyncio.Event | None = None
 
     @property
@@ -143,7 +143,7 @@ class Worker:
         await self.start()
         ready()
         assert self._stop is not None
-        gone, stopped = self._connected().gone, asyncio.ensure_future(self._stop.wait())
+        gone, stopped = self._require_connection().gone, asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((stopped, gone), return_when=asyncio.FIRST_COMPLETED)
             if gone.done() and not self._stop.is_set():
@@ -177,7 +177,7 @@ class Worker:
         """Connect, and begin to perform requests. Returns when requests can arrive. Raises the errors of `run`."""
         self._stop = asyncio.Event()
         label, settings = f"sabir worker {self.id}", self._settings
-        connection = Connection(self._target, label=label, patience=settings.patience, access=settings.access)
+        connection = NatsConnection(self._target, label=label, patience=settings.patience, access=settings.access)
         self._connection = connection
         await connection.open()
         self._subscriptions = [
@@ -202,7 +202,7 @@ class Worker:
         """
         assert self._stop is not None, "start it first"
         self._stop.set()
-        connection = self._connected()
+        connection = self._require_connection()
         notices, *requests = self._subscriptions
         # While the server is away there is nothing to drain, but subscriptions would return with the connection.
         end_subscription = connection.drain if connection.is_up else connection.unsubscribe
@@ -243,7 +243,7 @@ class Worker:
             return
         if cached is not None:
             if cached.answer is not NOTHING:
-                await self._connected().publish(message.reply, cached.answer)
+                await self._require_connection().publish(message.reply, cached.answer)
         elif known is not None:
             known.reply = message.reply
             if known.is_accepted:
@@ -263,7 +263,7 @@ class Worker:
 
     def _accept_or_queue(self, request: envelopes.Request, reply: str, size: int) -> None:
         """Begin a request, or queue it. If the queue is then too long, reply Busy to the youngest request."""
-        loop = self._connected().loop
+        loop = self._require_connection().loop
         now, longest = loop.time(), self._settings.longest
         ends, since = now + min(request.seconds_left, longest), now - min(request.waited, longest)
         work = Work(request, reply, ends=ends, since=since, size=size)
@@ -277,7 +277,7 @@ class Worker:
             self._refuse_all([youngest])
 
     def _start_work(self, work: Work) -> None:
-        work.task = self._connected().loop.create_task(self._perform_work(work))
+        work.task = self._require_connection().loop.create_task(self._perform_work(work))
         work.task.add_done_callback(lambda task: self._end_work(work, task))
 
     def _refuse_all(self, removed: list[Work]) -> None:
@@ -287,9 +287,9 @@ class Worker:
             self._send_later(self._send_envelope(work.reply, envelopes.Busy(id=work.request.id, worker=self.id)))
 
     async def _perform_work(self, work: Work) -> None:
-        connection = self._connected()
+        connection = self._require_connection()
         limits = (connection.largest, self._settings.compress_above)
-        answer = await answer_of(work, self._policies[work.request.policy], self.id, limits)
+        answer = await perform_request(work, self._policies[work.request.policy], self.id, limits)
         self._memory.add(work.request.id, answer, work.asker)
         try:
             await connection.publish(work.reply, answer)
@@ -348,7 +348,7 @@ class Worker:
 
     def _report_accepted(self, work: Work) -> None:
         """Send Accepted to the caller of a request, and set the timer that stops the request."""
-        loop = self._connected().loop
+        loop = self._require_connection().loop
         work.timer = loop.call_at(work.ends, self._stop_overdue, work)
         work.is_accepted = True
         self._send_later(self._send_accepted(work))
@@ -385,17 +385,19 @@ class Worker:
                 callers.setdefault(beats_for(work.reply), []).append(work.request.id)
         for subject, requests in callers.items():
             self._send_later(self._send_envelope(subject, envelopes.Alive(worker=self.id, requests=tuple(requests))))
-        self._beat = self._connected().loop.call_later(self._settings.beat, self._send_beats) if callers else None
+        self._beat = (
+            self._require_connection().loop.call_later(self._settings.beat, self._send_beats) if callers else None
+        )
 
     def _send_later(self, sending: Coroutine[Any, Any, None]) -> None:
-        task = self._connected().loop.create_task(sending)
+        task = self._require_connection().loop.create_task(sending)
         self._sendings.add(task)
         task.add_done_callback(self._sendings.discard)
 
     async def _send_envelope(self, subject: str, envelope: envelopes.Envelope) -> None:
         with suppress(NoServer):
-            await self._connected().publish(subject, envelopes.encode(envelope))
+            await self._require_connection().publish(subject, envelopes.encode(envelope))
 
-    def _connected(self) -> Connection:
+    def _require_connection(self) -> NatsConnection:
         assert self._connection is not None, "start it first"
         return self._connection

@@ -35,7 +35,7 @@ class ReadableJSON(Serializer):
 
     def serialize(self, data: Any) -> str:
         """Return JSON text. An exception is written as its stored name and its message."""
-        return json.dumps(data, default=_readable)
+        return json.dumps(data, default=_encode_exception)
 
     def deserialize(self, serialized_data: str) -> Any:
         """Return the value of a JSON text. A stored exception is returned as DurableFault, only with its name and
@@ -59,7 +59,7 @@ class ReadableJSON(Serializer):
         return SERIALIZATION
 
 
-def _readable(value: object) -> object:
+def _encode_exception(value: object) -> object:
     """Return the stored name and the message of an exception as JSON. Raises TypeError for any other value."""
     if isinstance(value, BaseException):
         name = fault_name(value)

@@ -172,7 +172,7 @@ class Execution:
         row = self._known.get(path)
         if row is None:
             started = time.time()
-            result = await call.answer(message, self._context(path, message))
+            result = await call.answer(message, self._make_tool_context(path, message))
             self.check()
             row = await self._store(
                 self._ledger.answer, self.hold, path, self._next_number(), request, dumps([result]), started
@@ -182,7 +182,7 @@ class Execution:
         self._check_unchanged(row, request)
         return row.outcome()[0]
 
-    def _context(self, path: str, message: Message) -> ToolContext:
+    def _make_tool_context(self, path: str, message: Message) -> ToolContext:
         """Return the option's ToolContext. `is_resume` is True if a call made by the option was stored before."""
         call_id = message.call.invocation_id if message.call else ""
         has_begun = any(known.startswith(f"{path}/") for known in self._known)

@@ -62,7 +62,7 @@ def check_tables(engine: sa.Engine) -> None:
     if not is_missing:
         reach_store(engine)
     if is_missing or not sa.inspect(engine).has_table(runs.name):
-        raise no_runs(engine)
+        raise missing_tables_error(engine)
     with engine.connect() as connection:
         is_numbered = sa.inspect(connection).has_table(versions.name)
         is_current = is_numbered and _numbered_layout(connection) == LAYOUT
@@ -70,7 +70,7 @@ def check_tables(engine: sa.Engine) -> None:
         make_tables(engine)
 
 
-def no_runs(engine: sa.Engine) -> StoreInvalid:
+def missing_tables_error(engine: sa.Engine) -> StoreInvalid:
     """Return the error for a database without tables of runs."""
     return StoreInvalid(
         f"{display_url(engine.url)} has no tables of runs; give the store URL that a DurableRunner uses"

@@ -39,7 +39,7 @@ def name_of(run: str | None) -> str:
     return run
 
 
-def no_run(run: str) -> RunNotFound:
+def run_not_found(run: str) -> RunNotFound:
     """Return the RunNotFound error for a name without a run."""
     return RunNotFound(f"no run is named {run!r}; `sabir runs list` shows the names")
 
@@ -60,20 +60,20 @@ _same_epoch = sa.exists(
     sa.select(runs.c.run).where(runs.c.run == sa.bindparam("of_run"), runs.c.epoch == sa.bindparam("in_epoch"))
 )
 _same_call = sa.and_(calls.c.run == sa.bindparam("of_run"), calls.c.path == sa.bindparam("at_path"))
-_same_batch = sa.or_(calls.c.batch.is_(None), calls.c.batch == sa.bindparam("given"))
+_same_batch = sa.or_(calls.c.batch.is_(None), calls.c.batch == sa.bindparam("new_batch"))
 _values = [sa.bindparam(column.name, type_=column.type).label(column.name) for column in calls.columns]
 _READ = sa.select(calls).where(_same_call)
 _DECIDE = (
     sa.update(calls)
     .where(_same_call, calls.c.state.in_(OPEN), calls.c.batch.is_(None))
-    .values(batch=sa.bindparam("given"))
+    .values(batch=sa.bindparam("new_batch"))
 )
 _CLOSE = (
     sa.update(calls)
     .where(_same_call, calls.c.state.in_(OPEN), _same_batch, _same_epoch)
     .values(
         state=sa.bindparam("to"),
-        batch=sa.func.coalesce(calls.c.batch, sa.bindparam("given")),
+        batch=sa.func.coalesce(calls.c.batch, sa.bindparam("new_batch")),
         result=sa.bindparam("outcome"),
         failure=sa.bindparam("failed"),
         worker=sa.bindparam("by"),
@@ -178,7 +178,7 @@ class Ledger:
 
         If the call has a batch, a result or a failure already, return its row instead.
         """
-        return self._execute_write(_DECIDE_HELD, hold, path, given=batch)
+        return self._execute_write(_DECIDE_HELD, hold, path, new_batch=batch)
 
     def wait(self, hold: Hold, path: str) -> CallRow:
         """Record that a call waits for a person's decision, and return its row. The row may have a decision already."""
@@ -201,7 +201,7 @@ class Ledger:
         no option calls. If the call already has another batch, a result or a failure, return its row instead.
         """
         at = time.time()
-        return self._execute_write(_CLOSE, hold, path, to="done", given=batch, outcome=result, failed=None, at=at)
+        return self._execute_write(_CLOSE, hold, path, to="done", new_batch=batch, outcome=result, failed=None, at=at)
 
     def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> CallRow | None:
         """Store a call's failure, and return None.
@@ -209,13 +209,15 @@ class Ledger:
         If the call already has another batch, a result or a failure, return its row instead.
         """
         at = time.time()
-        return self._execute_write(_CLOSE, hold, path, to="failed", given=batch, outcome=None, failed=failure, at=at)
+        return self._execute_write(
+            _CLOSE, hold, path, to="failed", new_batch=batch, outcome=None, failed=failure, at=at
+        )
 
     def decide_for(self, run: str, path: str, batch: str) -> bool:
         """Store a person's decision. Return False, and store nothing, unless the call waits and has no decision yet."""
         waiting = _DECIDE.where(calls.c.state == "waiting")
         with self._engine.begin() as connection:
-            return bool(connection.execute(waiting, _call_key(run, path) | {"given": batch}).rowcount)
+            return bool(connection.execute(waiting, _call_key(run, path) | {"new_batch": batch}).rowcount)
 
     def find_decided(self, waiting: list[tuple[str, str]]) -> list[CallRow]:
         """Return the calls among `waiting`, pairs of run and path, that have a decision or an end now.
@@ -299,7 +301,7 @@ class Ledger:
     def _read_run(self, connection: sa.Connection, run: str) -> RunRow:
         row = connection.execute(sa.select(runs).where(runs.c.run == run)).mappings().one_or_none()
         if row is None:
-            raise no_run(run)
+            raise run_not_found(run)
         return RunRow(**row)
 
     def _read_call(self, connection: sa.Connection, key: dict[str, Any]) -> CallRow | None:

@@ -43,7 +43,7 @@ from sabir_runtime.durable.stores import (
     display_url,
     open_store,
     parse_store,
-    unusable,
+    store_error,
 )
 from sabir_runtime.durable.tables import RunRow, difference, request_of, whole_request
 from sabir_runtime.failures import ReplayMismatch
@@ -223,7 +223,7 @@ class DurableRunner(Runner, AsyncClosing):
                     self._submitting = runs
             return self._submitting.enqueue(new_run)
         except DBAPIError as error:
-            raise unusable(url, error.orig or error, "used") from None
+            raise store_error(url, error.orig or error, "used") from None
 
     async def result(self, run_id: str) -> Batch:
         """Wait for a run that any process performs, and return its batch.

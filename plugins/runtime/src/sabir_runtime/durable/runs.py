@@ -33,7 +33,7 @@ from sabir.errors import SettingsInvalid
 from sqlalchemy import URL, Connection, Engine
 
 from sabir_runtime.durable.errors import RunConflict
-from sabir_runtime.durable.ledger import MOST_DEATHS, OPEN, Ledger, name_of, no_run
+from sabir_runtime.durable.ledger import MOST_DEATHS, OPEN, Ledger, name_of, run_not_found
 from sabir_runtime.durable.statuses import ENDED, Statuses, WorkerList, check_store
 from sabir_runtime.durable.stores import Lease, close_store, is_sqlite, make_lease, open_store, parse_store, version_of
 from sabir_runtime.durable.tables import CallRow, RunRow
@@ -119,7 +119,7 @@ class Runs(SyncClosing):
         """Return a run's state and other facts, without its calls. Raises RunNotFound for an unknown name."""
         for summary in self.statuses.find([run]):
             return summary
-        raise no_run(run)
+        raise run_not_found(run)
 
     def show(self, run: str) -> RunDetails:
         """Return a run with its request and all its calls. Raises RunNotFound for an unknown name."""
@@ -333,7 +333,7 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
     worker `apart_from` counts as alive, too. A run during which too many workers died is paused instead.
     """
     moved: list[str] = []
-    for worker in workers.unseen(unseen):
+    for worker in workers.find_unseen(unseen):
         if worker == apart_from:
             continue
         with lease.take(worker) as is_dead:

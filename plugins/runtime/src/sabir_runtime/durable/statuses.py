@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from sabir_runtime.durable.layouts import check_tables, no_runs
+from sabir_runtime.durable.layouts import check_tables, missing_tables_error
 from sabir_runtime.durable.ledger import HAS_LISTED_HOLDER
 from sabir_runtime.durable.tables import RunRow, calls, runs, workers
 from sabir_runtime.durable.views import RunState, RunSummary
@@ -42,7 +42,7 @@ class WorkerList:
         with self._engine.begin() as connection, suppress(IntegrityError):
             connection.execute(sa.insert(workers).values(**row, started_at=self._now, seen_at=self._now))
 
-    def seen(self, worker: str) -> bool:
+    def mark_seen(self, worker: str) -> bool:
         """Record that a worker has its lock now. Return False if another worker has removed it as dead."""
         with self._engine.begin() as connection:
             changed = connection.execute(sa.update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
@@ -53,7 +53,7 @@ class WorkerList:
         with self._engine.begin() as connection:
             connection.execute(sa.delete(workers).where(workers.c.worker == worker))
 
-    def unseen(self, seconds: float) -> list[str]:
+    def find_unseen(self, seconds: float) -> list[str]:
         """Return the ids of the workers that were last seen at least `seconds` ago."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
@@ -104,7 +104,7 @@ def check_store(engine: sa.Engine) -> None:
     check_tables(engine)
     table = _TABLES[engine.dialect.name]
     if not sa.inspect(engine).has_table(table.name, schema=table.schema):
-        raise no_runs(engine)
+        raise missing_tables_error(engine)
 
 
 class Statuses:

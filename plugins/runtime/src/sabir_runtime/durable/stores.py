@@ -140,7 +140,7 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
         """Raise StoreInvalid for lasting failures, such as a full disk, so that no caller tries again."""
         if DatabaseFailure(context.original_exception).is_lasting:
             task = "opened" if context.connection is None else "used"
-            raise unusable(url, context.original_exception, task) from None
+            raise store_error(url, context.original_exception, task) from None
 
     return engine
 
@@ -157,10 +157,10 @@ def reach_store(engine: Engine) -> None:
     try:
         engine.connect().close()
     except DBAPIError as error:
-        raise unusable(engine.url, error.orig or error) from None
+        raise store_error(engine.url, error.orig or error) from None
 
 
-def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
+def store_error(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
     """Return the StoreInvalid error for an unusable store, with the driver's message without passwords, and a remedy.
 
     `task` is "opened" or "used".

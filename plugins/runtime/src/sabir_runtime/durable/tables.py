@@ -56,8 +56,8 @@ def request_of(call: BoundCall) -> CallRequest:
     """Return the stored form of a bound call. Raises PolicyInvalid for arguments that are not JSON."""
     arguments = call.bound.signature.encode(call.arguments) if call.arguments else "{}"
     options = json.dumps(call.options)
-    digest = sha256(b"".join(_digest(message) for message in call.observations))
-    digest.update(f"{options}\n{_canonical(arguments)}".encode())
+    digest = sha256(b"".join(_message_digest(message) for message in call.observations))
+    digest.update(f"{options}\n{_canonical_json(arguments)}".encode())
     last = encode_message(call.observations[-1]) if call.observations else "null"
     readable = (
         f'{{"name":{json.dumps(call.name)},"observations":{{"count":{len(call.observations)},"last":{last}}},'
@@ -79,7 +79,7 @@ def whole_request(call: BoundCall) -> str:
 def answer_request(call: Message) -> CallRequest:
     """Return the stored form of an option call's answer."""
     assert call.call is not None
-    return CallRequest(call.call.option_name, _digest(call).hex(), f'{{"call":{encode_message(call)}}}')
+    return CallRequest(call.call.option_name, _message_digest(call).hex(), f'{{"call":{encode_message(call)}}}')
 
 
 def encode_message(message: Message) -> str:
@@ -100,15 +100,15 @@ def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
 
 def difference(recorded: str, present: str) -> str:
     """Describe the first difference between a stored and a present request of a call, both as JSON text."""
-    was, now = (dict(_leaves(json.loads(text))) for text in (recorded, present))
+    was, now = (dict(_walk_leaves(json.loads(text))) for text in (recorded, present))
     path = next((each for each in was | now if was.get(each) != now.get(each)), None)
     if path is None:
         return "recorded with other observations: a message before the last one (not shown in the record) differs"
-    recorded_text, present_text = _windows(was.get(path, "nothing"), now.get(path, "nothing"))
+    recorded_text, present_text = _cut_to_difference(was.get(path, "nothing"), now.get(path, "nothing"))
     return f"recorded with {path} {recorded_text}, found {present_text}"
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:  # any JSON value
+def _walk_leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:  # any JSON value
     """Yield the path and the JSON text of each value inside of `value`.
 
     Fields of messages that the digests ignore are left out. A list without objects is one value.
@@ -122,10 +122,10 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:  # any JSO
     if not inner:
         yield path, json.dumps(value, ensure_ascii=False)
     for inner_path, item in inner.items():
-        yield from _leaves(item, inner_path)
+        yield from _walk_leaves(item, inner_path)
 
 
-def _windows(*texts: str) -> list[str]:
+def _cut_to_difference(*texts: str) -> list[str]:
     """Return each text in one line of at most `_MOST_CHARACTERS` characters.
 
     If a text is longer, all begin shortly before the first character that differs.
@@ -135,19 +135,19 @@ def _windows(*texts: str) -> list[str]:
     return [one_line(f"…{text[start:]}" if start > 0 else text, _MOST_CHARACTERS) for text in texts]
 
 
-def _digest(message: Message) -> bytes:
+def _message_digest(message: Message) -> bytes:
     """Return the digest of one message. It is cached while the message object exists, because histories repeat."""
     key = id(message)
     known = _digests.get(key)
     if known is not None and known[0]() is message:
         return known[1]
     content = message.model_dump_json(exclude=_UNCOUNTED, exclude_none=True)
-    digest = sha256(_canonical(content).encode()).digest()
+    digest = sha256(_canonical_json(content).encode()).digest()
     _digests[key] = (weakref.ref(message, lambda _: _digests.pop(key, None)), digest)
     return digest
 
 
-def _canonical(text: str) -> str:
+def _canonical_json(text: str) -> str:
     return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -82,7 +82,8 @@ class RunDetails(Frozen):
         A line has at most `width` characters, unless the path and state of the call are longer.
         """
         return "\n".join(
-            _format_call(call, self.calls, width) for call in sorted(self.calls, key=lambda each: _order(each.path))
+            _format_call(call, self.calls, width)
+            for call in sorted(self.calls, key=lambda each: _path_sort_key(each.path))
         )
 
 
@@ -109,7 +110,7 @@ def one_line_kept(head: str, tail: str, width: int) -> str:
     return f"{head}  {one_line(tail, room)}" if tail and room > 8 else head
 
 
-def _order(path: str) -> list[tuple[int, str]]:
+def _path_sort_key(path: str) -> list[tuple[int, str]]:
     """Return a sort key: calls in the order of their indexes, each call before the calls that it makes."""
     parts = (part.partition(":") for part in path.split("/"))
     return [(int(index) if index.isdigit() else -1, f"{index}:{name}") for index, _, name in parts]

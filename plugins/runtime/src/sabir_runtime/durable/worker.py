@@ -43,7 +43,7 @@ from sabir_runtime.durable.stores import (
     make_lease,
     open_store,
     reach_store,
-    unusable,
+    store_error,
 )
 from sabir_runtime.durable.tables import RunRow, unpack_request
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, ReplayMismatch
@@ -100,7 +100,7 @@ class DurableWorker:
         self._stranded: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
-        self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
+        self._beating = threading.Thread(target=self._run_beats, name="sabir-durable-beat", daemon=True)
 
     async def launch(self, contexts: "list[BaseContext]") -> None:
         """Take the worker's lock, start the engine and the beat, and requeue the runs of dead workers.
@@ -171,7 +171,7 @@ class DurableWorker:
             try:
                 return await loop.run_in_executor(self._threads, partial(work, *arguments, **named))
             except DBAPIError as error:
-                refused = unusable(self.settings.url, error.orig or error, "used")
+                refused = store_error(self.settings.url, error.orig or error, "used")
                 if self.is_closed or not _may_succeed_later(error):
                     raise refused from None
                 log.warning("the store cannot be reached, trying again: %s", refused)
@@ -201,7 +201,7 @@ class DurableWorker:
             if not self.runs.statuses.left_by(self.name):
                 self._workers.remove(self.name)
         except DBAPIError as error:  # when the store is back, another worker takes the lock and removes this worker
-            refused = unusable(self.settings.url, error.orig or error, "used")
+            refused = store_error(self.settings.url, error.orig or error, "used")
             log.warning("worker %s ends while the store cannot be reached: %s", self.name, refused)
         finally:
             self._close_store()
@@ -234,7 +234,7 @@ class DurableWorker:
             if refused is not None:
                 raise refused
             run, execution = await self._claim_run(name)
-            await execution.perform(self._call_of(run))
+            await execution.perform(self._make_call(run))
         except (RunStopped, asyncio.CancelledError) as stopped:
             if isinstance(stopped, asyncio.CancelledError) or self.is_closed:
                 raise asyncio.CancelledError from None  # nothing is recorded, so another worker continues the run
@@ -302,7 +302,7 @@ class DurableWorker:
             check_one_class(self.contexts.get(name), context)
         self.contexts.update(dict.fromkeys(names, context))
 
-    def _call_of(self, run: RunRow) -> BoundCall:
+    def _make_call(self, run: RunRow) -> BoundCall:
         context = self.contexts.get(run.context)
         bound: object = self.live.get(run.run) or (vars(context).get(run.name) if context is not None else None)
         if not isinstance(bound, BoundPolicy):
@@ -311,10 +311,10 @@ class DurableWorker:
         observations, options, arguments = unpack_request(run.request)
         return BoundCall(bound, observations, options, bound.signature.decode(arguments))
 
-    def _beat(self) -> None:
+    def _run_beats(self) -> None:
         while not self._ended.wait(self.settings.beat):
             try:
-                if self._lease.hold() and not self._workers.seen(self.name):
+                if self._lease.hold() and not self._workers.mark_seen(self.name):
                     self._sign_on()
                 self._stop_lost_runs()
                 self._deliver_decisions()

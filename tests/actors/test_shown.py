@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from sabir_actors import AEIOUY, ThreadEvent, ThreadView, shown
+from sabir_actors import AEIOUY, ThreadEvent, ThreadView, thread_display
 from sabir_actors.data import PhaseOutput
 
 ESCAPE = "\x1b[2J"
@@ -28,7 +28,7 @@ def view(**usage: Any) -> ThreadView:
 def drawn(seen: ThreadView, width: int = 80) -> list[str]:
     """The table as a terminal of that width shows it."""
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, record=True)
-    console.print(shown.table_of(seen, width))
+    console.print(thread_display.table_of(seen, width))
     return console.export_text().splitlines()
 
 
@@ -69,4 +69,4 @@ def test_without_the_table_of_prices_costs_are_unknown(monkeypatch: pytest.Monke
     """sabir-prices is not needed."""
     monkeypatch.setitem(__import__("sys").modules, "sabir_prices", None)
 
-    assert shown.cost_of_phase({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None
+    assert thread_display.cost_of_phase({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None

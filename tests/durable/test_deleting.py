@@ -167,7 +167,7 @@ async def test_an_interrupted_deletion_is_finished_by_the_next(store: str, monke
 
     steps: dict[str, Callable[[Runs], object]] = {
         "delete_workflows": lambda runs: runs._client,
-        "forget": lambda runs: runs.ledger,
+        "delete_runs": lambda runs: runs.ledger,
     }
     for step, owner in steps.items():
         await two_ended(store)

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import sabir
 from sabir import ToolContext
-from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent, running
+from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent, thread_runs
 from sabir_actors.durable import DurableQueue
 from sabir_actors.state import thread_id_of
 from sabir_session import PostgresStore, SQLiteStore, Store
@@ -257,7 +257,7 @@ class DyingQueue(DurableQueue):
 
 def work(crew: Crew, die_at: int | str, name: str = "worker", beat: float = BEAT) -> None:
     """Work until it is over, or until that point."""
-    running.LOOK, running.SWEEP = LOOK, SWEEP
+    thread_runs.LOOK, thread_runs.SWEEP = LOOK, SWEEP
     fuse = crew.fuse(die_at)
     with opened(named(crew.store, name)) as store:
         asyncio.run(_working(crew, fuse, dying(store, fuse), name, beat))

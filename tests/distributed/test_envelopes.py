@@ -29,7 +29,7 @@ from sabir_runtime.distributed.envelopes import (
     encode,
 )
 from sabir_runtime.distributed.errors import EnvelopeInvalid
-from sabir_runtime.distributed.messages import KnownMessages
+from sabir_runtime.distributed.message_cache import KnownMessages
 from sabir_testing.histories.random_histories import FOREIGN, Speakers, histories_of, invented_parts
 
 SPEAKERS = Speakers((None, *FOREIGN), lambda origin: invented_parts(FOREIGN[0].dialect))

@@ -1,8 +1,8 @@
 """ThreadRuns: runs threads in this process, phase by phase, each thread with its own actors.
 
-    go_on ─┬─ no queue ─▶ here ─▶ taken ─▶ for each remaining phase:
-           └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
-                                             then the client gets the thread's result
+    continue_thread ─┬─ no queue ─▶ begin ─▶ claim ─▶ for each remaining phase:
+                     └─ queue.put ┄┄▶ perform ─┘       PROCESS_PHASE ─▶ PhaseActor ─▶ PHASE_PROCESSED ─▶ recorded
+                                                       then the client gets the thread's result
 
 A process takes a thread by recording in the journal that it runs the thread. After another process took the thread, the
 first process cannot write records. A run from a queue takes its thread only while the thread's latest record names this
@@ -26,13 +26,13 @@ from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AGENTS, Chain, Phase
-from sabir_actors.protocol import Message, raised
-from sabir_actors.queues import IsGiven
+from sabir_actors.protocol import Message, raise_for_error
+from sabir_actors.queues import IsAssigned
 from sabir_actors.state import ENDS, ThreadView, context_of, input_of, result_of
 from sabir_actors.thread import JOURNAL, KnownThreads, Thread, fail
 
-Given = TypeVar("Given")
-_Swept: TypeAlias = tuple[int | None, ThreadState]
+StepResult = TypeVar("StepResult")
+_SweepResult: TypeAlias = tuple[int | None, ThreadState]
 """A thread's number of records and its state when a sweep read them."""
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -51,8 +51,8 @@ class ThreadRuns:
     def __init__(self, system: ActorHost, threads: KnownThreads, request: Callable[..., Message]) -> None:
         self.system, self.threads, self._request = system, threads, request
         self.queue = system.queue
-        self._looking: asyncio.Task[None] | None = None
-        self._swept: dict[str, _Swept] = {}
+        self._check_task: asyncio.Task[None] | None = None
+        self._sweep_results: dict[str, _SweepResult] = {}
         self._is_stopped = False
 
     @property
@@ -62,12 +62,12 @@ class ThreadRuns:
 
     def chain(self, name: str) -> Chain:
         """Return the chain with this name. Raises ActorError (INVALID_CONFIG) for an unknown name."""
-        found = self.system.chains.get(name)
-        if found is None:
+        chain = self.system.chains.get(name)
+        if chain is None:
             known = ", ".join(self.system.chains)
             reason = f"no chain is named {name!r}; the system has {known}; add the chain to ActorSystem(chains=…)"
             raise ActorError(ErrorCode.INVALID_CONFIG, reason)
-        return found
+        return chain
 
     def check(self, thread: Thread) -> None:
         """Check that this process can run a thread. Raises ActorError (INVALID_CONFIG) if the system does not have the
@@ -87,7 +87,7 @@ class ThreadRuns:
                 reason = f"the phase {name!r} needs the option {missing[0]!r}, which the system does not have"
                 raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; add the option to ActorSystem(options=…)")
 
-    def beginning(self, thread: Thread) -> dict[str, str | None]:
+    def start_fields(self, thread: Thread) -> dict[str, str | None]:
         """Return the fields for the record that starts or resumes a thread: without a queue, the id of this process;
         with a queue, a new name of a run, or {} if a worker still has the present run.
         """
@@ -97,7 +97,7 @@ class ThreadRuns:
         is_at_work = view.run is not None and view.runner is not None
         return {} if is_at_work else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
 
-    async def go_on(self, thread: Thread) -> None:
+    async def continue_thread(self, thread: Thread) -> None:
         """Run or queue a thread that is processing. If the thread has ended, send its client the result. In other
         states, do nothing.
 
@@ -117,32 +117,32 @@ class ThreadRuns:
         if self._is_stopped:
             return None
         if thread.run is None or thread.run.done():
-            self.threads.held[thread.thread_id] = thread
-            thread.run = asyncio.ensure_future(self._run(thread, runner, run))
-            thread.run.add_done_callback(lambda run: self._ended(thread, run))
-            self.look()
+            self.threads.running[thread.thread_id] = thread
+            thread.run = asyncio.ensure_future(self._run_thread(thread, runner, run))
+            thread.run.add_done_callback(lambda run: self._release_thread(thread, run))
+            self.start_checking()
         return thread.run
 
-    async def perform(self, thread_id: str, run: str, is_given: IsGiven) -> None:
+    async def perform(self, thread_id: str, run: str, is_assigned: IsAssigned) -> None:
         """Perform a run from a queue, until the thread is paused or has ended.
 
         Raises ActorError (INVALID_CONFIG) if the system does not have the thread's chain, a model or an option.
 
         If another process takes the thread although the queue still assigns the run to this process, the other process
-        was late, and this process takes the thread again. `is_given` is called after the journal was read, so its
+        was late, and this process takes the thread again. `is_assigned` is called after the journal was read, so its
         answer is valid as long as the journal does not change.
         """
-        while (thread := await self._opened(thread_id)) is not None and thread.view.run == run:
+        while (thread := await self._open_patiently(thread_id)) is not None and thread.view.run == run:
             runner = thread.view.runner
-            if thread.view.is_over or not await is_given():
+            if thread.view.is_over or not await is_assigned():
                 return
             if thread.view.status == "processing":
                 self.check(thread)
-            await self._performed(thread, runner, run)
+            await self._perform_queued_run(thread, runner, run)
             if thread.view.status != "processing":
                 return
 
-    async def _performed(self, thread: Thread, runner: str | None, run: str) -> None:
+    async def _perform_queued_run(self, thread: Thread, runner: str | None, run: str) -> None:
         await self.halt(thread)
         task = self.begin(thread, runner, run)
         try:
@@ -159,9 +159,9 @@ class ThreadRuns:
     async def stop(self) -> None:
         """Interrupt the phases of all running threads. Threads in a store continue when a process opens the store."""
         self._is_stopped = True
-        if self._looking is not None:
-            self._looking.cancel()
-        await asyncio.gather(*map(self.halt, list(self.threads.held.values())))
+        if self._check_task is not None:
+            self._check_task.cancel()
+        await asyncio.gather(*map(self.halt, list(self.threads.running.values())))
 
     async def halt(self, thread: Thread) -> None:
         """Interrupt a running thread and its actors, and wait until they have ended. Nothing is recorded."""
@@ -169,11 +169,11 @@ class ThreadRuns:
         if run is None or run.done():
             return
         for actor in thread.actors:
-            actor.abandon()
+            actor.interrupt()
         if not run.cancelling():
             run.cancel()
         await asyncio.wait([run])
-        await self._let_go(thread)  # the run may have been interrupted while it removed the actors
+        await self._remove_actors(thread)  # the run may have been interrupted while it removed the actors
 
     async def put(self, thread: Thread) -> None:
         """Queue the run of a thread that is processing. A thread that was started without a queue gets a new run.
@@ -183,16 +183,16 @@ class ThreadRuns:
         assert self.queue is not None
         try:
             if thread.view.run is None:
-                await self.threads.apart(lambda: thread.record("queued", self.beginning(thread)))
+                await self.threads.call_store(lambda: thread.record("queued", self.start_fields(thread)))
             if thread.view.run is not None:
                 await self.queue.put(thread.thread_id, thread.view.run)
         except SabirError as error:
             logger.warning("thread %s could not be queued; a later sweep tries again: %s", thread.thread_id, error)
 
-    async def _opened(self, thread_id: str) -> Thread | None:
+    async def _open_patiently(self, thread_id: str) -> Thread | None:
         """Return a thread, waiting until its journal can be read. None if the thread does not exist."""
         try:
-            return await self._patiently(thread_id, lambda: self.threads.open(thread_id))
+            return await self._retry_journal(thread_id, lambda: self.threads.open(thread_id))
         except ActorError as error:
             if error.code is not ErrorCode.UNKNOWN_THREAD:
                 raise
@@ -200,33 +200,33 @@ class ThreadRuns:
 
     # One run
 
-    async def _run(self, thread: Thread, runner: str | None, run: str | None) -> None:
+    async def _run_thread(self, thread: Thread, runner: str | None, run: str | None) -> None:
         """Run phase by phase until the thread is paused or has ended. If it has ended, send its client the result."""
         while not thread.view.is_over:
             if thread.view.status == "processing":
-                if not thread.is_mine and not await self._take(thread, runner, run):
+                if not thread.is_mine and not await self._claim_thread(thread, runner, run):
                     return
                 runner = self.threads.runner
-                await self._work(thread)
-            elif run is None or thread.view.run != run or await self._leave(thread, run):
+                await self._run_phases(thread)
+            elif run is None or thread.view.run != run or await self._leave_thread(thread, run):
                 return
-        await self._tell_client(thread.view)
+        await self._send_result(thread.view)
 
-    async def _take(self, thread: Thread, runner: str | None, run: str | None) -> bool:
+    async def _claim_thread(self, thread: Thread, runner: str | None, run: str | None) -> bool:
         """Record that this process runs the thread, if its records still name `runner` and `run`. Return False if the
         thread is processing and belongs to another process or run.
         """
 
-        def take() -> None:
+        def claim() -> None:
             thread.refresh()
             view = thread.view
             if (view.status, view.runner, view.run) == ("processing", runner, run):
                 thread.record("taken", {"by": self.threads.runner, **({} if self.queue else {"run": None})})
 
-        await self._patiently(thread.thread_id, take)
+        await self._retry_journal(thread.thread_id, claim)
         return thread.is_mine or thread.view.status != "processing"
 
-    async def _leave(self, thread: Thread, run: str) -> bool:
+    async def _leave_thread(self, thread: Thread, run: str) -> bool:
         """Record that no process runs a paused thread. Return False if the thread was resumed in the same run."""
 
         def leave() -> None:
@@ -234,10 +234,10 @@ class ThreadRuns:
             if (thread.view.status, thread.view.run) == ("paused", run):
                 thread.record("left", {"by": None, "run": None})
 
-        await self._patiently(thread.thread_id, leave)
+        await self._retry_journal(thread.thread_id, leave)
         return thread.view.run != run
 
-    async def _patiently(self, thread_id: str, step: Callable[[], Given]) -> Given:
+    async def _retry_journal(self, thread_id: str, step: Callable[[], StepResult]) -> StepResult:
         """Call a function that uses the journal, and return its result. Repeat the call after a pause while the store
         fails, and without a pause if another process wrote to the journal.
 
@@ -246,7 +246,7 @@ class ThreadRuns:
         pause = PAUSE
         while True:
             try:
-                return await self.threads.apart(step)
+                return await self.threads.call_store(step)
             except PositionTaken:
                 continue
             except (ActorError, SessionError) as error:
@@ -256,7 +256,7 @@ class ThreadRuns:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _work(self, thread: Thread) -> None:
+    async def _run_phases(self, thread: Thread) -> None:
         """Run the remaining phases until the thread is not processing, or another process runs the thread. Record that
         the thread is completed or has failed.
         """
@@ -264,31 +264,31 @@ class ThreadRuns:
             try:
                 while thread.view.status == "processing" and (phase := thread.view.current_phase):
                     await self._run_phase(thread, phase)
-                await self.threads.apart(lambda: _complete(thread))
+                await self.threads.call_store(lambda: _record_completed(thread))
             except (Exception, asyncio.CancelledError) as error:
                 if _is_interrupted(error):
                     raise
-                await self.threads.apart(partial(fail, thread, error))
+                await self.threads.call_store(partial(fail, thread, error))
         except RecordingFailed as error:
             logger.warning("thread %s could not be recorded: %s", thread.thread_id, error)
-            await self._let_go(thread)
-            await self._take(thread, self.threads.runner, thread.view.run)
+            await self._remove_actors(thread)
+            await self._claim_thread(thread, self.threads.runner, thread.view.run)
         finally:
-            await self._let_go(thread)
+            await self._remove_actors(thread)
 
     async def _run_phase(self, thread: Thread, name: str) -> None:
         view, chain = thread.view, self.chain(thread.view.chain)
         actor = await self._phase_actor(thread, chain, chain.phase(name))
-        said: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "thread_id": view.thread_id,
             "phase_type": name,
             "input": input_of(view, chain.phase(name)),
         }
-        said["context"] = context_of(view)
-        request = self._request("PROCESS_PHASE", said, actor.actor_id, view.correlation_id)
-        response = raised(await self.system.send_message(request))
-        await self.threads.apart(lambda: _finish(thread, dict(response.data)))
-        await self._let_go_of(thread, actor)
+        fields["context"] = context_of(view)
+        request = self._request("PROCESS_PHASE", fields, actor.actor_id, view.correlation_id)
+        response = raise_for_error(await self.system.send_message(request))
+        await self.threads.call_store(lambda: _record_phase(thread, dict(response.data)))
+        await self._remove_actor(thread, actor)
 
     async def _phase_actor(self, thread: Thread, chain: Chain, phase: Phase) -> PhaseActor:
         """Create and return the actor of a phase of this thread, and add the phase's agent. Raises ActorError
@@ -296,7 +296,7 @@ class ThreadRuns:
         """
         thread_id, system = thread.thread_id, self.system
         if thread.agents is None:
-            session = await self.threads.apart(thread.agents_session)
+            session = await self.threads.call_store(thread.agents_session)
             thread.agents = AgentManagerActor(f"{thread_id}/{AGENTS}", system, session)
             system.add(thread.agents)
             thread.actors.append(thread.agents)
@@ -307,65 +307,70 @@ class ThreadRuns:
         thread.actors.append(actor)
         return actor
 
-    def _ended(self, thread: Thread, run: asyncio.Task[None]) -> None:
-        """Handle the end of a thread's task: log an unexpected exception, and release the thread."""
+    def _release_thread(self, thread: Thread, run: asyncio.Task[None]) -> None:
+        """Log an unexpected exception of a thread's task that ended. With a store, remove the thread from `running`."""
         error = None if run.cancelled() else run.exception()
         if error is not None:
             logger.error("thread %s stopped because of an unexpected error", thread.thread_id, exc_info=error)
-        if self.threads.store is not None and self.threads.held.get(thread.thread_id) is thread and thread.run is run:
-            del self.threads.held[thread.thread_id]
+        if (
+            self.threads.store is not None
+            and self.threads.running.get(thread.thread_id) is thread
+            and thread.run is run
+        ):
+            del self.threads.running[thread.thread_id]
 
-    async def _let_go(self, thread: Thread) -> None:
+    async def _remove_actors(self, thread: Thread) -> None:
         while thread.actors:
-            await self._let_go_of(thread, thread.actors[-1])
+            await self._remove_actor(thread, thread.actors[-1])
         thread.agents = None
 
-    async def _let_go_of(self, thread: Thread, actor: Actor) -> None:
+    async def _remove_actor(self, thread: Thread, actor: Actor) -> None:
         """Stop and remove one actor of a thread. A second call at the same time is harmless."""
-        await self.system.let_go(actor.actor_id)
+        await self.system.stop_actor(actor.actor_id)
         thread.actors = [each for each in thread.actors if each is not actor]
 
-    async def _tell_client(self, view: ThreadView) -> None:
-        """Send a thread's result to its client. With a queue, a client in another process gets no message, because it
-        reads the status itself.
+    async def _send_result(self, view: ThreadView) -> None:
+        """Send a thread's result to its client, if the thread has one.
+
+        With a queue, a client in another process is not notified, because clients also read the status themselves.
         """
         if view.client is None or (self.queue is not None and view.client not in self.system.actors()):
             return
-        said = result_of(view).model_dump(mode="json")
-        await self.system.send_message(self._request("THREAD_RESULT", said, view.client, view.correlation_id))
+        fields = result_of(view).model_dump(mode="json")
+        await self.system.send_message(self._request("THREAD_RESULT", fields, view.client, view.correlation_id))
 
     # Other processes
 
-    def look(self) -> None:
+    def start_checking(self) -> None:
         """Start checking the journals of running threads every LOOK seconds for records of other processes."""
-        if self._looking is None and self.threads.store is not None:
-            self._looking = asyncio.ensure_future(self._look())
+        if self._check_task is None and self.threads.store is not None:
+            self._check_task = asyncio.ensure_future(self._check_regularly())
 
-    async def _look(self) -> None:
-        looks = 0
+    async def _check_regularly(self) -> None:
+        checks = 0
         while True:
             await asyncio.sleep(LOOK)
-            looks += 1
+            checks += 1
             try:
-                held = [each for each in self.threads.held.values() if each.is_mine]
-                for thread in await self.threads.apart(partial(_behind, held)):
-                    await self._look_at(thread)
-                if self.queue is not None and self.queue.performs and looks % SWEEP == 0:
+                own_threads = [each for each in self.threads.running.values() if each.is_mine]
+                for thread in await self.threads.call_store(partial(_select_behind, own_threads)):
+                    await self._check_thread(thread)
+                if self.queue is not None and self.queue.performs and checks % SWEEP == 0:
                     await self.sweep()
             except Exception as error:  # after any error, the next check follows
                 logger.warning("a check of the threads failed: %s", one_line(f"{type(error).__name__}: {error}", 200))
 
-    async def _look_at(self, thread: Thread) -> None:
+    async def _check_thread(self, thread: Thread) -> None:
         """Read the new records of a thread, and interrupt the thread if it has ended or another process took it."""
         try:
-            await self.threads.apart(thread.refresh)
+            await self.threads.call_store(thread.refresh)
         except (ActorError, SessionError) as error:
             logger.debug("thread %s could not be checked: %s", thread.thread_id, error)
             return
         if not thread.is_mine:
             await self.halt(thread)
         if thread.view.is_over:
-            await self.go_on(thread)
+            await self.continue_thread(thread)
 
     async def sweep(self) -> None:
         """Queue the runs of threads that are processing and did not change since the previous sweep.
@@ -373,45 +378,45 @@ class ThreadRuns:
         This is necessary because a process may die after recording a run and before queueing it. A run that is already
         in the queue is not added again.
         """
-        known, self._swept = self._swept, {}
-        for thread_id in await self.threads.apart(self.threads.names):
+        known, self._sweep_results = self._sweep_results, {}
+        for thread_id in await self.threads.call_store(self.threads.names):
             try:
-                self._swept[thread_id] = await self._sweep(thread_id, known.get(thread_id))
+                self._sweep_results[thread_id] = await self._sweep_thread(thread_id, known.get(thread_id))
             except (ActorError, SessionError) as error:
                 logger.warning("thread %s was skipped in a sweep: %s", thread_id, error)
 
-    async def _sweep(self, thread_id: str, known: _Swept | None) -> _Swept:
+    async def _sweep_thread(self, thread_id: str, known: _SweepResult | None) -> _SweepResult:
         """Queue a thread's run if necessary. Return the thread's number of records and state; `known` is the result of
         the previous sweep.
         """
         assert self.threads.store is not None
         if known is not None and known[1] in ENDS:
             return known
-        length = await self.threads.apart(partial(self.threads.store.length, f"{JOURNAL}{thread_id}"))
+        length = await self.threads.call_store(partial(self.threads.store.length, f"{JOURNAL}{thread_id}"))
         if not length:
             return length, "created"
         if known is not None and known[0] == length and known[1] != "processing":
             return known
-        thread = await self.threads.apart(partial(self.threads.open, thread_id))
+        thread = await self.threads.call_store(partial(self.threads.open, thread_id))
         has_stayed = known is None or known[0] == length
-        if thread.view.status == "processing" and has_stayed and thread_id not in self.threads.held:
+        if thread.view.status == "processing" and has_stayed and thread_id not in self.threads.running:
             await self.put(thread)
         return length, thread.view.status
 
 
-def _behind(threads: list[Thread]) -> list[Thread]:
+def _select_behind(threads: list[Thread]) -> list[Thread]:
     """Return the threads whose journals have records that this process has not read."""
     return [each for each in threads if each.is_behind]
 
 
-def _finish(thread: Thread, done: dict[str, Any]) -> None:
+def _record_phase(thread: Thread, done: dict[str, Any]) -> None:
     """Record the output of a phase. Raises PositionTaken if the thread has ended or another process runs it."""
     if not thread.is_mine:
         raise PositionTaken(f"thread {thread.thread_id} has ended, or another process runs it")
     thread.record("phase_done", done)
 
 
-def _complete(thread: Thread) -> None:
+def _record_completed(thread: Thread) -> None:
     """Record that the thread is completed, unless it is not processing any more."""
     if thread.view.status == "processing":
         thread.record("completed", {})

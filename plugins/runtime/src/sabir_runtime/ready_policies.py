@@ -122,9 +122,9 @@ class Question:
         return self.request or (texts[-1] if texts else "")
 
 
-Decided: TypeAlias = str | Message | Sequence[Message]
+Decision: TypeAlias = str | Message | Sequence[Message]
 """A person's answer: a text, a message, or messages. Option calls in the messages are answered like a model's calls."""
-Ask: TypeAlias = Callable[[Question], Decided | Awaitable[Decided]]
+Ask: TypeAlias = Callable[[Question], Decision | Awaitable[Decision]]
 
 
 def console(question: Question) -> str:
@@ -162,10 +162,10 @@ def human_policy(ask: Ask = console, *, speaks_as: str = "human") -> AnyPolicy:
             request: The question for the person.
         """
         question = Question(tuple(observations), tuple(ctx.offer(options)), request)
-        decided: Decided = await call_function(ask, question)
-        if isinstance(decided, str):
-            return [sabir.assistant(decided, policy=speaks_as)]
-        return [decided] if isinstance(decided, Message) else list(decided)
+        decision: Decision = await call_function(ask, question)
+        if isinstance(decision, str):
+            return [sabir.assistant(decision, policy=speaks_as)]
+        return [decision] if isinstance(decision, Message) else list(decision)
 
     return human
 

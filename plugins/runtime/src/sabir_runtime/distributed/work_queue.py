@@ -50,7 +50,7 @@ NOTHING = b""
 """The remembered answer to a cancelled request. It is not sent."""
 
 
-class Kept(NamedTuple):
+class CachedAnswer(NamedTuple):
     """The remembered answer to one request."""
 
     answer: bytes
@@ -64,18 +64,18 @@ class Memory:
     def __init__(self, *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES) -> None:
         self._requests = requests
         self._size = size
-        self._held = 0
-        self._answers: OrderedDict[str, Kept] = OrderedDict()
+        self._total_size = 0
+        self._answers: OrderedDict[str, CachedAnswer] = OrderedDict()
 
-    def keep(self, id: str, answer: bytes, asker: str = "") -> None:
+    def add(self, id: str, answer: bytes, asker: str = "") -> None:
         """Store an answer and its asker, and remove the oldest answers beyond the limits."""
-        self._held += sum(map(len, (answer, asker))) - sum(map(len, self._answers.pop(id, ())))
-        self._answers[id] = Kept(answer, asker)
-        while len(self._answers) > self._requests or self._held > self._size:
-            _, forgotten = self._answers.popitem(last=False)
-            self._held -= sum(map(len, forgotten))
+        self._total_size += sum(map(len, (answer, asker))) - sum(map(len, self._answers.pop(id, ())))
+        self._answers[id] = CachedAnswer(answer, asker)
+        while len(self._answers) > self._requests or self._total_size > self._size:
+            _, removed = self._answers.popitem(last=False)
+            self._total_size -= sum(map(len, removed))
 
-    def recall(self, id: str) -> Kept | None:
+    def find(self, id: str) -> CachedAnswer | None:
         """Return a request's answer and asker, or None for an unknown request. `NOTHING` means a cancelled request."""
         return self._answers.get(id)
 
@@ -139,32 +139,32 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
     Raises RuntimeFault if `context` does not return a BaseContext, is async, or requires other arguments.
     """
     runner = WorkerRunner()
-    called = getattr(context, "__qualname__", type(context).__name__)
+    context_name = getattr(context, "__qualname__", type(context).__name__)
     if isinstance(context, type) and not issubclass(context, BaseContext):
-        raise RuntimeFault(f"a worker serves contexts, not the class {called!r}; {_REMEDY}")
+        raise RuntimeFault(f"a worker serves contexts, not the class {context_name!r}; {_REMEDY}")
     if inspect.iscoroutinefunction(context):
-        raise RuntimeFault(f"a worker serves contexts, not the async function {called!r}; {_REMEDY}")
+        raise RuntimeFault(f"a worker serves contexts, not the async function {context_name!r}; {_REMEDY}")
     try:
         inspect.signature(context).bind(runner)
     except TypeError as error:
-        raise RuntimeFault(f"a worker cannot call {called!r} with only a runner: {error}; {_REMEDY}") from None
+        raise RuntimeFault(f"a worker cannot call {context_name!r} with only a runner: {error}; {_REMEDY}") from None
     except ValueError:
-        pass  # a builtin may have no signature
-    made: object = context(runner)
-    if not isinstance(made, BaseContext):
-        raise RuntimeFault(f"a worker serves contexts, not a {type(made).__name__}; {_REMEDY}")
-    return made
+        pass  # some builtin functions have no signature
+    new_context: object = context(runner)
+    if not isinstance(new_context, BaseContext):
+        raise RuntimeFault(f"a worker serves contexts, not a {type(new_context).__name__}; {_REMEDY}")
+    return new_context
 
 
 def check_subject(subject: str, request: Request, worker: str) -> None:
     """Raise EnvelopeInvalid if a request came to another policy's subject, because permissions apply to subjects."""
-    meant = request.context, request.policy
-    if subject not in (requests_of(*meant), requests_for(worker, *meant)):
+    address = request.context, request.policy
+    if subject not in (requests_of(*address), requests_for(worker, *address)):
         reason = f"the request is for {request.policy!r} of {request.context!r}, but came to the subject {subject!r}"
         raise EnvelopeInvalid(f"{reason}; send it to the policy's own subject")
 
 
-def check_asker(request: Request, reply: str, known: Kept | Work | None) -> None:
+def check_asker(request: Request, reply: str, known: CachedAnswer | Work | None) -> None:
     """Raise EnvelopeInvalid if another caller used the request's id before, because the answer is for that caller.
 
     `known` is the earlier request of this id, or its answer; None if there is none.
@@ -174,7 +174,7 @@ def check_asker(request: Request, reply: str, known: Kept | Work | None) -> None
         raise EnvelopeInvalid(f"{reason}; give each request its own id")
 
 
-async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
+async def perform_request(work: Work, bound: BoundPolicy, worker: str, limits: tuple[int, int]) -> bytes:
     """Perform a request, and return the encoded answer: the policy's batch, or the error.
 
     `worker` is the worker's id. `limits` are the server's maximum message size, and the size above which an answer is
@@ -182,16 +182,16 @@ async def answer_of(work: Work, bound: BoundPolicy, worker: str, limits: tuple[i
     """
     request, (largest, compress_above) = work.request, limits
     try:
-        body = encode(await _outcome_of(work, bound, worker))
+        body = encode(await _perform_bound(work, bound, worker))
         what = f"answer of policy {request.policy!r} of {request.context!r}"
         return pack(body, what, largest=largest, compress_above=compress_above)
-    except BaseException as error:  # for any error, its caller waits for an answer
+    except BaseException as error:  # any error: the caller waits for an answer
         if work.is_stopped and isinstance(error, asyncio.CancelledError):
             raise
         return encode(Failed(id=request.id, worker=worker, error=refusal_of(error)))
 
 
-async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered | Failed:
+async def _perform_bound(work: Work, bound: BoundPolicy, worker: str) -> Answered | Failed:
     request = work.request
     try:
         arguments = bound.signature.decode(request.arguments)
@@ -206,7 +206,9 @@ async def _outcome_of(work: Work, bound: BoundPolicy, worker: str) -> Answered |
             raise
         return Failed(id=request.id, worker=worker, error=Fault(**dict(failure_of(error)), raised_by="policy"))
     answered = {"schema_number": SCHEMA, "kind": "answered", "id": request.id, "worker": worker, "result": tuple(batch)}
-    return Answered.construct_unchecked(answered, set(answered))  # bound calls return valid messages only
+    return Answered.construct_unchecked(
+        answered, set(answered)
+    )  # unchecked, because a bound call returns only valid messages
 
 
 def refusal_of(error: BaseException, kind: type[RuntimeFault] = EnvelopeInvalid) -> Fault:

@@ -20,14 +20,14 @@ MOST_BYTES = 8 * 1024 * 1024
 BETWEEN = b",\n"
 """The separator of lines. It does not occur inside a line, because the JSON of a message has no line breaks."""
 
-MOST_HEARD = 50_000
+MOST_SEEN = 50_000
 """The maximum number of messages that are remembered as sent or received once. Only their hashes are stored."""
 
-_written: dict[int, "_Written"] = {}
+_lines: dict[int, "_CachedLine"] = {}
 _sent: set[int] = set()
 
 
-class _Written(weakref.ref[Message]):
+class _CachedLine(weakref.ref[Message]):
     """A weak reference to a message, with the message's JSON line."""
 
     __slots__ = ("key", "line")
@@ -45,30 +45,30 @@ def lines_of(messages: Iterable[Message]) -> bytes:
 
 def _line_of(message: Message) -> bytes:
     key = id(message)
-    known = _written.get(key)
+    known = _lines.get(key)
     if known is not None and known() is message:
         return known.line
     line = Message.__pydantic_serializer__.to_json(message)
-    if _is_heard(_sent, message.id) and len(line) <= LARGEST_LINE:
-        written = _written[key] = _Written(message, _forget)
-        written.key, written.line = key, line
+    if _was_seen(_sent, message.id) and len(line) <= LARGEST_LINE:
+        cached_line = _lines[key] = _CachedLine(message, _remove_line)
+        cached_line.key, cached_line.line = key, line
     return line
 
 
-def _is_heard(heard: set[int], value: str | bytes) -> bool:
+def _was_seen(seen_once: set[int], value: str | bytes) -> bool:
     """Return whether a value was passed before with this set, and remember it. A full set is emptied first."""
     key = hash(value)
-    if key in heard:
+    if key in seen_once:
         return True
-    if len(heard) >= MOST_HEARD:
-        heard.clear()
-    heard.add(key)
+    if len(seen_once) >= MOST_SEEN:
+        seen_once.clear()
+    seen_once.add(key)
     return False
 
 
-def _forget(written: "weakref.ref[Message]") -> None:
-    assert isinstance(written, _Written)
-    _written.pop(written.key, None)
+def _remove_line(cached_line: "weakref.ref[Message]") -> None:
+    assert isinstance(cached_line, _CachedLine)
+    _lines.pop(cached_line.key, None)
 
 
 class KnownMessages:
@@ -79,8 +79,8 @@ class KnownMessages:
 
     def __init__(self, *, size: int = MOST_BYTES) -> None:
         self._size = size
-        self._held = 0
-        self._heard: set[int] = set()
+        self._cached_size = 0
+        self._seen_once: set[int] = set()
         self._messages: dict[bytes, Message] = {}
 
     def read(self, lines: Sequence[bytes]) -> tuple[Message, ...] | None:
@@ -90,21 +90,21 @@ class KnownMessages:
         pydantic.ValidationError if a line is not a message that this version knows.
         """
         cached = list(map(self._messages.get, lines))
-        if not any(cached) and self._heard.isdisjoint(map(hash, lines)):
+        if not any(cached) and self._seen_once.isdisjoint(map(hash, lines)):
             for line in lines:
-                _is_heard(self._heard, line)
+                _was_seen(self._seen_once, line)
             return None
-        return tuple([message or self._read(line) for message, line in zip(cached, lines, strict=True)])
+        return tuple([message or self._parse_line(line) for message, line in zip(cached, lines, strict=True)])
 
-    def _read(self, line: bytes) -> Message:
+    def _parse_line(self, line: bytes) -> Message:
         """Parse a line. If the line was received before, cache its message."""
         # Each line alone, because two halves of a message in two lines would be accepted if they were joined.
         message: Message = Message.__pydantic_validator__.validate_json(line)
-        if _is_heard(self._heard, line) and len(line) <= LARGEST_LINE and line not in self._messages:
+        if _was_seen(self._seen_once, line) and len(line) <= LARGEST_LINE and line not in self._messages:
             self._messages[line] = message
-            self._held += len(line)
-            while self._held > self._size:
+            self._cached_size += len(line)
+            while self._cached_size > self._size:
                 oldest = next(iter(self._messages))
                 del self._messages[oldest]
-                self._held -= len(oldest)
+                self._cached_size -= len(oldest)
         return message

@@ -29,39 +29,47 @@ def table_of(view: ThreadView, width: int) -> "Table":
 
     names = [name for at, name in enumerate(COLUMNS) if sum(list(COLUMNS.values())[: at + 1]) + 3 * at + 4 <= width]
     table = Table(title=Text(cut(view.initial_input, width)), title_justify="left", width=width, show_footer=True)
-    for name, footer in zip(names, _footers(view), strict=False):
+    for name, footer in zip(names, _make_footers(view), strict=False):
         side: Literal["left", "right"] = "left" if name in ("phase", "state") else "right"
         ratio = 1 if name == "phase" else None
         table.add_column(name, footer, justify=side, no_wrap=True, min_width=COLUMNS[name], ratio=ratio)
     for name in view.phases:
-        table.add_row(*_cells(view, name)[: len(names)])
+        table.add_row(*_make_cells(view, name)[: len(names)])
     return table
 
 
-def _footers(view: ThreadView) -> list[str]:
+def _make_footers(view: ThreadView) -> list[str]:
     costs = [cost_of_phase(view.usage.get(name) or {}) for name in view.outputs]
     known = [cost for cost in costs if cost is not None]
     total = "" if not costs else dollars(sum(known, Decimal())) if len(known) == len(costs) else "?"
     tokens = [
-        _sum([tokens_of(view.usage.get(name) or {}, side) for name in view.outputs]) for side in ("input", "output")
+        _sum_tokens([tokens_of(view.usage.get(name) or {}, side) for name in view.outputs])
+        for side in ("input", "output")
     ]
     return [view.thread_id[:SHORT], view.status, seconds(sum(view.seconds.values())), *tokens, total, ""]
 
 
-def _cells(view: ThreadView, name: str) -> list[str]:
+def _make_cells(view: ThreadView, name: str) -> list[str]:
     """Return the cells of a phase, in the order of the columns; only the first three for a phase that is not done."""
     output, usage = view.outputs.get(name), view.usage.get(name) or {}
     if output is None:
         is_next = name == view.current_phase
-        waited = seconds(_since(view.updated_at)) if is_next and view.status == "processing" else ""
-        return [printable(name), _state(view) if is_next else "", waited]
+        elapsed = seconds(_seconds_since(view.updated_at)) if is_next and view.status == "processing" else ""
+        return [printable(name), _display_state(view) if is_next else "", elapsed]
     cost = cost_of_phase(usage)
-    sure = "" if output.confidence is None else f"{output.confidence:g}"
+    confidence = "" if output.confidence is None else f"{output.confidence:g}"
     tokens = (tokens_of(usage, "input"), tokens_of(usage, "output"))
-    return [printable(name), "done", seconds(view.seconds[name]), *tokens, "?" if cost is None else dollars(cost), sure]
+    return [
+        printable(name),
+        "done",
+        seconds(view.seconds[name]),
+        *tokens,
+        "?" if cost is None else dollars(cost),
+        confidence,
+    ]
 
 
-def _state(view: ThreadView) -> str:
+def _display_state(view: ThreadView) -> str:
     """Return the state of the running or next phase, for display: "running", or "waiting" for a worker of a queue;
     "left" if the thread was terminated; otherwise the state of the thread.
     """
@@ -79,14 +87,14 @@ def cut(text: str, width: int) -> str:
     return line.plain
 
 
-def _sum(figures: list[str]) -> str:
+def _sum_tokens(figures: list[str]) -> str:
     return "?" if "?" in figures else str(sum(map(int, figures)))
 
 
 def tokens_of(usage: dict[str, Any], side: str) -> str:
     """Return a phase's number of tokens as text; "?" if unknown. `side` is "input" or "output"."""
-    found = usage.get(f"{side}_tokens")
-    return "?" if found is None else str(found)
+    count = usage.get(f"{side}_tokens")
+    return "?" if count is None else str(count)
 
 
 def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
@@ -97,8 +105,8 @@ def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
         return None
     provider, _, model = str(usage.get("model", "")).partition(":")
     figures = {name: value for name, value in usage.items() if name in sabir.Usage.model_fields}
-    found = cost_of(sabir.Usage(**figures), provider=provider, model=model) if model else None
-    return None if found is None else found.total
+    cost = cost_of(sabir.Usage(**figures), provider=provider, model=model) if model else None
+    return None if cost is None else cost.total
 
 
 def dollars(cost: Decimal) -> str:
@@ -106,7 +114,7 @@ def dollars(cost: Decimal) -> str:
     return "<$0.0001" if 0 < cost < Decimal("0.0001") else f"${cost:.4f}"
 
 
-def why(view: ThreadView) -> str:
+def reason_of(view: ThreadView) -> str:
     """Return the reason why a thread failed or was terminated, as text; "" if there is none."""
     return str(view.cause.get("error_message") or view.cause.get("reason") or "")
 
@@ -135,7 +143,7 @@ def phase_of(view: ThreadView, name: str) -> dict[str, Any]:
     return {**view.outputs[name].model_dump(mode="json"), **figures}
 
 
-def _since(moment: datetime | None) -> float:
+def _seconds_since(moment: datetime | None) -> float:
     return 0.0 if moment is None else max(0.0, (now() - moment).total_seconds())
 
 
@@ -146,6 +154,6 @@ def seconds(seconds: float) -> str:
 
 def age(moment: datetime | None) -> str:
     """Return how long ago a time is, in one unit, for example "5m" for 5 minutes. "0s" for None."""
-    seconds = int(_since(moment))
+    seconds = int(_seconds_since(moment))
     units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
     return next(f"{seconds // length}{unit}" for unit, length in units.items() if seconds >= length or length == 1)

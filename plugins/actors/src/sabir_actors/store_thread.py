@@ -1,6 +1,6 @@
 """StoreThread: uses the store of a system in a separate thread, so that a locked database does not block the loop.
 
-    await apart(step) ─▶ queue ─▶ the thread: step, step, step … in the order of the calls ─▶ result
+    await store_thread(step) ─▶ queue ─▶ the thread: step, step, step … in the order of the calls ─▶ result
 
 All functions that use journals run in this thread, one after another.
 """
@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TypeVar
 
-Given = TypeVar("Given")
+StepResult = TypeVar("StepResult")
 IDLE = 1.0
 """The number of seconds without work after which the thread ends. The next call starts a new thread."""
 
@@ -28,13 +28,13 @@ class StoreThread:
         self._lock = Lock()
         self._thread: Thread | None = None
 
-    async def __call__(self, step: Callable[[], Given]) -> Given:
+    async def __call__(self, step: Callable[[], StepResult]) -> StepResult:
         """Call `step` in the thread. Return its result or raise its exception.
 
         The step runs even if the caller is cancelled. A cancelled caller waits for the step, and then raises
         CancelledError. A second cancellation ends the wait.
         """
-        future: Future[Given] = Future()
+        future: Future[StepResult] = Future()
         context = copy_context()
 
         def run() -> None:
@@ -44,7 +44,7 @@ class StoreThread:
                 future.set_exception(error)
 
         self._steps.put(run)
-        self._start()
+        self._ensure_started()
         waiting = asyncio.wrap_future(future)
         try:
             return await asyncio.shield(waiting)
@@ -53,13 +53,13 @@ class StoreThread:
             await asyncio.wait([waiting])
             raise
 
-    def _start(self) -> None:
+    def _ensure_started(self) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = Thread(target=self._run, name="sabir-actors-store", daemon=True)
+                self._thread = Thread(target=self._run_steps, name="sabir-actors-store", daemon=True)
                 self._thread.start()
 
-    def _run(self) -> None:
+    def _run_steps(self) -> None:
         while True:
             try:
                 run = self._steps.get(timeout=IDLE)

@@ -108,8 +108,10 @@ class _Order:
         found = [each for each in actor.thread_ids() if each.startswith(self.thread)]
         if len(found) == 1:
             return actor.view(found[0])
-        which = "no thread has an id that begins" if not found else f"{len(found)} threads have ids that begin"
-        raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.where()}` lists the ids")
+        which = f"{len(found)} threads have" if found else "no thread has"
+        raise SettingsInvalid(
+            f"{which} an id that begins with {self.thread!r}; `sabir threads{self.where()}` lists the ids"
+        )
 
     def where(self) -> str:
         """Return the text " --store URL" for a suggested command; "" for the default store."""
@@ -195,7 +197,7 @@ def _resume(order: _Order) -> int:
         raise SettingsInvalid(f"{reason}; resume it with that program")
     if view.runs:
         reason = f"thread {view.thread_id} is run by the workers of a queue"
-        raise SettingsInvalid(f"{reason}; resume it with a ThreadClient of an ActorSystem that has this queue")
+        raise SettingsInvalid(f"{reason}; resume it with a ThreadClient whose ActorSystem has this queue")
 
     async def resume(system: ActorSystem, client: ThreadClient) -> int:
         if view.status == "created":  # its process died before it started the thread

@@ -120,9 +120,9 @@ class DurableRunner(Runner, AsyncClosing):
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
-        """Perform a bound call and return its batch. A call inside a run is stored as a part of this run.
+        """Perform a bound call and return its batch. Raises the errors of `run`.
 
-        A call outside of a run starts a new run with a random name. Raises the errors of `run`.
+        A call inside a run is stored as a part of this run. Any other call starts a new run with a random name.
         """
         where = place.get()
         if where is not None:
@@ -353,8 +353,8 @@ class DurableRunner(Runner, AsyncClosing):
     def _check_same(self, stored: Run, asked: Run) -> None:
         """Raise RunConflict or ReplayMismatch if the stored run with this name has a different request."""
         if stored.application != asked.application:
-            owner = f"application {stored.application!r}, and this runner's is {asked.application!r}"
-            raise RunConflict(f"run {asked.run!r} belongs to {owner}; use another run_id")
+            reason = f"run {asked.run!r} belongs to application {stored.application!r}"
+            raise RunConflict(f"{reason}, and this runner's is {asked.application!r}; use another run_id")
         context = self._contexts.get(stored.context)  # also under an earlier name
         is_same_context = stored.context == asked.context or (
             context is not None and context is self._contexts.get(asked.context)

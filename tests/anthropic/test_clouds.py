@@ -174,7 +174,7 @@ async def test_a_function_is_called_at_each_send(name: str, key: str, monkeypatc
         async with llm:
             for _ in range(3):
                 await llm.complete("Hi")
-            with pytest.raises(SettingsInvalid, match=f"api_key= of {name} returned aws_region, region; expected"):
+            with pytest.raises(SettingsInvalid, match=f"api_key= of {name} returned aws_region, region; return only"):
                 await llm.complete("Hi")
 
     assert [asked.headers["authorization"] for asked in server.requests] == [

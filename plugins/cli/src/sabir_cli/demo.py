@@ -43,10 +43,9 @@ from sabir_cli.render import View, show
 QUESTION = "What time is it in Paris?"
 SYSTEM = "Be brief."
 CHOOSE = sabir.Settings(option_choice="required", parallel_options=False, temperature=0, max_output_tokens=200)
+"""The settings of the first request, whose reply must be an option call."""
 ANSWER = sabir.Settings(option_choice="none", temperature=0, max_output_tokens=200)
-"""CHOOSE has the settings of the first request, whose reply must be a call, and ANSWER those of the second, whose
-reply must be text.
-"""
+"""The settings of the second request, whose reply must be text."""
 LABEL = 8
 """Width of the labels in columns."""
 SMALL = (

@@ -325,7 +325,8 @@ def _choose_output(output: object, response_model: object) -> object:
     if hasattr(response_model, "output"):
         return response_model.output
     kind = type(response_model).__name__
-    raise RoleError(f"response_model, of type {kind}, has no attribute `output`; pass output= instead")
+    remedy = "pass output= instead of response_model="
+    raise RoleError(f"response_model, of type {kind}, has no attribute `output`; {remedy}")
 
 
 def _result_output(result: OptionResultPayload) -> Any:  # any JSON value

@@ -176,7 +176,7 @@ class WatchedList(list[Any]):
     pop = _with_touch(list.pop)
     """Remove the value at a position, by default the last, and return it."""
     remove = _with_touch(list.remove)
-    """Remove the first value that is equal to the argument. Raises ValueError if there is none."""
+    """Remove the first value equal to the argument. Raises ValueError if there is none, as `list.remove` does."""
     clear = _with_touch(list.clear)
     """Remove all values."""
     reverse = _with_touch(list.reverse)

@@ -72,7 +72,7 @@ def limit_costs() -> Iterator[None]:
 
 
 def charge(size: int, passes: int = 0) -> None:
-    """Add characters and items (`size`) and loop passes to the costs. Raises TemplateTooCostly above a limit.
+    """Add characters and items (`size`) and loop passes to the render's costs. Raises TemplateTooCostly above a limit.
 
     Outside of `limit_costs`, for example for constants that are computed at compile time, each charge is counted alone.
     """
@@ -80,7 +80,9 @@ def charge(size: int, passes: int = 0) -> None:
 
 
 def charge_value(value: object) -> Any:  # the same value
-    """Charge the size of a new value, and return the value."""
+    """Add the size of a new value to the costs of the render, and return the value. Raises TemplateTooCostly above a
+    limit.
+    """
     charge(len(value) if isinstance(value, Sized) else 0)
     return value
 

@@ -132,7 +132,7 @@ def _compile(source: str) -> Template:
     if source in own:
         return _ENVIRONMENT.get_template(source)
     if _FILE_NAME.fullmatch(source):
-        remedy = "or pass a source, or a Template of sabir_roles.environment(loader)"
+        remedy = "or pass the text of a template, or a Template from sabir_roles.environment(loader)"
         raise TemplateFailed(f"there is no template {_quoted(source)}; use one of {', '.join(sorted(own))}, {remedy}")
     try:
         return _ENVIRONMENT.from_string(source)
@@ -160,7 +160,7 @@ def render(template: str | Template, variables: dict[str, Any]) -> str:
     except UndefinedError as error:
         known = ", ".join(sorted(variables))
         raise TemplateFailed(
-            one_line(f"the template {name} failed: {error.message}; it may use the variables {known}")
+            one_line(f"the template {name} failed: {error.message}; use one of the variables {known}")
         ) from None
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"

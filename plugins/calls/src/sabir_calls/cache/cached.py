@@ -97,7 +97,7 @@ class CachedAdapter(WrappedAdapter):
         return entry.find() or entry.save(await self.inner.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """Sync version of `send`."""
+        """Sync version of `send`: return the stored reply, or send a rendering unchanged."""
         entry = self._entry(rendering, {})
         return entry.find() or entry.save(self.inner.send_sync(rendering))
 
@@ -112,7 +112,7 @@ class CachedAdapter(WrappedAdapter):
         return entry.save(await self.inner.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Sync version of `complete`."""
+        """Sync version of `complete`: return the stored reply, or send a conversation."""
         messages, how = repeatable(messages, how)
         entry = self._entry(messages, how)
         if stored_reply := entry.find():
@@ -128,7 +128,7 @@ class CachedAdapter(WrappedAdapter):
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Sync version of `stream`."""
+        """Sync version of `stream`: return the stored or the new reply as a stream."""
         messages, how = repeatable_or_rendering(messages, how)
         relay = _CachedStream(self.inner.stream_sync(messages, **how), self._entry(messages, how))
         return SyncReplyStream(relay, relay.start)

@@ -67,7 +67,9 @@ class MemoryResponses:
             return reply
 
     def put(self, key: str, reply: bytes) -> None:
-        """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
+        """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
+        used ones. A reply that alone has more than `max_bytes` is not stored, and deletes all entries.
+        """
         with self._lock:
             self._remove(key)
             self._entries[key] = time.time(), reply
@@ -151,7 +153,9 @@ class SQLiteResponses:
         return reply
 
     def put(self, key: str, reply: bytes) -> None:
-        """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
+        """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
+        used ones. A reply that alone has more than `max_bytes` is not stored, and deletes all entries.
+        """
         now = time.time()
         with self._in_transaction() as execute:
             execute("INSERT OR REPLACE INTO sabir_reply_uses VALUES (?, ?, ?, ?)", (key, now, now, len(reply)))

@@ -189,7 +189,7 @@ class PendingRequest:
         self.lost_workers += 1
         if self.lost_workers >= self._settings.attempts:
             last = f", the last was {self.worker}" if self.worker else ""
-            remedy = "check whether the policy ends or blocks workers, or raise `acceptance` and `silence`"
+            remedy = "check whether the policy ends or blocks its worker, or raise the times `acceptance` and `silence`"
             raise errors.WorkerLost(
                 f"{self.what}: {self.lost_workers} workers in turn did not finish it{last}; {remedy}"
             )

@@ -448,7 +448,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
             adapter.close()
 
     async def aclose(self) -> None:
-        """Async version of `close`, which also closes the clients that `ask` and `stream` opened."""
+        """Do what `close` does, and also close the clients that `ask` and `stream` opened."""
         self._answerer.close()
         for adapter in self._adapters.values():
             await adapter.aclose()

@@ -138,7 +138,7 @@ class SyncEventBuffer(EventBuffer[Result]):
 
 
 class AsyncEventBuffer(EventBuffer[Result]):
-    """Runs the coroutine in its own task, which waits until all events are read."""
+    """Runs the coroutine in a task of its own. In `wait_until_read`, the coroutine waits for the reader."""
 
     def __init__(self, start: "Callable[[AsyncEventBuffer[Result]], Coroutine[Any, Any, Result]]") -> None:
         super().__init__(start)

@@ -51,7 +51,7 @@ class EvaluationArguments(TypedDict, total=False):
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
     strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
-    budget: the limits of the evaluation; without a budget, at most 50 requests in one call.
+    budget: the limits of the evaluation; without a budget, one call of `evaluate` sends at most 50 requests.
     approve: a function that allows, denies or postpones each option call before the call runs.
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.
@@ -91,7 +91,7 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
     strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
-    budget: the limits of the evaluation; without a budget, at most 50 requests in one call.
+    budget: the limits of the evaluation; without a budget, one call of `evaluate` sends at most 50 requests.
     approve: a function that allows, denies or postpones each option call before the call runs.
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.

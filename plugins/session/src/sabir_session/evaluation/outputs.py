@@ -121,7 +121,7 @@ class Outputs(Generic[Output]):
             if calls and calls[0].cut_off:  # the arguments that arrived may fit the type all the same
                 raise ArgumentsRefused("the call was cut off before its arguments were complete")
             if has_more_values(text, MOST_VALUES):
-                raise ArgumentsRefused(f"it has more than {MOST_VALUES:,} JSON values")
+                raise ArgumentsRefused(f"the output has more than {MOST_VALUES:,} JSON values")
             return self._read(JSONText(text))
         except (ArgumentsRefused, ValidationError) as error:
             if reply.finish_reason == "length":

@@ -383,7 +383,7 @@ class Session:
 def _check_methods(argument: str, passed: object, methods: tuple[str, str]) -> None:
     """Raise SessionError if an argument lacks the methods, as a store, a path, or a journal as the bus does."""
     if passed is not None and not all(callable(getattr(passed, method, None)) for method in methods):
-        lacking = f"is of type {type(passed).__name__}, without the methods {' and '.join(methods)}"
+        lacking = f"is of type {type(passed).__name__}; expected an object with the methods {' and '.join(methods)}"
         remedy = "pass a journal as Session(journal=store.journal(name))"
         raise errors.SessionError(f"Session: {argument} {lacking}; {remedy}")
 

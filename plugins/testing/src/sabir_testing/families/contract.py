@@ -89,7 +89,7 @@ class ContractCases(Suite):
         again = subject.provider.dialect(subject.short_name)
         is_same = subject.dialect.tables == subject.dialect.tables == again.tables
         what = f"Dialect.tables of {subject.dialect.name!r} differs between two accesses or instances of the dialect"
-        expect(is_same, f"{what}; make the tables a module constant")
+        expect(is_same, f"{what}; expected equal tables: make them a module constant")
 
     def test_identifier_rules_leave_room(self, subject: AdapterUnderTest) -> None:
         """An IdentifierRule has a valid expression for characters, and a maximum length that leaves enough different

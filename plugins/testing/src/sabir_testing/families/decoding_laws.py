@@ -142,8 +142,8 @@ class DecodingLaws(Suite):
             is_text = content_type.startswith("text/event-stream")
             decoded = recording.decode_chunks([b"data: %s\n\n" % each if is_text else each for each in chunks])
         if (reply := decoded.reply) is not None:
-            what = f"the decoder returns ReplyEnd (finish reason {reply.finish_reason!r}) for a stream without the"
-            what = f"{what} API's end marker; return ReplyEnd only for the end marker"
+            what = f"the decoder returns ReplyEnd (finish reason {reply.finish_reason!r}) without the API's end marker"
+            what = f"{what}; return ReplyEnd only for the end marker"
             details = {"the stream": b"\n".join(chunks), "the reply": reply.text or "(no text)"}
             raise ConformanceFailure(what, details=details)
 

@@ -150,7 +150,7 @@ def _check_round_trip(subject: AdapterUnderTest, api: OtherAPI) -> None:
         _check_no_leak(foreign_request, leaked, fault)
         continuation = mark([message_by("user", GO_ON), *foreign_answer, message_by("user", "And?")])
         returned = [*(MarkedMessage(message, ()) for message in conversation), *continuation]
-        source = f"this provider's answer, followed by an answer of {api.target.provider!r} ({name})"
+        source = f"this provider's answer, followed by an answer of {api.target.provider!r} in the dialect {name}"
         _check_received(subject, returned, bound_texts(foreign_answer), source)
 
 

@@ -35,7 +35,7 @@ Example = TypeVar("Example")
 Case: TypeAlias = Callable[[Any, AdapterUnderTest], None]
 
 MOST_TRIES = 400
-"""The largest number of smaller examples that are tried after a failure."""
+"""The maximum number of smaller examples that hypothesis tries after a failure, to find the smallest that fails."""
 LONGEST_SEARCH = 5.0
 """Seconds after the first failure in which smaller examples are tried."""
 

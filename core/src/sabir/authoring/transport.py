@@ -332,11 +332,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return self._learnt(kind, captured, request)
 
     def _sdk_of(
-        self,
-        kind: _Kind,
-        make: Callable[..., Client],
-        http_client: Callable[..., Any],
-        hook: Callable[..., Any],
+        self, kind: _Kind, make: Callable[..., Client], http_client: Callable[..., Any], hook: Callable[..., Any]
     ) -> Client:
         """Return the SDK's client that builds requests with this key. A new client is created if the last one had
         another key.

@@ -237,9 +237,7 @@ class _Pairing:
         if block is None:
             block = self._place(position, call, "assistant")
             self.lose(
-                "relocated",
-                "its result follows a later turn, so the call was moved to the place of the result",
-                call,
+                "relocated", "its result follows a later turn, so the call was moved to the place of the result", call
             )
         if block is not self._blocks[-1]:
             self.lose("relocated", "the result was moved to the place right after its call", position)

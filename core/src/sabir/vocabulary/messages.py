@@ -222,8 +222,7 @@ Hint = Annotated[RoleHint | UnknownHint, PlainValidator(_known_or_kept), _STORED
 """A role hint: one of the four known hints, or an unknown hint that loading kept."""
 
 Payload = Annotated[
-    PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
-    Field(discriminator="kind"),
+    PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload, Field(discriminator="kind")
 ]
 
 

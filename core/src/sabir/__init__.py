@@ -51,8 +51,8 @@ def _door(
 
     def find(name: str) -> object:
         if name in module_of:
-            loaded[name] = found = getattr(import_module(f"sabir.{module_of[name]}"), name)
-            return found
+            loaded[name] = member = getattr(import_module(f"sabir.{module_of[name]}"), name)
+            return member
         try:
             return import_module(f"{package}.{name}")
         except ModuleNotFoundError as error:

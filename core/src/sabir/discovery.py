@@ -95,11 +95,11 @@ def _label(point: EntryPoint) -> str:
 
 def distribution(point: EntryPoint) -> str:
     """Return the name and version of the package that declares an entry point, as text for messages."""
-    name, version = _named(point)
+    name, version = _package_of(point)
     return f"{name} {version}" if name else "an unknown distribution"
 
 
-def _named(point: EntryPoint) -> tuple[str, str]:
+def _package_of(point: EntryPoint) -> tuple[str, str]:
     """Return the package's name and version; both are "" for an installation without metadata."""
     # `dist.name` of a distribution without metadata warns, and raises in later versions of Python.
     metadata = point.dist.metadata if point.dist else None
@@ -180,12 +180,12 @@ class _Source:
         point = self.point
         if point and self.contribution is None and self.error is None:
             try:
-                self._load(point) if named else within_limit(lambda: self._load(point), point)
+                self._load_point(point) if named else within_limit(lambda: self._load_point(point), point)
             except PluginError as error:  # after a time-out, the thread may still set `contribution` later
                 self.error = error
         return self.contribution
 
-    def _load(self, point: EntryPoint) -> None:
+    def _load_point(self, point: EntryPoint) -> None:
         contribution = Contribution.of(load_entry_point(point), point.name, distribution(point))
         self.contribution = self.contribution or contribution
 
@@ -207,17 +207,17 @@ class Registry:
         means the provider of `name:model`. Raises ProviderMissing for an unknown name, DialectMissing for an unknown
         dialect, ProviderBroken if loading fails, and PluginConflict if several packages claim the name.
         """
-        sources = self._sources(name)
+        sources = self._sources_of(name)
         if not sources:
-            raise self._missing(name)
-        contributions = _loaded(sources, named=len(sources) == 1)
+            raise self._missing_error(name)
+        contributions = _load_all(sources, named=len(sources) == 1)
         failures = [each.error.with_traceback(None) for each in sources if each.error and not each.contribution]
         if failures and not contributions:
             raise failures[0]
         try:
             meaning = meant(name, contributions, dialect)
         except (ProviderMissing, DialectMissing) as error:
-            hints = _hints(name) if dialect is None else []
+            hints = _suggestions(name) if dialect is None else []
             raise type(error)("; ".join((str(error), *map(str, failures), *hints))) from None
         if failures and dialect is None and not meaning.reserves_name and name not in self._warned:
             self._warned.add(name)
@@ -233,9 +233,9 @@ class Registry:
         to another provider of the name, unless both have a dialect of the same name.
         """
         contribution = Contribution.of(provider, name, REGISTERED)
-        _loaded(self._sources(name), named=False)
+        _load_all(self._sources_of(name), named=False)
         with self._lock:
-            others = [each.contribution for each in self._sources(name) if each.contribution]
+            others = [each.contribution for each in self._sources_of(name) if each.contribution]
             if any(each.provider is provider for each in others):
                 return
             bare, together = owners(others, None), [*others, contribution]
@@ -327,7 +327,7 @@ class Registry:
             self._claims[group] = claimed(group)
         return self._claims[group]
 
-    def _sources(self, name: str) -> list[_Source]:
+    def _sources_of(self, name: str) -> list[_Source]:
         """Return the sources of a name: the packages that provide it, sorted by name, then the registrations."""
         with self._lock:
             points = self._claimed(PROVIDERS).get(name, ()) if self.knows(name) else ()
@@ -335,26 +335,26 @@ class Registry:
             return installed + self._registered.get(name, [])
 
     def _statuses(self, name: str) -> Iterator[ProviderStatus]:
-        sources = self._sources(name)
-        contributions = _loaded(sources, named=False)
+        sources = self._sources_of(name)
+        contributions = _load_all(sources, named=False)
         for source in sources:
             yield _status(name, source, contributions)
 
-    def _missing(self, name: str) -> ProviderMissing:
+    def _missing_error(self, name: str) -> ProviderMissing:
         installed = self.names()
         near = difflib.get_close_matches(name, installed, n=1, cutoff=0.75)  # no other vendor of three letters
-        remedy = "; ".join(_hints(name)) or (f"did you mean {near[0]!r}?" if near else _install(name))
+        remedy = "; ".join(_suggestions(name)) or (f"did you mean {near[0]!r}?" if near else _install(name))
         known = ", ".join(installed) or "none"
         return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
 
 
-def _loaded(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
+def _load_all(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
     """Load the sources, and return the Contributions of those that could be loaded."""
     return [contribution for each in sources if (contribution := each.load(named=named))]
 
 
 def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -> ProviderStatus:
-    own, (package, version) = source.contribution, _named(source.point) if source.point else ("", "")
+    own, (package, version) = source.contribution, _package_of(source.point) if source.point else ("", "")
     facts: dict[str, Any] = {"name": name, "distribution": package, "version": version}
     if own is None:
         return ProviderStatus(**facts, state="failed", error=str(source.error), means_bare_name=False)
@@ -377,7 +377,7 @@ def _install(name: str) -> str:
     return f"{package}install another package that provides {name!r}, or call sabir.register"
 
 
-def _hints(name: str) -> list[str]:
+def _suggestions(name: str) -> list[str]:
     """Return the suggestions of installed packages for a missing provider of this name. Broken ones are left out."""
     return list(filter(None, map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))))
 

@@ -104,10 +104,10 @@ def renamed_reference(reference: str, wire: Mapping[str, str]) -> str:
     it. Other references are returned unchanged.
     """
     start, name, *within = [*reference.split("/", 3)[1:], "", ""][:3]
-    given = name.replace("~1", "/").replace("~0", "~")
-    if start != "properties" or given not in wire:
+    original = name.replace("~1", "/").replace("~0", "~")
+    if start != "properties" or original not in wire:
         return reference
-    return "/".join(filter(None, ("#", start, wire[given], *within)))
+    return "/".join(filter(None, ("#", start, wire[original], *within)))
 
 
 def _subschemas(schema: JSONValue) -> Iterator[JSONValue]:

@@ -165,8 +165,8 @@ class _Walk:
         if rule.root == "object":
             root = self._as_object(root)
         if rule.names:
-            root = self._renamed(root, rule.names)
-        return dict(self._node(root, "", 0, ()))
+            root = self._rename_properties(root, rule.names)
+        return dict(self._fit_node(root, "", 0, ()))
 
     def change(self, kind: LossKind, path: str, reason: str, *, narrows: bool = False) -> None:
         self.changes.append(SchemaChange(kind, path, reason, narrows))
@@ -186,20 +186,20 @@ class _Walk:
             root = {**target, **without_keywords(root, "$ref")}
         for name in root.keys() & self.rule.not_at_root:
             self._refuse_if_strict(f"the root has {name!r}")
-        root = self._merged(root, 0)
+        root = self._merge_unions(root, 0)
         if root.get("type", "object") != "object" or (self._refuses and "type" not in root):
             raise _Refused("the root is not an object")
         is_bare = self.rule.closed or "properties" in root or bool(root.keys() & {*UNIONS})
         return {"type": "object", **root} if is_bare else {"type": "object", **root, "properties": {}}
 
-    def _merged(self, root: Schema, level: int) -> Schema:
+    def _merge_unions(self, root: Schema, level: int) -> Schema:
         """Return the root without the keywords that it must not have. Properties of a union's branches are
         added to it.
         """
         removed = [name for name in root if name in self.rule.not_at_root]
         merged = without_keywords(root, *removed)
         for name in removed:
-            branches = [self._branch(each, level) for each in listed(root[name])] if name in UNIONS else []
+            branches = [self._resolve_branch(each, level) for each in listed(root[name])] if name in UNIONS else []
             if name in UNIONS and not any(map(is_object, [merged, *branches])):
                 raise _Refused("the root is not an object")
             variants: dict[str, list[JSONValue]] = {}
@@ -225,11 +225,11 @@ class _Walk:
             "downgraded", name, f"the API does not accept {name!r} at the root{further}; {names} is not enforced"
         )
 
-    def _branch(self, branch: JSONValue, level: int) -> Schema:
+    def _resolve_branch(self, branch: JSONValue, level: int) -> Schema:
         schema = {} if level == _MOST_NESTED else resolved(self.schema, branch)
-        return self._merged(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
+        return self._merge_unions(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
 
-    def _renamed(self, root: Schema, rule: IdentifierRule) -> Schema:
+    def _rename_properties(self, root: Schema, rule: IdentifierRule) -> Schema:
         """Return the root with property names that the API accepts."""
         properties = mapped(root.get("properties"))
         wire: dict[str, str] = {}
@@ -246,7 +246,7 @@ class _Walk:
                 )
         return with_names(root, wire) if wire else root
 
-    def _inlined(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+    def _inline_reference(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
         """Return the fitted schema in place of a reference with other keywords next to it; None if the reference may
         stay.
         """
@@ -259,11 +259,11 @@ class _Walk:
             return None
         if target is not None and reference not in trail:
             merged = {**target, **without_keywords(schema, "$ref")}
-            return self._node(merged, path, depth, (*trail, reference))
+            return self._fit_node(merged, path, depth, (*trail, reference))
         self._refuse_if_strict(f"{path} refers to {reference} in a circle and has other keywords next to the reference")
         for name in others:
             self.change("dropped", within(path, name), f"the API does not accept {name!r} next to a '$ref'")
-        return self._node(without_keywords(schema, *others), path, depth, trail)
+        return self._fit_node(without_keywords(schema, *others), path, depth, trail)
 
     @property
     def _refuses(self) -> bool:
@@ -273,25 +273,25 @@ class _Walk:
         if reason and self._refuses:
             raise _Refused(reason)
 
-    def _node(self, schema: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+    def _fit_node(self, schema: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
         rule, where = self.rule, path or "the root"
         if not isinstance(schema, Mapping):
             self._refuse_if_strict(f"{where} is {schema!r}, which is not a schema object")
             if schema is not True or rule.unread == "sent":
                 return schema
             schema = {}
-        schema = self._plain(schema, path)
-        if "$ref" in schema and (inlined := self._inlined(schema, path, depth, trail)) is not None:
+        schema = self._simplify(schema, path)
+        if "$ref" in schema and (inlined := self._inline_reference(schema, path, depth, trail)) is not None:
             return inlined
         if rule.closed and not schema.keys() & TYPED and "properties" not in schema:
             self._refuse_if_strict(f"{where} accepts any value")
             self.change("downgraded", path, "a schema without a type constrains nothing")
-        schema = self._with_items(schema, path)
+        schema = self._add_items(schema, path)
         fitted: dict[str, Any] = {}
         described: list[str] = []
         for name, value in schema.items():
             at = within(path, name)
-            if not self._takes(name, value, schema):
+            if not self._accepts(name, value, schema):
                 self._refuse_if_strict(
                     f"{where} has {name!r}: {short_json(value)}, which strict schemas cannot contain"
                 )
@@ -300,15 +300,15 @@ class _Walk:
                 if rule.unread == "described":
                     described.append(f"{name}: {encode_json(value)}")
                     continue
-            fitted[name] = self._value(name, value, at, depth, trail)
+            fitted[name] = self._fit_value(name, value, at, depth, trail)
         if described:
             fitted["description"] = f"{schema.get('description', '')} ({', '.join(described)})".strip()
         if rule.closed:
-            self._close(fitted, schema, path, depth)
+            self._close_object(fitted, schema, path, depth)
         self.unions += len(listed(fitted.get("anyOf"))) > 1 or not isinstance(fitted.get("type", ""), str)
         return fitted
 
-    def _plain(self, schema: Schema, path: str) -> Schema:
+    def _simplify(self, schema: Schema, path: str) -> Schema:
         """Return the schema without annotations, without unions of one schema, and without a default of null that means
         absent.
         """
@@ -336,12 +336,12 @@ class _Walk:
                         f"{name!r} of 'allOf' was removed, because {name!r} next to 'allOf' differs",
                         narrows=True,
                     )
-                return self._plain({**members[0], **plain}, path)
+                return self._simplify({**members[0], **plain}, path)
             # A reference inside `allOf` is replaced by its target, because APIs with `allOf` refuse references in it.
             plain["allOf"] = [resolved(self.schema, each) for each in members]
         return plain
 
-    def _with_items(self, schema: Schema, path: str) -> Schema:
+    def _add_items(self, schema: Schema, path: str) -> Schema:
         """Return an array's schema with `items` if the API requires `items`. A list of `items` becomes `prefixItems`,
         as in the newest version of JSON schema.
         """
@@ -364,7 +364,7 @@ class _Walk:
         self.change("rewritten", at, reason)
         return {**schema, "items": either(members) if members and items is not True else {}}
 
-    def _takes(self, name: str, value: JSONValue, schema: Schema) -> bool:
+    def _accepts(self, name: str, value: JSONValue, schema: Schema) -> bool:
         rule = self.rule
         if name == "oneOf" and "anyOf" in schema and rule.one_of == "as_any_of":
             return False
@@ -373,26 +373,26 @@ class _Walk:
         test = rule.values.get(name)
         return (rule.keywords is None or name in rule.keywords) and (test is None or test(value))
 
-    def _value(self, name: str, value: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+    def _fit_value(self, name: str, value: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
         if name in MAPS and isinstance(value, Mapping):
             inner = depth + 1 if name == "properties" else 0
-            self._count("characters", sum(map(len, value)))
-            return {key: self._node(each, within(path, key), inner, trail) for key, each in value.items()}
+            self._add_count("characters", sum(map(len, value)))
+            return {key: self._fit_node(each, within(path, key), inner, trail) for key, each in value.items()}
         if name in MAPS and self.rule.unread != "sent":
             raise _Refused(f"{path} is not an object")
         if name in LISTS and isinstance(value, list | tuple):
-            return [self._node(each, f"{path}[{index}]", depth, trail) for index, each in enumerate(value)]
+            return [self._fit_node(each, f"{path}[{index}]", depth, trail) for index, each in enumerate(value)]
         if name in ONES and not (name == "additionalProperties" and self.rule.closed):
-            return self._node(value, path, depth, trail)
+            return self._fit_node(value, path, depth, trail)
         if name in ("enum", "const"):
             values = listed(value) if name == "enum" else [value]
-            self._count("enumerated values", len(values) if name == "enum" else 0)
-            self._count("characters", sum(len(str(each)) for each in values))
+            self._add_count("enumerated values", len(values) if name == "enum" else 0)
+            self._add_count("characters", sum(len(str(each)) for each in values))
         if name == "$ref" and self.names and isinstance(value, str):
-            return renamed_reference(value, {given: wire for wire, given in self.names.items()})
+            return renamed_reference(value, {original: wire for wire, original in self.names.items()})
         return value
 
-    def _close(self, fitted: dict[str, Any], schema: Schema, path: str, depth: int) -> None:
+    def _close_object(self, fitted: dict[str, Any], schema: Schema, path: str, depth: int) -> None:
         """Add `additionalProperties: false` and `required` to the schema of an object, and count its properties and
         level.
         """
@@ -416,9 +416,9 @@ class _Walk:
             self.change(
                 "downgraded", at, f"only the listed properties are allowed in the object, without {names}", narrows=True
             )
-        self._count("properties", len(properties or ()))
+        self._add_count("properties", len(properties or ()))
         self._counts["levels"] = depth
-        self._count("levels", 1)
+        self._add_count("levels", 1)
         required = listed(schema.get("required"))
         missing = [name for name in properties or () if name not in required]
         if not self.rule.required:
@@ -440,7 +440,7 @@ class _Walk:
         closed = {"required": [*(properties or ())], "additionalProperties": False}
         fitted.update(properties=fitted.get("properties", {}), **closed)
 
-    def _count(self, what: Limited, number: int) -> None:
+    def _add_count(self, what: Limited, number: int) -> None:
         self._counts[what] += number
         if self._counts[what] > self.rule.most.get(what, self._counts[what]):
             raise _Refused(f"the schema has more than {self.rule.most[what]:,} {what}")

@@ -123,7 +123,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
     if not isinstance(settings, Settings):
         raise SettingsInvalid(f"settings is of type {type(settings).__name__}; write sabir.Settings(…)")
     for name in settings.vendor:
-        meant = None if name == provider else _meant(name, (provider, *registry.names()))
+        meant = None if name == provider else _similar_name(name, (provider, *registry.names()))
         if meant is not None and not registry.knows(name):
             raise SettingsInvalid(
                 f"Settings(vendor=…) has a section for {name!r}, which is not a provider; did you mean {meant!r}?"
@@ -139,7 +139,7 @@ def checked_policy(speaks_as: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _meant(name: str, known: tuple[str, ...]) -> str | None:
+def _similar_name(name: str, known: tuple[str, ...]) -> str | None:
     """Return the known name that `name` is similar to. None if `name` is itself known, or similar to none."""
     if name in known:
         return None

@@ -74,7 +74,7 @@ class Hooks:
         _check_implementations(members, label)
         if label in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
             raise PluginConflict(f"hook plugin {label} is registered already; register it once")
-        plugins = {**self._plugins, label: (plugin, _guarded(members, label))}
+        plugins = {**self._plugins, label: (plugin, _guard_hooks(members, label))}
         try:
             self._hook = _relay_for(plugins)
         except (ValueError, pluggy.PluginValidationError) as error:
@@ -188,12 +188,12 @@ def installed_hooks() -> Hooks:
     return hooks
 
 
-def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
+def _guard_hooks(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
     """Return the object that is registered with pluggy instead of a plugin: its hooks, each in a function that checks
     the result and names the plugin in errors.
     """
     return SimpleNamespace(
-        **{hook: wraps(function)(_guard(function, plugin, hook)) for hook, function, _ in _marked(members)}
+        **{hook: wraps(function)(_guard(function, plugin, hook)) for hook, function, _ in _marked_hooks(members)}
     )
 
 
@@ -274,7 +274,7 @@ def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]
 
 def _check_implementations(members: Mapping[str, Any], plugin: str) -> None:
     """Raise PluginError for a hook without the mark, for one that is not a plain function, and for no hook at all."""
-    marked = {name: is_wrapper for name, _, is_wrapper in _marked(members)}
+    marked = {name: is_wrapper for name, _, is_wrapper in _marked_hooks(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)
         if not callable(function):
@@ -297,7 +297,7 @@ _NOT_PLAIN: Sequence[tuple[Callable[[Any], bool], str]] = (
 """A test of a function, and the kind of the functions that pass it."""
 
 
-def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
+def _marked_hooks(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
     """Yield the functions with the decorator `hookimpl`: name, function, and whether it is marked as a wrapper."""
     for name, function in members.items():
         if inspect.isroutine(function) and (mark := getattr(function, f"{specs.PROJECT}_impl", None)):
@@ -306,7 +306,7 @@ def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any
 
 def _reason(members: Mapping[str, Any], error: Exception) -> str:
     """Return why pluggy refuses a plugin, as text."""
-    unknown = next((name for name, *_ in _marked(members) if name not in KNOWN_HOOKS), None)
+    unknown = next((name for name, *_ in _marked_hooks(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)

@@ -58,7 +58,7 @@ class Block:
         """(position, part index) of opaque parts whose other half is missing."""
 
 
-_Half: TypeAlias = tuple[Block, int, int]
+_Opener: TypeAlias = tuple[Block, int, int]
 """An opaque part that opens a pair: its block, the position of its message, the index of the part."""
 
 
@@ -141,7 +141,7 @@ class _Pairing:
         self._is_leading = waiting.is_leading
         self._open: dict[int, Block] = {}
         """Position → block of each call without a result in the present turn."""
-        self._open_pairs: dict[str, _Half] = {}
+        self._open_pairs: dict[str, _Opener] = {}
         """Pair id → the part that opens a pair whose second half has not come yet."""
         self._blocks: list[Block] = []
         self._final = 0
@@ -178,7 +178,7 @@ class _Pairing:
 
     def take_call(self, position: int, call: OptionCallPayload) -> None:
         """Add an option call, which has no result yet."""
-        self._open[position] = self._place(position, position, "assistant")
+        self._open[position] = self._place_message(position, position, "assistant")
         self._unanswered.run.append((call.invocation_id, position))
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
@@ -197,12 +197,12 @@ class _Pairing:
             self._unanswered.end_run()
             if side != "assistant":
                 self._abandon()
-        block = self._place(position, position, side, is_answer)
+        block = self._place_message(position, position, side, is_answer)
         if is_late or hint is not None:
             self._note_place(block, position, hint, is_late)
         if halves:
-            opened, lonely = halves
-            for index in lonely:
+            opened, unpaired = halves
+            for index in unpaired:
                 self._omit(block, position, index)
             self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
@@ -228,14 +228,14 @@ class _Pairing:
             unanswered.end_run()
         if not (calls := unanswered.stacks.get(identifier)):
             if self._scope.has_stored_calls:
-                self._place(position, position, "results")
+                self._place_message(position, position, "results")
                 return
             self.lose("dropped", f"no earlier call without a result has the invocation id {identifier!r}", position)
             return
         call = calls[0]
         block = self._open.pop(call, None)
         if block is None:
-            block = self._place(position, call, "assistant")
+            block = self._place_message(position, call, "assistant")
             self.lose(
                 "relocated", "its result follows a later turn, so the call was moved to the place of the result", call
             )
@@ -244,7 +244,7 @@ class _Pairing:
         block.answers[call] = position
         unanswered.answer(identifier)
 
-    def _place(self, position: int, at: int, side: Side, is_answer: bool = False) -> Block:
+    def _place_message(self, position: int, at: int, side: Side, is_answer: bool = False) -> Block:
         """Put the message at position `at` into the last block, or into a new block of this side. Return the block.
 
         `position` is the position of the message that is being added. If a new block begins, this message makes the
@@ -289,19 +289,19 @@ class _Pairing:
         Earlier pairs that the message ends are removed. Parts that are not sent back to their origin are ignored.
         """
         opened: dict[str, int] = {}
-        lonely: list[int] = []
+        unpaired: list[int] = []
         for index, part in enumerate(message.parts):
             if part.kind != "opaque" or part.pair_id is None or not goes_back(part, message, side, self._scope):
                 continue
             here, earlier = opened.pop(part.pair_id, None), self._open_pairs.pop(part.pair_id, None)
             if part.pair == "opens":
                 opened[part.pair_id] = index
-                lonely += [] if here is None else [here]
+                unpaired += [] if here is None else [here]
                 if earlier is not None:
                     self._omit(*earlier)
             elif here is None and earlier is None:
-                lonely.append(index)
-        return (opened, lonely) if opened or lonely else None
+                unpaired.append(index)
+        return (opened, unpaired) if opened or unpaired else None
 
     def _keep_paused(self) -> None:
         """Send the open pairs at which their provider may have paused: remove them from the pairs to leave out."""
@@ -320,7 +320,8 @@ class _Pairing:
         rest = [*message.parts[index + 1 :], *(part for at in (*beside, *later) for part in self._messages[at].parts)]
         calls = [(self._messages[at], at in later) for at in (*beside, *later) if self._messages[at].call]
         return all(part.kind == "opaque" and part.pair_id in self._open_pairs for part in rest) and all(
-            _maker(call, of_any_reply=is_later) == _maker(message, of_any_reply=is_later) for call, is_later in calls
+            _compared_origin(call, of_any_reply=is_later) == _compared_origin(message, of_any_reply=is_later)
+            for call, is_later in calls
         )
 
     def _omit_open_pairs(self) -> None:
@@ -333,6 +334,6 @@ class _Pairing:
         self.lose("dropped", HALF_PAIR, position, f"parts[{index}]")
 
 
-def _maker(message: Message, *, of_any_reply: bool) -> Origin | None:
+def _compared_origin(message: Message, *, of_any_reply: bool) -> Origin | None:
     origin = message.origin
     return origin.model_copy(update={"response_id": None}) if origin and of_any_reply else origin

@@ -29,7 +29,7 @@ from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_
 from sabir.options.option import Option
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
 from sabir.rendering.pairing import Block, pair_apart
-from sabir.rendering.prefixes import Boundary, Found, PrefixIndex
+from sabir.rendering.prefixes import Boundary, CachedStart, PrefixIndex
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.constructors import check_messages
 from sabir.vocabulary.messages import Message
@@ -50,7 +50,7 @@ MOST_HEADS = 8
 """How many heads are cached: the number of combinations of options and settings that one program alternates between."""
 
 
-class Offer(NamedTuple):
+class OfferedOptions(NamedTuple):
     """The offered options with their names in the request."""
 
     options: tuple[Option, ...] = ()
@@ -60,14 +60,14 @@ class Offer(NamedTuple):
     """All option names, if at least one has another name in the request. Otherwise empty."""
 
     @classmethod
-    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offer":
+    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "OfferedOptions":
         """Return the options with names that the API accepts."""
         identifiers = Identifiers(scope.tables.calls.names)
         names = {option.name: identifiers.name(option.name) for option in options}
         return cls(options, names, tuple(names) if any(name != wire for name, wire in names.items()) else ())
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The bytes and losses of a request without its messages."""
 
     opening: bytes
@@ -123,11 +123,13 @@ class _Encoded(NamedTuple):
     """The last turn that produced an item, if it is not closed."""
 
 
-def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: list[Message]) -> _Encoded:
+def _encode_messages(
+    encode_turn: EncodeTurn, scope: TurnScope, cached: CachedStart, messages: list[Message]
+) -> _Encoded:
     """Encode the messages after the cached prefix. System messages at the start are left out if the dialect hoists
     them.
     """
-    prefix, start = found.prefix, found.boundary
+    prefix, start = cached.prefix, cached.boundary
     check_messages(messages, start.position)
     log, calls = LossLog(), scope.tables.calls
     may_hoist = scope.tables.roles.leading_system == "hoisted" and not start.position
@@ -170,10 +172,10 @@ def _without_marks(log: Iterable[Loss]) -> list[Loss]:
     return [loss for loss in log if not isinstance(loss, Unchecked)]
 
 
-def _hoisted(made: _Encoded, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
+def _hoist_system(encoded: _Encoded, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
     """Return the turns of the hoisted system messages, and their losses."""
-    log, block = LossLog(), Block("system", [*made.system])
-    gathered = TurnMaker(messages, made.maker.scope, log).make(block) if made.system else []
+    log, block = LossLog(), Block("system", [*encoded.system])
+    gathered = TurnMaker(messages, encoded.maker.scope, log).make(block) if encoded.system else []
     return tuple(Turn(side, entries) for side, entries in gathered), log.losses
 
 
@@ -204,10 +206,10 @@ class Renderer:
         )
         """The target, the tables for it, and the other arguments of `encode_turn`, without those from call settings."""
         self._assumptions = _assumptions_of(target, info)
-        self._offer = Offer()
-        self._heads: list[tuple[_Key, frozenset[str] | None, Head]] = []
+        self._offer = OfferedOptions()
+        self._heads: list[tuple[_Key, frozenset[str] | None, RequestHead]] = []
         """The cached heads: key, names of the called options (None if the head does not depend on them), head."""
-        self._kept: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
+        self._indexes: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
         self._lock = Lock()
 
     def new(self) -> "Renderer":
@@ -226,13 +228,16 @@ class Renderer:
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
         offer, offered = self._offer, tuple(options)
         if offer.options != offered:
-            self._offer = offer = Offer.of(offered, self.scope)
+            self._offer = offer = OfferedOptions.of(offered, self.scope)
         index = self._index_for(settings, offer.declared)
-        found = index.find(listed)
-        made = _render(self.dialect.encode_turn, index.scope, found, listed)
-        after, prefix = made.maker.losses.losses, found.prefix.losses[: found.boundary.losses] if found.prefix else []
-        if not (found.body or made.closed or made.open):
-            turns, lost = _hoisted(made, listed)
+        cached = index.find(listed)
+        encoded = _encode_messages(self.dialect.encode_turn, index.scope, cached, listed)
+        after, prefix = (
+            encoded.maker.losses.losses,
+            cached.prefix.losses[: cached.boundary.losses] if cached.prefix else [],
+        )
+        if not (cached.body or encoded.closed or encoded.open):
+            turns, lost = _hoist_system(encoded, listed)
             if not turns:
                 reason = (
                     f"there is nothing to send to {self.scope.target}: none of the {len(listed)} messages can be sent"
@@ -240,10 +245,10 @@ class Renderer:
                 raise RenderingRefused(
                     f"{reason}; add at least one user message", _without_marks([*lost, *prefix, *after])
                 )
-        head = self._head(offer, settings, made, listed)
-        body, closed, unmarked = _joined(head, found.body, made)
-        if made.boundaries:
-            index.enter(found, listed, closed, made.boundaries, after, made.maker)
+        head = self._find_head(offer, settings, encoded, listed)
+        body, closed, unmarked = _join_body(head, cached.body, encoded)
+        if encoded.boundaries:
+            index.enter(cached, listed, closed, encoded.boundaries, after, encoded.maker)
         log: tuple[Loss, ...] = (*head.system_losses, *prefix, *after, *head.losses, *unmarked)
         values = {**vars(head.empty), "body_bytes": body, "losses": log}
         if self.scope.model_info.accepts is not None:
@@ -258,7 +263,7 @@ class Renderer:
         stored = any(vendor.get(name) or settings.extra_body.get(name) for name in stored_by)
         key = labels, media, stored, declared
         with self._lock:
-            index = self._kept.pop(key, None)
+            index = self._indexes.pop(key, None)
             if index is None:
                 index = PrefixIndex(
                     replace(
@@ -269,15 +274,17 @@ class Renderer:
                         declared_names=declared,
                     )
                 )
-            self._kept[key] = index
-            if len(self._kept) > MOST_SCOPES:
-                del self._kept[next(iter(self._kept))]
+            self._indexes[key] = index
+            if len(self._indexes) > MOST_SCOPES:
+                del self._indexes[next(iter(self._indexes))]
         return index
 
-    def _head(self, offer: Offer, settings: Settings, made: _Encoded, messages: list[Message]) -> Head:
+    def _find_head(
+        self, offer: OfferedOptions, settings: Settings, encoded: _Encoded, messages: list[Message]
+    ) -> RequestHead:
         """Return the head of a request with these options and settings, from the cache if possible."""
-        called = frozenset(made.maker.called)
-        key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, made.system))), made.last_side
+        called = frozenset(encoded.maker.called)
+        key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, encoded.system))), encoded.last_side
         for known, names, head in self._heads:
             if known == key and names in (None, called):
                 return head
@@ -289,29 +296,29 @@ class Renderer:
                     f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}",
                     path=f"options[{index}]",
                 )
-        system, lost = _hoisted(made, messages)
+        system, lost = _hoist_system(encoded, messages)
         request = RequestScope(
             target=scope.target,
             settings=SettingsReader(without_foreign_tools(settings, scope.target, offer.names, log)),
-            options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
+            options=tuple(self._filter_hints(option, index, log) for index, option in enumerate(offer.options)),
             option_names=offer.names,
             system=system,
             vendor=settings.vendor.get(scope.target.provider, FrozenDict()),
             losses=log,
             model_info=scope.model_info,
             quirks=scope.quirks,
-            last_side=made.last_side,
-            ending=made.last_turn,
+            last_side=encoded.last_side,
+            ending=encoded.last_turn,
             history=messages,
             names=called,
         )
-        head = self._encode(request, settings, tuple(lost))
+        head = self._encode_head(request, settings, tuple(lost))
         if not request.saw_history:
             living = [each for each in self._heads if all(message() is not None for message in each[0][2])]
             self._heads = [(key, called if request.saw_called else None, head), *living[: MOST_HEADS - 1]]
         return head
 
-    def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
+    def _filter_hints(self, option: Option, index: int, log: LossLog) -> Option:
         """Return the option with only the vendor hints that this API accepts. Adds losses for the others."""
         if option.vendor_json is None:
             return option
@@ -324,7 +331,7 @@ class Renderer:
         )
         return with_hints(option, take_hints(option.vendor_json, self.scope.tables.calls.hints, taker))
 
-    def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
+    def _encode_head(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> RequestHead:
         dialect, target, field = self.dialect, self.scope.target, self.dialect.messages_field
         fields = dict(dialect.encode_request(request))
         for name in request.settings.untouched():
@@ -342,7 +349,7 @@ class Renderer:
         as_stream = {key: value for key, value in accepted.items() if key not in extra_body}
         streaming = request.only_as_stream and len(as_stream) == len(accepted)
         fields |= {**(accepted if streaming else {}), **extra_body}
-        return Head(
+        return RequestHead(
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
             insertions=tuple(request.insertions),
@@ -390,18 +397,18 @@ def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
     return (assumption,)
 
 
-def _joined(head: Head, prefix: memoryview, made: _Encoded) -> tuple[bytes, memoryview, list[Loss]]:
+def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tuple[bytes, memoryview, list[Loss]]:
     """Return the body, the bytes of all closed turns without insertions, and the losses of impossible insertions."""
     lost: list[Loss] = []
-    closed: list[bytes | memoryview] = [prefix, b"," if prefix and made.closed else b"", made.closed]
+    closed: list[bytes | memoryview] = [prefix, b"," if prefix and encoded.closed else b"", encoded.closed]
     length = sum(map(len, closed))
-    regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [made.open]}
+    regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [encoded.open]}
     if head.insertions:
         regions["closed"] = [b"".join(closed)]
     for insertion in head.insertions:
-        at: Place = insertion.at if made.open else "closed"
-        regions[at] = _inserted(regions[at], insertion, lost)
-    messages = [*regions["closed"], b"," if length and made.open else b"", *regions["end"]]
+        at: Place = insertion.at if encoded.open else "closed"
+        regions[at] = _insert_text(regions[at], insertion, lost)
+    messages = [*regions["closed"], b"," if length and encoded.open else b"", *regions["end"]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
@@ -410,7 +417,9 @@ def _joined(head: Head, prefix: memoryview, made: _Encoded) -> tuple[bytes, memo
     return body, unmarked, lost
 
 
-def _inserted(region: list[bytes | memoryview], insertion: Insertion, losses: list[Loss]) -> list[bytes | memoryview]:
+def _insert_text(
+    region: list[bytes | memoryview], insertion: Insertion, losses: list[Loss]
+) -> list[bytes | memoryview]:
     """Return the bytes of the messages with the insertion. Adds a loss if the region ends with other bytes, or has an
     insertion already.
     """

@@ -33,7 +33,7 @@ from pydantic import (
 )
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import Frozen, Made, StoredModel, describe_validation_error, is_loading, load_stored
+from sabir.base.models import AnyFrozen, Frozen, StoredModel, describe_validation_error, is_loading, load_stored
 from sabir.base.renamed import callable_by_old_names
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
@@ -78,13 +78,13 @@ def check_sections(
             raise ValueError(f"{field}[{name!r}] must be a mapping of {content}")
 
 
-def _checked(text: JSONText) -> JSONText | None:
+def _check_hints(text: JSONText) -> JSONText | None:
     check_sections(object_view(text))
     return None if text == "{}" else text
 
 
 _SECTIONS = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
-Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _SECTIONS] | None
+Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_check_hints), _SECTIONS] | None
 """The type of a pydantic field for vendor hints. The hints are stored as JSONText, or None if there are no hints."""
 
 
@@ -113,23 +113,25 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> J
     others = [name for name, section in sections.items() if section and name != SHARED]
     if own is None and others:
         lose(".vendor", f"its vendor hints are for {', '.join(others)}, not for {provider}")
-    found = {} if model is None else _validated(model, own or {}, shared, taker)
+    accepted = {} if model is None else _validate_hints(model, own or {}, shared, taker)
     meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
         lose(f".vendor.{provider}", f"{taker.wire} accepts no vendor hints ({taker.kind})")
         fields = {}
     for name in fields:
-        if name not in found:
+        if name not in accepted:
             lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this vendor hint {name!r} ({taker.kind})")
-    return encode_json({provider: found}) if found else None
+    return encode_json({provider: accepted}) if accepted else None
 
 
-def with_hints(made: Made, taken: JSONText | None) -> Made:
-    """Return a copy of a media part or an option with the hints `taken` instead of its own."""
-    return type(made).construct_unchecked({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
+def with_hints(piece: AnyFrozen, hints: JSONText | None) -> AnyFrozen:
+    """Return a copy of a media part or an option with the hints `hints` instead of its own."""
+    return type(piece).construct_unchecked(
+        {**vars(piece), "vendor_json": hints}, piece.model_fields_set | {"vendor_json"}
+    )
 
 
-def _validated(
+def _validate_hints(
     model: type[BaseModel], own: Mapping[str, JSONValue], shared: Mapping[str, JSONValue], taker: Taker
 ) -> dict[str, Any]:
     """Return the valid fields of both sections as JSON values. Fields of `shared` that are unknown or invalid are left
@@ -163,9 +165,9 @@ def read_section(
         ) from None
 
 
-def set_fields(made: BaseModel) -> dict[str, Any]:
+def set_fields(model: BaseModel) -> dict[str, Any]:
     """Return the fields of a pydantic model that were set, as JSON values."""
-    return made.model_dump(mode="json", exclude_unset=True)
+    return model.model_dump(mode="json", exclude_unset=True)
 
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
@@ -347,13 +349,13 @@ class OpaquePart(StoredModel):
     block: ClassVar = JSONView("block_json", "The provider's JSON value, unchanged.")
 
     @model_validator(mode="after")
-    def _pair_is_whole(self) -> "OpaquePart":
+    def _check_pair(self) -> "OpaquePart":
         if (self.pair_id is None) != (self.pair is None):
             raise ValueError("an opaque part needs both `pair_id` and `pair`, or neither")
         return self
 
 
-class Kept(Frozen):
+class UnknownKind(Frozen):
     """Base class for stored data that only a newer version of sabir knows. Created by loading, written back
     unchanged.
     """
@@ -366,7 +368,7 @@ class Kept(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _only_loaded(cls, value: Any, info: ValidationInfo) -> Any:
+    def _refuse_unless_loading(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, cls):
             return value
         if isinstance(value, dict) and is_loading(info) and isinstance(value.get("kind"), str):
@@ -386,7 +388,7 @@ never receive an UnknownPart.
 KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
 
 
-class UnknownPart(Kept):
+class UnknownPart(UnknownKind):
     """A stored part whose kind, modality or URL scheme only a newer version of sabir knows.
 
     Created by loading, never by a program. `save` and `dumps` write the part back unchanged. Renderings leave the part
@@ -417,8 +419,8 @@ def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
     """Return a stored payload in which media with an unknown modality or URL scheme are replaced by UnknownParts."""
     if not isinstance(parts := payload.get("parts"), list):
         return payload
-    kept = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
-    return {**payload, "parts": kept}
+    loaded = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
+    return {**payload, "parts": loaded}
 
 
 def _is_newer(part: Any) -> bool:

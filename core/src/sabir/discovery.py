@@ -16,7 +16,7 @@ import logging
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -253,9 +253,8 @@ class Registry:
         """
         with self._lock:
             if name not in self._registered:
-                raise ProviderMissing(
-                    f"provider {name!r} was not registered with sabir.register, so it cannot be unregistered"
-                )
+                reason = "was not registered with sabir.register, so it cannot be unregistered"
+                raise ProviderMissing(f"provider {name!r} {reason}")
             del self._registered[name]
 
     def providers(self) -> tuple[ProviderStatus, ...]:
@@ -268,7 +267,12 @@ class Registry:
         >>> [status.state for status in sabir.providers() if status.name == "echo"]
         ['installed']
         """
-        return tuple(status for name in self.names() for status in self._statuses(name))
+        statuses: list[ProviderStatus] = []
+        for name in self.names():
+            sources = self._sources_of(name)
+            contributions = _load_all(sources, named=False)
+            statuses += (_status(name, source, contributions) for source in sources)
+        return tuple(statuses)
 
     def names(self) -> tuple[str, ...]:
         """Return the sorted names of all providers, without loading them."""
@@ -334,16 +338,13 @@ class Registry:
             installed = [self._installed.setdefault(point, _Source(point)) for point in points]
             return installed + self._registered.get(name, [])
 
-    def _statuses(self, name: str) -> Iterator[ProviderStatus]:
-        sources = self._sources_of(name)
-        contributions = _load_all(sources, named=False)
-        for source in sources:
-            yield _status(name, source, contributions)
-
     def _missing_error(self, name: str) -> ProviderMissing:
         installed = self.names()
         near = difflib.get_close_matches(name, installed, n=1, cutoff=0.75)  # no other vendor of three letters
-        remedy = "; ".join(_suggestions(name)) or (f"did you mean {near[0]!r}?" if near else _install(name))
+        # The name of the package is guessed from the provider's name.
+        package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
+        install = f"{package}install another package that provides {name!r}, or call sabir.register"
+        remedy = "; ".join(_suggestions(name)) or (f"did you mean {near[0]!r}?" if near else install)
         known = ", ".join(installed) or "none"
         return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
 
@@ -369,12 +370,6 @@ def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -
     except PluginError as error:
         return ProviderStatus(**facts, state="failed", error=str(error))
     return status
-
-
-def _install(name: str) -> str:
-    """Return how to install an unknown provider, as text. The package's name is guessed from the provider's name."""
-    package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
-    return f"{package}install another package that provides {name!r}, or call sabir.register"
 
 
 def _suggestions(name: str) -> list[str]:

@@ -252,11 +252,8 @@ def read_base_url(url: str) -> BaseURL:
     user, at, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
     basic = b64encode(unquote_to_bytes(name) + b":" + unquote_to_bytes(password)).decode("ascii")
-    return BaseURL(
-        parts._replace(netloc=host, query="", fragment="").geturl(),
-        parts.query,
-        SecretStr(f"Basic {basic}") if at else None,
-    )
+    without_secrets = parts._replace(netloc=host, query="", fragment="").geturl()
+    return BaseURL(without_secrets, parts.query, SecretStr(f"Basic {basic}") if at else None)
 
 
 def url_of_client(provider: str, client: object) -> str:

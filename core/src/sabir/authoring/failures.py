@@ -250,11 +250,8 @@ class ErrorTable:
             if _is_a(error, name, modules):
                 variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
                 also = f"; also check {variables}" if variables else ""
-                return (
-                    kind(f"{provider} {words}{also} ({_describe_exception(error, name)})", provider=provider)
-                    if kind
-                    else None
-                )
+                message = f"{provider} {words}{also} ({_describe_exception(error, name)})"
+                return kind(message, provider=provider) if kind else None
         return None
 
     def _error(self, failure: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
@@ -262,22 +259,17 @@ class ErrorTable:
 
         `delay` is the seconds from the header `retry-after`, or None.
         """
-        kind = next(filter(None, (rule.says(failure, status) for rule in self.rules)), None) or kind_of_status(
-            status or 500
-        )
+        kinds = (rule.says(failure, status) for rule in self.rules)
+        kind = next(filter(None, kinds), None) or kind_of_status(status or 500)
         text = (failure.message or failure.code or failure.kind or "no message").rstrip(" .")
         answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
         remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
         if kind is errors.InvalidRequest and (override := self._unsupported_remedy(failure)):
             text, remedy = one_line(text, _LONGEST_REFUSAL), f"; {override}"
         wait = self.wait(failure) if self.wait else None
-        return kind(
-            f"{answered}: {text}{remedy}",
-            provider=provider,
-            status=status,
-            code=failure.code or failure.kind or None,
-            retry_after=delay if wait is None else wait,
-        )
+        facts: dict[str, Any] = {"status": status, "code": failure.code or failure.kind or None}
+        facts["retry_after"] = delay if wait is None else wait
+        return kind(f"{answered}: {text}{remedy}", provider=provider, **facts)
 
     def _unsupported_remedy(self, failure: Failure) -> str:
         """Return the remedy if the failure says that the model does not support a parameter; "" for other failures."""

@@ -262,9 +262,8 @@ class SDKProvider(ABC):
         Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
         """
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
-            raise SettingsInvalid(
-                f"{self.name} does not accept client=, because its SDK's client cannot be inspected; use base_url="
-            )
+            reason = "because its SDK's client cannot be inspected; use base_url="
+            raise SettingsInvalid(f"{self.name} does not accept client=, {reason}")
         if access.client is not None:
             return url_of_client(self.name, access.client)
         variables = filter(None, map(os.environ.get, self.url_variables))
@@ -344,13 +343,11 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
 
     def ask_sync(self, client: Any, request: WireRequest) -> object:
         """Call the SDK so that it builds the request. The HTTP client raises a CapturedRequest instead of sending."""
-        return client.post(request.path, cast_to=object, content=b"{}", options=self._post_options(client, request))
+        return client.post(request.path, cast_to=object, content=b"{}", options=self._options_of(client, request))
 
     async def ask(self, client: Any, request: WireRequest) -> object:
         """Async version of `ask_sync`."""
-        return await client.post(
-            request.path, cast_to=object, content=b"{}", options=self._post_options(client, request)
-        )
+        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options_of(client, request))
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
         """Return the arguments for both client classes of the SDK, except `http_client`. `keys` maps names of
@@ -370,7 +367,7 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
         """
         return () if self._key.is_sent else ("Authorization",)
 
-    def _post_options(self, client: Any, request: WireRequest) -> dict[str, Any]:
+    def _options_of(self, client: Any, request: WireRequest) -> dict[str, Any]:
         return _shared_options(request, dict.fromkeys(self.omitted(client), import_module(self.module).omit))
 
 
@@ -457,9 +454,8 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
             info = ModelInfo.model_validate(row)
         except ValidationError as error:
             prefix = row.get("prefix", "") if isinstance(row, dict) else ""
-            raise PluginError(
-                f"models.toml row {number} ({prefix!r}): {one_line(describe_validation_error(error))}"
-            ) from None
+            fault = one_line(describe_validation_error(error))
+            raise PluginError(f"models.toml row {number} ({prefix!r}): {fault}") from None
         if info.prefix in infos:
             raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} already has a row; merge the two rows")
         infos[info.prefix] = info

@@ -178,14 +178,14 @@ class _Walk:
         seen = set[str]()
         while (reference := root.get("$ref")) is not None:
             if reference in seen or (target := target_of(self.schema, reference)) is None:
-                self._refuse_if_strict(f"{reference} names nothing in the schema")
+                self._refuse_strict(f"{reference} names nothing in the schema")
                 self.change("downgraded", "$ref", f"the root cannot be a '$ref': {reference} names no object")
                 root = without_keywords(root, "$ref")
                 break
             seen.add(reference)
             root = {**target, **without_keywords(root, "$ref")}
         for name in root.keys() & self.rule.not_at_root:
-            self._refuse_if_strict(f"the root has {name!r}")
+            self._refuse_strict(f"the root has {name!r}")
         root = self._merge_unions(root, 0)
         if root.get("type", "object") != "object" or (self._refuses and "type" not in root):
             raise _Refused("the root is not an object")
@@ -219,11 +219,9 @@ class _Walk:
         return merged
 
     def _report_merged(self, name: str, value: JSONValue) -> None:
-        further = "; its properties were added to the object" if name in UNIONS else ""
+        also = "; its properties were added to the object" if name in UNIONS else ""
         names = ", ".join(map(repr, keywords({name: value})))
-        self.change(
-            "downgraded", name, f"the API does not accept {name!r} at the root{further}; {names} is not enforced"
-        )
+        self.change("downgraded", name, f"the API does not accept {name!r} at the root{also}; {names} is not enforced")
 
     def _resolve_branch(self, branch: JSONValue, level: int) -> Schema:
         schema = {} if level == _MOST_NESTED else resolved(self.schema, branch)
@@ -239,11 +237,8 @@ class _Walk:
                 fitted, occurrence = rule.derive(name, occurrence), occurrence + 1
             if fitted != name:
                 wire[name], self.names[fitted] = fitted, name
-                self.change(
-                    "rewritten",
-                    f"properties.{name}",
-                    f"the name {name!r} was sent as {fitted!r}, which the API accepts",
-                )
+                reason = f"the name {name!r} was sent as {fitted!r}, which the API accepts"
+                self.change("rewritten", f"properties.{name}", reason)
         return with_names(root, wire) if wire else root
 
     def _inline_reference(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
@@ -260,7 +255,7 @@ class _Walk:
         if target is not None and reference not in trail:
             merged = {**target, **without_keywords(schema, "$ref")}
             return self._fit_node(merged, path, depth, (*trail, reference))
-        self._refuse_if_strict(f"{path} refers to {reference} in a circle and has other keywords next to the reference")
+        self._refuse_strict(f"{path} refers to {reference} in a circle and has other keywords next to the reference")
         for name in others:
             self.change("dropped", within(path, name), f"the API does not accept {name!r} next to a '$ref'")
         return self._fit_node(without_keywords(schema, *others), path, depth, trail)
@@ -269,14 +264,14 @@ class _Walk:
     def _refuses(self) -> bool:
         return self.rule.unread == "refused"
 
-    def _refuse_if_strict(self, reason: str) -> None:
+    def _refuse_strict(self, reason: str) -> None:
         if reason and self._refuses:
             raise _Refused(reason)
 
     def _fit_node(self, schema: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
         rule, where = self.rule, path or "the root"
         if not isinstance(schema, Mapping):
-            self._refuse_if_strict(f"{where} is {schema!r}, which is not a schema object")
+            self._refuse_strict(f"{where} is {schema!r}, which is not a schema object")
             if schema is not True or rule.unread == "sent":
                 return schema
             schema = {}
@@ -284,7 +279,7 @@ class _Walk:
         if "$ref" in schema and (inlined := self._inline_reference(schema, path, depth, trail)) is not None:
             return inlined
         if rule.closed and not schema.keys() & TYPED and "properties" not in schema:
-            self._refuse_if_strict(f"{where} accepts any value")
+            self._refuse_strict(f"{where} accepts any value")
             self.change("downgraded", path, "a schema without a type constrains nothing")
         schema = self._add_items(schema, path)
         fitted: dict[str, Any] = {}
@@ -292,9 +287,7 @@ class _Walk:
         for name, value in schema.items():
             at = within(path, name)
             if not self._accepts(name, value, schema):
-                self._refuse_if_strict(
-                    f"{where} has {name!r}: {short_json(value)}, which strict schemas cannot contain"
-                )
+                self._refuse_strict(f"{where} has {name!r}: {short_json(value)}, which strict schemas cannot contain")
                 reason = "was moved to the description" if rule.unread == "described" else "is ignored by the API"
                 self.change("downgraded", at, f"{', '.join(map(repr, keywords({name: value})))} {reason}")
                 if rule.unread == "described":
@@ -329,13 +322,8 @@ class _Walk:
             if len(members) == 1 and isinstance(members[0], Mapping):
                 del plain["allOf"]
                 for name in (name for name, value in members[0].items() if plain.get(name, value) != value):
-                    at = within(path, f"allOf[0].{name}")
-                    self.change(
-                        "downgraded",
-                        at,
-                        f"{name!r} of 'allOf' was removed, because {name!r} next to 'allOf' differs",
-                        narrows=True,
-                    )
+                    reason = f"{name!r} of 'allOf' was removed, because {name!r} next to 'allOf' differs"
+                    self.change("downgraded", within(path, f"allOf[0].{name}"), reason, narrows=True)
                 return self._simplify({**members[0], **plain}, path)
             # A reference inside `allOf` is replaced by its target, because APIs with `allOf` refuse references in it.
             plain["allOf"] = [resolved(self.schema, each) for each in members]
@@ -353,7 +341,7 @@ class _Walk:
             self.change("rewritten", at, "a list of 'items' was sent as 'prefixItems', 'additionalItems' as 'items'")
         wanted = self.rule.items
         if items is None and has_type(schema, "array"):
-            self._refuse_if_strict(f"{path or 'the root'} is an array whose items have no schema")
+            self._refuse_strict(f"{path or 'the root'} is an array whose items have no schema")
         if wanted == "any" or isinstance(items, Mapping):
             return schema
         if not members and not (wanted == "of_all" and has_type(schema, "array")):
@@ -399,10 +387,8 @@ class _Walk:
         where, properties = path or "the root", schema.get("properties")
         if not (has_type(schema, "object") or "properties" in schema):
             if fitted.pop("additionalProperties", None) is not None:
-                at = within(path, "additionalProperties")
-                self.change(
-                    "downgraded", at, "'additionalProperties' was removed, because the schema is not of an object"
-                )
+                reason = "'additionalProperties' was removed, because the schema is not of an object"
+                self.change("downgraded", within(path, "additionalProperties"), reason)
             return
         free = schema.get("additionalProperties")
         is_open = free not in (None, False)
@@ -411,11 +397,9 @@ class _Walk:
         if properties is None and free is None:
             raise _Refused(f"{where} is an object whose properties are not listed")
         if is_open:
-            at = within(path, "additionalProperties")
             names = ", ".join(map(repr, keywords({"additionalProperties": free})))
-            self.change(
-                "downgraded", at, f"only the listed properties are allowed in the object, without {names}", narrows=True
-            )
+            reason = f"only the listed properties are allowed in the object, without {names}"
+            self.change("downgraded", within(path, "additionalProperties"), reason, narrows=True)
         self._add_count("properties", len(properties or ()))
         self._counts["levels"] = depth
         self._add_count("levels", 1)
@@ -430,13 +414,10 @@ class _Walk:
             if "$ref" in mapped(inner) and (reason := endless_reference(self.schema, inner)):
                 raise _Refused(f"{where} would contain {name!r} endlessly: {reason}")
             if not (admits_null(inner) and inner.get("default") is None):
-                at = within(path, f"properties.{name}")
-                self.change(
-                    "rewritten",
-                    at,
-                    f"{name!r} is optional and was made required, because strict schemas have no optional properties",
-                    narrows=True,
+                reason = (
+                    f"{name!r} is optional and was made required, because strict schemas have no optional properties"
                 )
+                self.change("rewritten", within(path, f"properties.{name}"), reason, narrows=True)
         closed = {"required": [*(properties or ())], "additionalProperties": False}
         fitted.update(properties=fitted.get("properties", {}), **closed)
 

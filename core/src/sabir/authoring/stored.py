@@ -38,7 +38,7 @@ Fields = Mapping[str, Any]
 JSON_OBJECT = ResponseFormat(name="json_object", schema={"type": "object"})
 """The response format for a JSON object of any schema, for APIs with such a format."""
 
-_QUOTED_CHARACTERS = 120
+_QUOTED = 120
 
 
 def text_or_empty(value: JSONValue) -> str:
@@ -107,9 +107,7 @@ def read_count(body: bytes, field: str, dialect: str) -> int:
     except NotJSON:
         count = None
     if count is None:
-        raise ResponseInvalid(
-            f"{dialect} answered a count with {body[:_QUOTED_CHARACTERS]!r}; expected the field {field!r}"
-        )
+        raise ResponseInvalid(f"{dialect} answered a count with {body[:_QUOTED]!r}; expected the field {field!r}")
     return count
 
 
@@ -327,9 +325,8 @@ class History:
         part = leaf.read(inner, self.scope)
         if part is not None:
             reason = "a part cannot store it"
-            self.add_losses_of_unknown_fields(
-                inner, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason
-            )
+            place = f"{path}.{leaf.inner}" if leaf.inner else path
+            self.add_losses_of_unknown_fields(inner, {*leaf.known, "type"}, place, reason)
             if leaf.inner:
                 self.add_losses_of_unknown_fields(outer, {leaf.inner, "type"}, path, reason)
         return part
@@ -353,9 +350,7 @@ class History:
         """
         if option_name := self.names.get(call_id) or name:
             return option_name
-        self.add_loss(
-            "synthesized", path, f"no earlier call has the id {call_id!r}, so the name of its option is unknown"
-        )
+        self.add_loss("synthesized", path, f"no earlier call has the id {call_id!r}, so its option's name is unknown")
         return "unknown"
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:

@@ -203,21 +203,17 @@ class ClientConnection(BaseConnection, ABC):
         """
         check_request(request)
         with explaining_environment_errors(self.name):
-            client = (
-                self._clients.sync(self.make_sync) if self.client is None else self._check_user_client(self.kinds[0])
-            )
+            client = self._clients.sync(self.make_sync) if self.client is None else self._check_client(self.kinds[0])
         return HTTPAnswer(self.send_sync(client, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Async version of `open_sync`."""
         check_request(request)
         with explaining_environment_errors(self.name):
-            client = (
-                await self._clients.here(self.make) if self.client is None else self._check_user_client(self.kinds[1])
-            )
+            client = await self._clients.here(self.make) if self.client is None else self._check_client(self.kinds[1])
         return AsyncHTTPAnswer(await self.send(client, request))
 
-    def _check_user_client(self, kind: str) -> Any:
+    def _check_client(self, kind: str) -> Any:
         check_client(self.client, kind, self.name, self.remedy)
         return self.client
 

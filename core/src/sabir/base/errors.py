@@ -209,18 +209,14 @@ def conceal(error: BaseException, secrets: Collection[str]) -> None:
     while each_error is not None and each_error not in done:
         for secret in secrets:
             arguments = each_error.args
-            each_error.args = tuple(
-                _conceal_in_text(secret, each) if isinstance(each, str) else each for each in arguments
-            )
+            each_error.args = tuple(_mask(secret, each) if isinstance(each, str) else each for each in arguments)
             texts = vars(each_error).items() if isinstance(each_error, SabirError) else ()  # such as the request id
-            vars(each_error).update(
-                {name: _conceal_in_text(secret, text) for name, text in texts if isinstance(text, str)}
-            )
+            vars(each_error).update({name: _mask(secret, text) for name, text in texts if isinstance(text, str)})
         done.append(each_error)
         each_error = each_error.__cause__ or each_error.__context__
 
 
-def _conceal_in_text(secret: str, text: str) -> str:
+def _mask(secret: str, text: str) -> str:
     for length in range(len(secret), LEAST_SECRET - 1, -1):
         for cut in ("",) if length == len(secret) else ("…", r"\u2026"):
             text = text.replace(f"{secret[:length]}{cut}", f"[a secret]{cut}")

@@ -87,9 +87,7 @@ def _walk_models(value: object) -> Iterator["Frozen"]:
         yield value
 
 
-def _name_fields(
-    error: ValidationError, validate: Callable[..., object], source: object, **settings: Any
-) -> ValidationError:
+def _name_fields(error: ValidationError, validate: Callable[..., Any], source: object, **how: Any) -> ValidationError:
     """Return the error. If unknown fields of StoredModels are the only problem, return an error that names the known
     fields.
 
@@ -100,7 +98,7 @@ def _name_fields(
     if not places:
         return error
     try:
-        lenient = validate(source, **{**settings, "extra": "allow"})
+        lenient = validate(source, **{**how, "extra": "allow"})
     except ValidationError:
         return error
     unknown = [model for model in _walk_models(lenient) if model.__pydantic_extra__]
@@ -135,7 +133,8 @@ else:
                 return super().__dir__()
             ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
             members = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
-            return sorted(name for name, value in members.items() if name not in _PYDANTICS or _is_routine(value))
+            methods = {name for name, value in members.items() if callable(value) or isinstance(value, classmethod)}
+            return sorted(methods | (members.keys() - _PYDANTICS))
 
         @property
         def __signature__(cls) -> Signature:
@@ -162,11 +161,6 @@ _PYDANTICS = frozenset(vars(BaseModel))
 """The names that every model inherits from pydantic."""
 
 
-def _is_routine(value: object) -> bool:
-    """Return whether a class attribute is a method, a class method or a static method."""
-    return isinstance(value, classmethod | staticmethod) or callable(value)
-
-
 def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
     default = Parameter.empty if field.is_required() else LEFT_OUT if field.default_factory else field.default
     default = default.view() if isinstance(default, JSONText) else default
@@ -181,14 +175,7 @@ class Frozen(BaseModel, metaclass=AsRead):
     built at its first use.
     """
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        serialize_by_alias=True,
-        ser_json_bytes="utf8",
-        val_json_bytes="utf8",
-        defer_build=True,
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True)
 
     if not TYPE_CHECKING:  # with these methods, a type checker would accept any argument and assignment
 

@@ -40,11 +40,9 @@ inside some levels of its own.
 _SHALLOW = 2 * DEEPEST
 """A text of at most this many characters cannot be nested deeper than DEEPEST."""
 
-_QUOTED_CHARACTERS = 200
+_QUOTED = 200
 """The number of characters that are read to show the beginning of a text."""
-_TO_SEPARATOR = re.compile(
-    rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)[^",\[{]*+)*+(?:[,\[{]|\Z)', re.DOTALL
-)
+_TO_COMMA = re.compile(rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)[^",\[{]*+)*+(?:[,\[{]|\Z)', re.DOTALL)
 """JSON text up to the next comma or opening bracket outside strings, or up to its end: matches leave no gap."""
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
@@ -251,7 +249,7 @@ def _describe_error(error: Exception, levels: int) -> str:
 
 def _shorten(value: object) -> str:
     if isinstance(value, str | bytes):
-        value = value[:_QUOTED_CHARACTERS]
+        value = value[:_QUOTED]
     try:
         return one_line(ascii(value), 60)
     except Exception:  # the value is nested too deep, or its own repr fails
@@ -304,7 +302,7 @@ def count_values(text: str | bytes, most: int) -> int:
     The number is an estimate: an empty array or object counts as two values.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return sum(1 for _ in islice(_TO_SEPARATOR.finditer(data), most + 1))
+    return sum(1 for _ in islice(_TO_COMMA.finditer(data), most + 1))
 
 
 def _finite(text: str) -> float:

@@ -69,7 +69,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         model_facts: ModelInfo | ModelFacts | None = None,
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
-        self._target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
+        self._target = target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
         self._provider = provider
         self._access = access
         self._speaks_as = checked_policy(speaks_as)
@@ -78,9 +78,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._strict = strict
         info = model_info or find_model(models_of(provider, dialect.name), model, dialect.family(model))
         info = info.overridden(model_facts)
-        self._renderer = Renderer(
-            dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
-        )
+        quirks = provider.quirks(access)
+        self._renderer = Renderer(dialect, target, speaks_as=speaks_as, model_info=info, quirks=quirks)
         self._connection: Connection | None = None
         self._lock = Lock()
 
@@ -249,10 +248,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if not isinstance(messages, Rendering):
             rendering = self._render_checked(function, messages, how)
         elif how:
-            names = ", ".join(how)
-            raise SettingsInvalid(
-                f"{function}() does not accept {names} together with a rendering, which already contains them"
-            )
+            reason = "together with a rendering, which already contains them"
+            raise SettingsInvalid(f"{function}() does not accept {', '.join(how)} {reason}")
         else:
             rendering = messages
             self._check_target(rendering)

@@ -125,9 +125,8 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
     for name in settings.vendor:
         meant = None if name == provider else _similar_name(name, (provider, *registry.names()))
         if meant is not None and not registry.knows(name):
-            raise SettingsInvalid(
-                f"Settings(vendor=…) has a section for {name!r}, which is not a provider; did you mean {meant!r}?"
-            )
+            fault = f"has a section for {name!r}, which is not a provider"
+            raise SettingsInvalid(f"Settings(vendor=…) {fault}; did you mean {meant!r}?")
     return settings
 
 

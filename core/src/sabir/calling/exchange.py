@@ -248,9 +248,8 @@ def _send_request(exchange: Exchange, attempt: int) -> Script[DecodeScope | Call
     if head.status < 300:
         return scope
     if head.status < 400:
-        return label_error(
-            incoming.redirect_error(scope, head.status, head.headers.get("location", "")), scope, head.status
-        )
+        redirect = incoming.redirect_error(scope, head.status, head.headers.get("location", ""))
+        return label_error(redirect, scope, head.status)
     try:
         body = yield from _read_bytes(scope.bounds.error_bytes)
     except CallError:

@@ -94,14 +94,11 @@ def try_members(
             if failed:
                 error.add_note(f"members of the fallback that failed before: {_join_errors(failed)}")
             raise
+    texts, last = _join_errors(failed), errors[-1]
     if all(isinstance(error, RenderingRefused) for error in errors):
         losses = [loss for each in failed for loss in each.losses]
-        raise RenderingRefused(
-            f"no model of the fallback accepts this request: {_join_errors(failed)}", losses
-        ) from errors[-1]
-    raise AllFailed(
-        f"no model of the fallback answered: {_join_errors(failed)}", failed_members=failed, errors=errors
-    ) from errors[-1]
+        raise RenderingRefused(f"no model of the fallback accepts this request: {texts}", losses) from last
+    raise AllFailed(f"no model of the fallback answered: {texts}", failed_members=failed, errors=errors) from last
 
 
 def _first_key(member: Adapter) -> str:

@@ -110,10 +110,8 @@ class PureDialect:
         except HistoryInvalid as error:
             raise HistoryInvalid(one_line(f"this is not a request of {self.dialect.name}: {error}")) from None
         except Exception as error:
-            reason = one_line(f"{type(error).__name__}: {error}", 160)
-            raise HistoryInvalid(
-                f"this is not a request of {self.dialect.name}, {quote_beginning(mended)}: {reason}"
-            ) from error
+            reason = f"{quote_beginning(mended)}: {one_line(f'{type(error).__name__}: {error}', 160)}"
+            raise HistoryInvalid(f"this is not a request of {self.dialect.name}, {reason}") from error
         # Fields that the dialect does not know are only for the provider that this request was sent to.
         owner = self.target.model_copy(update={"model": ""})
         history = history.model_copy(update={"settings": history.settings.owned_by(owner.full_name)})

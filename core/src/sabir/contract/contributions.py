@@ -43,9 +43,8 @@ class Contribution:
             raise ProviderBroken(f"{what} has the `name` {members['name']!r}; the two names must be equal")
         for each, kind in _TUPLES.items():
             if not (isinstance(members[each], tuple | list) and all(isinstance(item, kind) for item in members[each])):
-                raise ProviderBroken(
-                    f"{what} has {each} of type {type(members[each]).__name__}; it must be a tuple of {kind.__name__}"
-                )
+                wrong = f"{each} of type {type(members[each]).__name__}"
+                raise ProviderBroken(f"{what} has {wrong}; it must be a tuple of {kind.__name__}")
         if not members["dialects"]:
             raise ProviderBroken(f"{what} has no dialect; its `dialects` must name at least one")
         flags = [members.get(flag, False) for flag in _FLAGS]
@@ -67,10 +66,8 @@ def _members(provider: object, what: str) -> dict[str, Any]:
         raise ProviderBroken(f"{what} does not have {', '.join(missing)}; see sabir.authoring.Provider")
     version = members["api_version"]
     if not isinstance(version, int) or version not in SUPPORTED_APIS:
-        supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
-        raise ProviderBroken(
-            f"{what} is written for api_version {version}; this sabir supports {supported}: update it, or sabir"
-        )
+        supported = f"this sabir supports {', '.join(map(str, sorted(SUPPORTED_APIS)))}"
+        raise ProviderBroken(f"{what} is written for api_version {version}; {supported}: update it, or sabir")
     return members
 
 

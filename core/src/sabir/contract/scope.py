@@ -409,10 +409,9 @@ class DecodeScope:
         if isinstance(value, dict):
             return value
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        answer = ascii(text[:_QUOTED_CHARACTERS]) if text.strip() else "an empty body"
-        raise self.invalid_answer(
-            f"answered {answer}; expected a JSON object of {self.target.dialect}: check the endpoint"
-        )
+        answer = ascii(text[:_QUOTED]) if text.strip() else "an empty body"
+        expected = f"expected a JSON object of {self.target.dialect}"
+        raise self.invalid_answer(f"answered {answer}; {expected}: check the endpoint")
 
     def read_call(
         self,
@@ -469,7 +468,7 @@ class DecodeScope:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_QUOTED_CHARACTERS = 120
+_QUOTED = 120
 _NO_ARGUMENTS = JSONText("{}")
 
 

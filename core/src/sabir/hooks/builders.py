@@ -30,7 +30,7 @@ Anchor: TypeAlias = Message | int | None
 AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
 
 
-class MediaDetails(TypedDict, total=False):
+class Details(TypedDict, total=False):
     """The optional arguments of `add_image`, `add_audio`, `add_video` and `add_document`.
 
     mime: the MIME type, such as "image/png"; None means unknown.
@@ -130,34 +130,26 @@ class MessageBuilder(_Builder):
         """Append a text part, and return the part. Raises BuilderError if `text` is not valid Unicode."""
         return self._append_part(TextPart.build(text=text))
 
-    def add_image(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_image(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append an image part, and return the part. `prompt_hint` says what the image shows, or is None. `url` is the
         image's URL and required.
 
         Raises BuilderError without a URL, if hint and URL are swapped, and for an `id` that the builder already chose
         for another part; MediaRefused for an invalid URL.
         """
-        return self._add_media("image", prompt_hint, url, details)
+        return self._add_media("image", prompt_hint, url, how)
 
-    def add_audio(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_audio(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append a sound part, and return the part. Arguments and errors are the same as for `add_image`."""
-        return self._add_media("audio", prompt_hint, url, details)
+        return self._add_media("audio", prompt_hint, url, how)
 
-    def add_video(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_video(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append a video part, and return the part. Arguments and errors are the same as for `add_image`."""
-        return self._add_media("video", prompt_hint, url, details)
+        return self._add_media("video", prompt_hint, url, how)
 
-    def add_document(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_document(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append a document part, and return the part. Arguments and errors are the same as for `add_image`."""
-        return self._add_media("document", prompt_hint, url, details)
+        return self._add_media("document", prompt_hint, url, how)
 
     def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
         """Add an option call, a message of its own with a new invocation id, and return the message.
@@ -204,21 +196,18 @@ class MessageBuilder(_Builder):
         before = self._calls_before_parts
         return [*self._calls[:before], self.to_message(), *self._calls[before:]]
 
-    def _add_media(
-        self, modality: Modality, prompt_hint: str | None, url: str | None, details: MediaDetails
-    ) -> MediaPart:
+    def _add_media(self, modality: Modality, prompt_hint: str | None, url: str | None, how: Details) -> MediaPart:
         if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
             call = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{call}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")
-        part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **details)
+        part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **how)
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
             self._assigned[part.id or ""] = part
         elif other := self._assigned.get(part.id):  # the id would name two media
             both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
-            raise BuilderError(
-                f"id {part.id!r} would name two media: {both}; the second has the id already, so choose another"
-            )
+            remedy = "the second has the id already, so choose another"
+            raise BuilderError(f"id {part.id!r} would name two media: {both}; {remedy}")
         return self._append_part(part)
 
     def _media_id(self, part: MediaPart) -> str:

@@ -192,26 +192,21 @@ def _guard_hooks(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
     """Return the object that is registered with pluggy instead of a plugin: its hooks, each in a function that checks
     the result and names the plugin in errors.
     """
-    return SimpleNamespace(
-        **{hook: wraps(function)(_guard(function, plugin, hook)) for hook, function, _ in _marked_hooks(members)}
-    )
+    marked = _marked_hooks(members)
+    return SimpleNamespace(**{hook: wraps(function)(_guard(function, plugin, hook)) for hook, function, _ in marked})
 
 
 def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         answer = None
         with _blaming(plugin, hook):
-            answer = function(*map(_latest, arguments))
+            # Of a list of versions of a message, a hook gets the latest version.
+            answer = function(*(each[-1] if isinstance(each, list) else each for each in arguments))
         if hook in TELEMETRY or answer is None:
             return None
         return _add_version(answer, plugin, arguments) if hook == BUILT else _check_answer(answer, plugin, hook)
 
     return call
-
-
-def _latest(argument: Any) -> Any:
-    """Return an argument of a hook. Of a list of versions of a message, this is the latest version."""
-    return argument[-1] if isinstance(argument, list) else argument
 
 
 @contextmanager
@@ -258,9 +253,8 @@ def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]
     another type, another kind or invocation id, and for a function without the argument `message`.
     """
     if not arguments:
-        raise BuilderError(
-            f"hook plugin {plugin} changed a message that it does not accept; add the argument `message`"
-        )
+        remedy = "add the argument `message`"
+        raise BuilderError(f"hook plugin {plugin} changed a message that it does not accept; {remedy}")
     if not isinstance(changed, Message):
         kind = type(changed).__name__
         raise BuilderError(f"hook plugin {plugin} returned {kind} from {BUILT}; return a Message or None")

@@ -153,9 +153,8 @@ class ToolContext:
         """
         context = _CURRENT.get()
         if context is None:
-            raise OutsideEvaluation(
-                "this code does not run inside an option of an evaluation; call it in an option that evaluate runs"
-            )
+            remedy = "call it in an option that evaluate runs"
+            raise OutsideEvaluation(f"this code does not run inside an option of an evaluation; {remedy}")
         return context
 
     @classmethod
@@ -293,8 +292,8 @@ class RaisedError(NamedTuple):
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):
             return cls(
-                _escape_surrogates(error.error_type) or kind,
-                _escape_surrogates(error.error_message),
+                _encodable(error.error_type) or kind,
+                _encodable(error.error_message),
                 bool(error.retryable),
             )
         try:
@@ -305,9 +304,9 @@ class RaisedError(NamedTuple):
             retryable = getattr(error, "retryable", False) is True
         except Exception:
             retryable = False
-        return cls(kind, _escape_surrogates(text), retryable)
+        return cls(kind, _encodable(text), retryable)
 
 
-def _escape_surrogates(text: str) -> str:
+def _encodable(text: str) -> str:
     """Return the text with lone surrogates escaped, so that JSON can represent it."""
     return text.encode("utf-8", "backslashreplace").decode()

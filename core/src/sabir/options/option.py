@@ -388,11 +388,9 @@ def _build_result(call: Message, outcome: RunOutcome) -> Message:
     return error_result(call, raised.type, raised.message, retryable=raised.retryable)
 
 
-def error_result(
-    call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
-) -> Message:
+def error_result(call: Message, kind: str, text: str, *, policy: str | None = None, retryable: bool = False) -> Message:
     """Return an error result for a call, with `text` in one line. `policy` None means the option's name."""
-    failure = {"is_error": True, "error_type": error_type, "error_message": one_line(text), "retryable": retryable}
+    failure = {"is_error": True, "error_type": kind, "error_message": one_line(text), "retryable": retryable}
     return option_result(call, failure, policy=policy)
 
 

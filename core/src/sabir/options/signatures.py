@@ -16,6 +16,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from inspect import Parameter
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -47,9 +48,7 @@ class ArgumentsRefused(ValueError):
     """
 
 
-def bind_parameters(
-    model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText
-) -> BoundArguments:
+def bind_parameters(model: type[BaseModel], parameters: Iterable[Parameter], arguments: JSONText) -> BoundArguments:
     """Return the arguments of a function. `model` is the pydantic model made from `parameters`, with fields in this
     order.
 
@@ -143,9 +142,7 @@ class Provided(NamedTuple):
     has_default: bool
 
 
-def read_provided(
-    function: str, parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
-) -> tuple[Provided, ...]:
+def read_provided(function: str, parameters: Iterable[Parameter], hints: Mapping[str, Any]) -> tuple[Provided, ...]:
     """Return the parameters that `__sabir_provide__` fills in; types such as `X | None` and `Annotated[X, …]` count."""
     return tuple(
         Provided(function, each.name, kind, each.default is not each.empty)
@@ -262,9 +259,8 @@ def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
     except (PydanticUserError, RecursionError) as error:
         raise OptionInvalid(f"{model.__name__} has no JSON schema: {_first_sentence(error)}") from None
     if schema.get("type") != "object" and "$ref" not in schema:
-        raise OptionInvalid(
-            f"{model.__name__} is not an object type; an option's parameters are the fields of an object"
-        )
+        needed = "an option's parameters are the fields of an object"
+        raise OptionInvalid(f"{model.__name__} is not an object type; {needed}")
     for known_elsewhere in ("title", "description"):
         schema.pop(known_elsewhere, None)
     return schema
@@ -277,7 +273,7 @@ def first_paragraph(documentation: str) -> str:
 
 def _read_parameters(
     function: AnyFunction, name: str, documentation: Mapping[str, str]
-) -> tuple[dict[str, Any], tuple[inspect.Parameter, ...], tuple[Provided, ...]]:
+) -> tuple[dict[str, Any], tuple[Parameter, ...], tuple[Provided, ...]]:
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
     try:
@@ -306,7 +302,7 @@ def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
         raise OptionInvalid(f"option {name!r} has annotations that are not types: {one_line(str(error))}") from None
 
 
-def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> None:
+def _refuse_open_ended(parameter: Parameter, name: str, hints: Mapping[str, Any]) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         remedy = "name each parameter, or use Option.from_schema"
         raise OptionInvalid(f"option {name!r} has {parameter}, which a JSON schema cannot describe; {remedy}")
@@ -317,7 +313,7 @@ def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[s
         raise OptionInvalid(f"option {name!r} has no type for its parameter {parameter.name!r}; {remedy}")
 
 
-def _define_field(parameter: inspect.Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
+def _define_field(parameter: Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
     """Return the definition of a pydantic field for a parameter. `documented` is the docstring's description, which is
     used if no Field describes the parameter.
     """

@@ -211,11 +211,8 @@ class _Pairing:
         if is_late:
             block.late.add(position)
             if self._roles.later_system == "user":
-                self.lose(
-                    "downgraded",
-                    "this API accepts system messages only at the start; this one was sent as a user message",
-                    position,
-                )
+                reason = "this API accepts system messages only at the start; this one was sent as a user message"
+                self.lose("downgraded", reason, position)
         if hint == "tool":
             self.lose("downgraded", "parts with the role hint 'tool' were sent as a user message", position)
         elif hint is not None and hint not in _HINTED:
@@ -236,9 +233,8 @@ class _Pairing:
         block = self._open.pop(call, None)
         if block is None:
             block = self._place_message(position, call, "assistant")
-            self.lose(
-                "relocated", "its result follows a later turn, so the call was moved to the place of the result", call
-            )
+            reason = "its result follows a later turn, so the call was moved to the place of the result"
+            self.lose("relocated", reason, call)
         if block is not self._blocks[-1]:
             self.lose("relocated", "the result was moved to the place right after its call", position)
         block.answers[call] = position

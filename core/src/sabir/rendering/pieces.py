@@ -167,9 +167,8 @@ class PartFilter:
         elif stored.get("modality") not in get_args(Modality):
             reason = f"media of the modality {stored.get('modality')!r} are unknown to this version of sabir"
         else:
-            reason = (
-                f"URLs of the scheme {MediaURL(str(stored.get('url'))).scheme!r} are unknown to this version of sabir"
-            )
+            scheme = MediaURL(str(stored.get("url"))).scheme
+            reason = f"URLs of the scheme {scheme!r} are unknown to this version of sabir"
         return self._lose("dropped", reason, at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:
@@ -198,13 +197,9 @@ class PartFilter:
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own block and is only sent back to that API"
         elif part.kind == "reasoning" and roles.reasoning == "foreign" and part.text and at.differs:
-            made_by = _describe_difference(origin, at.differs, scope)
-            self._lose(
-                "synthesized",
-                f"{scope.target} requires reasoning; the reasoning was sent without its signature, which is only sent "
-                f"back to its origin, {made_by}",
-                at,
-            )
+            back = f"which is only sent back to its origin, {_describe_difference(origin, at.differs, scope)}"
+            reason = f"{scope.target} requires reasoning; the reasoning was sent without its signature, {back}"
+            self._lose("synthesized", reason, at)
             return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
             reason = f"the part is only sent back to its origin, {_describe_difference(origin, at.differs, scope)}"

@@ -50,7 +50,7 @@ MOST_HEADS = 8
 """How many heads are cached: the number of combinations of options and settings that one program alternates between."""
 
 
-class OfferedOptions(NamedTuple):
+class Offered(NamedTuple):
     """The offered options with their names in the request."""
 
     options: tuple[Option, ...] = ()
@@ -60,7 +60,7 @@ class OfferedOptions(NamedTuple):
     """All option names, if at least one has another name in the request. Otherwise empty."""
 
     @classmethod
-    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "OfferedOptions":
+    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offered":
         """Return the options with names that the API accepts."""
         identifiers = Identifiers(scope.tables.calls.names)
         names = {option.name: identifiers.name(option.name) for option in options}
@@ -87,6 +87,9 @@ class RequestHead(NamedTuple):
 _Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
 """What a head depends on: settings, options, weak references to the hoisted system messages, and the last side."""
 
+
+Region: TypeAlias = list[bytes | memoryview]
+"""Neighbouring pieces of the encoded messages."""
 
 __all__ = ["Renderer", "Rendering"]
 
@@ -123,9 +126,7 @@ class _Encoded(NamedTuple):
     """The last turn that produced an item, if it is not closed."""
 
 
-def _encode_messages(
-    encode_turn: EncodeTurn, scope: TurnScope, cached: CachedStart, messages: list[Message]
-) -> _Encoded:
+def _encode_tail(encode_turn: EncodeTurn, scope: TurnScope, cached: CachedStart, messages: list[Message]) -> _Encoded:
     """Encode the messages after the cached prefix. System messages at the start are left out if the dialect hoists
     them.
     """
@@ -195,18 +196,11 @@ class Renderer:
         quirks = quirks.union(info.quirks)
         self.dialect = dialect
         """The dialect that encodes the turns."""
-        self.scope = TurnScope(
-            target=target,
-            tables=dialect.tables.at(quirks, info),
-            speaks_as=speaks_as,
-            family=dialect.family,
-            place=dialect.place,
-            model_info=info,
-            quirks=quirks,
-        )
+        tables = dialect.tables.at(quirks, info)
+        self.scope = TurnScope(target, tables, speaks_as, dialect.family, dialect.place, info, quirks=quirks)
         """The target, the tables for it, and the other arguments of `encode_turn`, without those from call settings."""
         self._assumptions = _assumptions_of(target, info)
-        self._offer = OfferedOptions()
+        self._offer = Offered()
         self._heads: list[tuple[_Key, frozenset[str] | None, RequestHead]] = []
         """The cached heads: key, names of the called options (None if the head does not depend on them), head."""
         self._indexes: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
@@ -228,23 +222,20 @@ class Renderer:
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
         offer, offered = self._offer, tuple(options)
         if offer.options != offered:
-            self._offer = offer = OfferedOptions.of(offered, self.scope)
+            self._offer = offer = Offered.of(offered, self.scope)
         index = self._index_for(settings, offer.declared)
         cached = index.find(listed)
-        encoded = _encode_messages(self.dialect.encode_turn, index.scope, cached, listed)
-        after, prefix = (
-            encoded.maker.losses.losses,
-            cached.prefix.losses[: cached.boundary.losses] if cached.prefix else [],
-        )
+        encoded = _encode_tail(self.dialect.encode_turn, index.scope, cached, listed)
+        after = encoded.maker.losses.losses
+        prefix = cached.prefix.losses[: cached.boundary.losses] if cached.prefix else []
         if not (cached.body or encoded.closed or encoded.open):
             turns, lost = _hoist_system(encoded, listed)
             if not turns:
-                reason = (
+                what = (
                     f"there is nothing to send to {self.scope.target}: none of the {len(listed)} messages can be sent"
                 )
-                raise RenderingRefused(
-                    f"{reason}; add at least one user message", _without_marks([*lost, *prefix, *after])
-                )
+                losses = _without_marks([*lost, *prefix, *after])
+                raise RenderingRefused(f"{what}; add at least one user message", losses)
         head = self._find_head(offer, settings, encoded, listed)
         body, closed, unmarked = _join_body(head, cached.body, encoded)
         if encoded.boundaries:
@@ -265,23 +256,14 @@ class Renderer:
         with self._lock:
             index = self._indexes.pop(key, None)
             if index is None:
-                index = PrefixIndex(
-                    replace(
-                        self.scope,
-                        media_labels=labels,
-                        unsupported_media=media,
-                        has_stored_calls=stored,
-                        declared_names=declared,
-                    )
-                )
+                scope = replace(self.scope, media_labels=labels, unsupported_media=media, has_stored_calls=stored)
+                index = PrefixIndex(replace(scope, declared_names=declared))
             self._indexes[key] = index
             if len(self._indexes) > MOST_SCOPES:
                 del self._indexes[next(iter(self._indexes))]
         return index
 
-    def _find_head(
-        self, offer: OfferedOptions, settings: Settings, encoded: _Encoded, messages: list[Message]
-    ) -> RequestHead:
+    def _find_head(self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message]) -> RequestHead:
         """Return the head of a request with these options and settings, from the cache if possible."""
         called = frozenset(encoded.maker.called)
         key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, encoded.system))), encoded.last_side
@@ -291,11 +273,8 @@ class Renderer:
         log, scope = LossLog(), self.scope
         for index, (name, wire) in enumerate(offer.names.items()):
             if name != wire:
-                log.add(
-                    "rewritten",
-                    f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}",
-                    path=f"options[{index}]",
-                )
+                reason = f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}"
+                log.add("rewritten", reason, path=f"options[{index}]")
         system, lost = _hoist_system(encoded, messages)
         request = RequestScope(
             target=scope.target,
@@ -341,11 +320,8 @@ class Renderer:
             raise SettingsInvalid(f"extra_body replaces {field!r}, which contains the messages; pass the messages")
         for name in extra_body.keys() & fields.keys():
             extra_body[name] = merge(fields[name], extra_body[name], f"extra_body.{name}", request.losses)
-        accepted = {
-            key: value
-            for key, value in dialect.streaming_fields.items()
-            if self.scope.model_info.status_of(key) in ("accepted", "unknown")
-        }
+        status_of, asking = self.scope.model_info.status_of, dialect.streaming_fields.items()
+        accepted = {key: value for key, value in asking if status_of(key) in ("accepted", "unknown")}
         as_stream = {key: value for key, value in accepted.items() if key not in extra_body}
         streaming = request.only_as_stream and len(as_stream) == len(accepted)
         fields |= {**(accepted if streaming else {}), **extra_body}
@@ -387,10 +363,8 @@ def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
     """
     if not info.follows:
         return ()
-    assumption = (
-        f"{target} is not a known model and is treated like {target.provider}:{info.follows}; "
-        "if that is wrong, pass model_facts"
-    )
+    treated = f"is not a known model and is treated like {target.provider}:{info.follows}"
+    assumption = f"{target} {treated}; if that is wrong, pass model_facts"
     if assumption not in _logged:
         _logged.add(assumption)
         logger.warning("%s", assumption)
@@ -400,9 +374,9 @@ def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
 def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tuple[bytes, memoryview, list[Loss]]:
     """Return the body, the bytes of all closed turns without insertions, and the losses of impossible insertions."""
     lost: list[Loss] = []
-    closed: list[bytes | memoryview] = [prefix, b"," if prefix and encoded.closed else b"", encoded.closed]
+    closed: Region = [prefix, b"," if prefix and encoded.closed else b"", encoded.closed]
     length = sum(map(len, closed))
-    regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [encoded.open]}
+    regions: dict[Place, Region] = {"closed": closed, "end": [encoded.open]}
     if head.insertions:
         regions["closed"] = [b"".join(closed)]
     for insertion in head.insertions:
@@ -417,9 +391,7 @@ def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tupl
     return body, unmarked, lost
 
 
-def _insert_text(
-    region: list[bytes | memoryview], insertion: Insertion, losses: list[Loss]
-) -> list[bytes | memoryview]:
+def _insert_text(region: Region, insertion: Insertion, losses: list[Loss]) -> Region:
     """Return the bytes of the messages with the insertion. Adds a loss if the region ends with other bytes, or has an
     insertion already.
     """

@@ -170,18 +170,16 @@ def _holds_unknown(value: StoredModel) -> bool:
 
 
 def _decode(text: str | bytes) -> str:
-    received: object = text
-    if isinstance(received, str):
-        return received.removeprefix("\ufeff")
-    if not isinstance(received, bytes):
+    raw: object = text
+    if isinstance(raw, str):
+        return raw.removeprefix("\ufeff")
+    if not isinstance(raw, bytes):
         remedy = "use load for a path, and Message.model_validate for one message"
-        raise HistoryInvalid(
-            f"loads needs the text of a history as str or bytes, not {type(received).__name__}; {remedy}"
-        )
+        raise HistoryInvalid(f"loads needs the text of a history as str or bytes, not {type(raw).__name__}; {remedy}")
     try:
-        return received.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = received[: error.start].decode("latin-1")
+        before = raw[: error.start].decode("latin-1")
         raise _invalid_at(before, error.start, f"byte {error.start} is not UTF-8; a history is UTF-8 text") from None
 
 

@@ -59,7 +59,8 @@ from sabir.vocabulary.media import (
     type_parameters,
 )
 
-Sections: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
+Section: TypeAlias = Mapping[str, JSONValue]
+Sections: TypeAlias = Mapping[str, Section]
 """Hints for providers: provider name → that provider's hints; "*" for every provider that knows the fields."""
 SHARED = "*"
 """The name of the section of hints that is for every provider."""
@@ -67,9 +68,7 @@ LONGEST_URL = 120
 """The largest number of characters of a data URL that the `repr` of a MediaPart shows."""
 
 
-def check_sections(
-    sections: Mapping[str, JSONValue], field: str = "vendor", content: str = "that provider's own settings"
-) -> None:
+def check_sections(sections: Section, field: str = "vendor", content: str = "that provider's own settings") -> None:
     """Raise ValueError if a section is not a mapping. `field` is the field's name in the message, and `content` says
     what the mapping must contain.
     """
@@ -131,9 +130,7 @@ def with_hints(piece: AnyFrozen, hints: JSONText | None) -> AnyFrozen:
     )
 
 
-def _validate_hints(
-    model: type[BaseModel], own: Mapping[str, JSONValue], shared: Mapping[str, JSONValue], taker: Taker
-) -> dict[str, Any]:
+def _validate_hints(model: type[BaseModel], own: Section, shared: Section, taker: Taker) -> dict[str, Any]:
     """Return the valid fields of both sections as JSON values. Fields of `shared` that are unknown or invalid are left
     out; an unknown or invalid field of `own` raises SettingsInvalid.
     """
@@ -148,9 +145,7 @@ def _validate_hints(
     return read_section(model, own, where)
 
 
-def read_section(
-    model: type[BaseModel], section: Mapping[str, JSONValue], where: str, otherwise: str = ""
-) -> dict[str, Any]:
+def read_section(model: type[BaseModel], section: Section, where: str, otherwise: str = "") -> dict[str, Any]:
     """Validate a section and return the fields that are set, as JSON values.
 
     Raises SettingsInvalid, which names the invalid fields and all known fields. `where` begins the message, and
@@ -159,10 +154,8 @@ def read_section(
     try:
         return set_fields(model.model_validate(dict(section)))
     except ValidationError as error:
-        known = ", ".join(sorted(model.model_fields))
-        raise SettingsInvalid(
-            one_line(f"{where}: {describe_validation_error(error)}; its fields are {known}{otherwise}", 900)
-        ) from None
+        known = f"its fields are {', '.join(sorted(model.model_fields))}{otherwise}"
+        raise SettingsInvalid(one_line(f"{where}: {describe_validation_error(error)}; {known}", 900)) from None
 
 
 def set_fields(model: BaseModel) -> dict[str, Any]:

@@ -398,9 +398,8 @@ class SettingsReader:
         Raises SettingsInvalid for another name.
         """
         if name not in WIRE_SETTINGS:
-            raise SettingsInvalid(
-                f"{name!r} is not a setting of a request; the settings are {', '.join(WIRE_SETTINGS)}"
-            )
+            known = ", ".join(WIRE_SETTINGS)
+            raise SettingsInvalid(f"{name!r} is not a setting of a request; the settings are {known}")
         self._looked_at.add(name)
         return getattr(self._settings, name)
 

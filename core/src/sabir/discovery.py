@@ -1,7 +1,7 @@
 """Find and load plugins by the entry points of installed packages, and register providers at run time.
 
-    importlib.metadata ──claimed(group)──▶ name → entry points ──load_entry_point──▶ the object that an author wrote
-    provider(name, dialect) ──▶ all packages with this name, each loaded once ──contract/contributions──▶ the one meant
+    importlib.metadata ──read_entry_points(group)──▶ name → entry points ──load_entry_point──▶ an author's object
+    provider(name, dialect) ──▶ all packages with this name, each loaded once ──choose_contribution──▶ one provider
     register(name, provider) ──▶ a further provider with this name
 
 Finding plugins imports nothing. A broken plugin is reported by its name and does not affect other plugins. A plugin
@@ -33,7 +33,7 @@ from sabir.base.errors import (
     one_line,
 )
 from sabir.base.models import Frozen
-from sabir.contract.contributions import REGISTERED, Contribution, conflict, is_meant, meant, owners
+from sabir.contract.contributions import REGISTERED, Contribution, choose_contribution, conflict_error, is_meant, owners
 from sabir.contract.provider import Credential, Provider
 from sabir.options.execution import run_in_thread
 from sabir.vocabulary.models import ModelInfo, longest_first
@@ -48,14 +48,14 @@ Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
 Loaded = TypeVar("Loaded")
 
 
-def claimed(group: str) -> Claims:
+def read_entry_points(group: str) -> Claims:
     """Return the entry points of a group, by name, as the installed packages declare them now. Loads nothing."""
     points = sorted(entry_points(group=group), key=lambda point: (point.name, distribution(point)))
     by_name = groupby(dict.fromkeys(points), lambda point: point.name)
     return {name: tuple(claims) for name, claims in by_name}
 
 
-def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
+def single_entry_point(claims: tuple[EntryPoint, ...]) -> EntryPoint:
     """Return the only entry point with a name. Raises PluginConflict if several packages declare one."""
     if len(claims) == 1:
         return claims[0]
@@ -215,7 +215,7 @@ class Registry:
         if failures and not contributions:
             raise failures[0]
         try:
-            meaning = meant(name, contributions, dialect)
+            meaning = choose_contribution(name, contributions, dialect)
         except (ProviderMissing, DialectMissing) as error:
             hints = _suggestions(name) if dialect is None else []
             raise type(error)("; ".join((str(error), *map(str, failures), *hints))) from None
@@ -309,7 +309,7 @@ class Registry:
         Raises PluginConflict if two packages add a command of the same name.
         """
         with self._lock:
-            return tuple(only(claims) for claims in self._claimed(COMMANDS).values())
+            return tuple(single_entry_point(claims) for claims in self._claimed(COMMANDS).values())
 
     def split_model(self, name: str) -> ModelName:
         """Split a model string `provider[.dialect]:model` at the first colon, and return its parts. Loads the
@@ -328,7 +328,7 @@ class Registry:
 
     def _claimed(self, group: str) -> Claims:
         if group not in self._claims:
-            self._claims[group] = claimed(group)
+            self._claims[group] = read_entry_points(group)
         return self._claims[group]
 
     def _sources_of(self, name: str) -> list[_Source]:
@@ -365,7 +365,7 @@ def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -
         with ProviderBroken.blaming(f"the dialects and credentials of provider {name!r} cannot be read"):
             facts |= {"dialects": own.dialects, "credentials": tuple(own.provider.credentials)}
             status = ProviderStatus(**facts, state="installed" if source.point else "registered")
-        if not status.names and (error := conflict(name, contributions, own.dialects[0])):
+        if not status.names and (error := conflict_error(name, contributions, own.dialects[0])):
             raise error
     except PluginError as error:
         return ProviderStatus(**facts, state="failed", error=str(error))

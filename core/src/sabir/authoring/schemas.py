@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sabir.authoring.schema_parts import (  # isort: skip
     LISTS, MAPS, ONES, TYPED, UNIONS, Schema, admits_null, either, endless_reference, has_lookaround, has_type,
-    is_object, keywords, listed, mapped, renamed_reference, resolved, short_json, target_of, with_names, within,
+    is_object, keywords, as_list, as_mapping, rename_reference, resolve, short_json, target_of, with_names, join_path,
     without_keywords,
 )  # fmt: skip
 from sabir.base.failures import LossKind
@@ -199,21 +199,21 @@ class _Walk:
         removed = [name for name in root if name in self.rule.not_at_root]
         merged = without_keywords(root, *removed)
         for name in removed:
-            branches = [self._resolve_branch(each, level) for each in listed(root[name])] if name in UNIONS else []
+            branches = [self._resolve_branch(each, level) for each in as_list(root[name])] if name in UNIONS else []
             if name in UNIONS and not any(map(is_object, [merged, *branches])):
                 raise _Refused("the root is not an object")
             variants: dict[str, list[JSONValue]] = {}
             for branch in branches:
-                for key, schema in mapped(branch.get("properties")).items():
+                for key, schema in as_mapping(branch.get("properties")).items():
                     variants.setdefault(key, []).append(schema)
-            own = mapped(merged.get("properties"))
+            own = as_mapping(merged.get("properties"))
             further = {key: either(schemas) for key, schemas in variants.items() if key not in own}
             if further:
                 merged["properties"] = {**own, **further}
-            names = [{*listed(branch.get("required"))} for branch in branches if branch.get("type") != "null"]
+            names = [{*as_list(branch.get("required"))} for branch in branches if branch.get("type") != "null"]
             shared = (set.union if name == "allOf" else set.intersection)(*names) if names else set()
             if more := [key for key in merged.get("properties", {}) if key in shared]:
-                merged["required"] = list(dict.fromkeys([*listed(merged.get("required")), *more]))
+                merged["required"] = list(dict.fromkeys([*as_list(merged.get("required")), *more]))
             if level == 0:
                 self._report_merged(name, root[name])
         return merged
@@ -224,12 +224,12 @@ class _Walk:
         self.change("downgraded", name, f"the API does not accept {name!r} at the root{also}; {names} is not enforced")
 
     def _resolve_branch(self, branch: JSONValue, level: int) -> Schema:
-        schema = {} if level == _MOST_NESTED else resolved(self.schema, branch)
+        schema = {} if level == _MOST_NESTED else resolve(self.schema, branch)
         return self._merge_unions(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
 
     def _rename_properties(self, root: Schema, rule: IdentifierRule) -> Schema:
         """Return the root with property names that the API accepts."""
-        properties = mapped(root.get("properties"))
+        properties = as_mapping(root.get("properties"))
         wire: dict[str, str] = {}
         for name in properties:
             fitted, occurrence = rule.fit(name), 0
@@ -257,7 +257,7 @@ class _Walk:
             return self._fit_node(merged, path, depth, (*trail, reference))
         self._refuse_strict(f"{path} refers to {reference} in a circle and has other keywords next to the reference")
         for name in others:
-            self.change("dropped", within(path, name), f"the API does not accept {name!r} next to a '$ref'")
+            self.change("dropped", join_path(path, name), f"the API does not accept {name!r} next to a '$ref'")
         return self._fit_node(without_keywords(schema, *others), path, depth, trail)
 
     @property
@@ -285,7 +285,7 @@ class _Walk:
         fitted: dict[str, Any] = {}
         described: list[str] = []
         for name, value in schema.items():
-            at = within(path, name)
+            at = join_path(path, name)
             if not self._accepts(name, value, schema):
                 self._refuse_strict(f"{where} has {name!r}: {short_json(value)}, which strict schemas cannot contain")
                 reason = "was moved to the description" if rule.unread == "described" else "is ignored by the API"
@@ -298,7 +298,7 @@ class _Walk:
             fitted["description"] = f"{schema.get('description', '')} ({', '.join(described)})".strip()
         if rule.closed:
             self._close_object(fitted, schema, path, depth)
-        self.unions += len(listed(fitted.get("anyOf"))) > 1 or not isinstance(fitted.get("type", ""), str)
+        self.unions += len(as_list(fitted.get("anyOf"))) > 1 or not isinstance(fitted.get("type", ""), str)
         return fitted
 
     def _simplify(self, schema: Schema, path: str) -> Schema:
@@ -308,7 +308,7 @@ class _Walk:
         rule = self.rule
         plain = dict(schema)
         for name in [name for name in schema if name in rule.annotations]:
-            self.change("rewritten", within(path, name), f"{name!r} was removed", narrows=name == "examples")
+            self.change("rewritten", join_path(path, name), f"{name!r} was removed", narrows=name == "examples")
             del plain[name]
         if rule.required and plain.get("default", True) is None and admits_null(plain):
             del plain["default"]
@@ -316,24 +316,24 @@ class _Walk:
         if rule.one_of == "as_any_of" and "oneOf" in plain and "anyOf" not in plain and is_chosen:
             also = ", without its 'discriminator'" if plain.pop("discriminator", None) is not None else ""
             plain["anyOf"] = plain.pop("oneOf")
-            self.change("rewritten", within(path, "oneOf"), f"'oneOf' was sent as 'anyOf'{also}")
+            self.change("rewritten", join_path(path, "oneOf"), f"'oneOf' was sent as 'anyOf'{also}")
         members = plain.get("allOf")
         if rule.closed and isinstance(members, list | tuple):
             if len(members) == 1 and isinstance(members[0], Mapping):
                 del plain["allOf"]
                 for name in (name for name, value in members[0].items() if plain.get(name, value) != value):
                     reason = f"{name!r} of 'allOf' was removed, because {name!r} next to 'allOf' differs"
-                    self.change("downgraded", within(path, f"allOf[0].{name}"), reason, narrows=True)
+                    self.change("downgraded", join_path(path, f"allOf[0].{name}"), reason, narrows=True)
                 return self._simplify({**members[0], **plain}, path)
             # A reference inside `allOf` is replaced by its target, because APIs with `allOf` refuse references in it.
-            plain["allOf"] = [resolved(self.schema, each) for each in members]
+            plain["allOf"] = [resolve(self.schema, each) for each in members]
         return plain
 
     def _add_items(self, schema: Schema, path: str) -> Schema:
         """Return an array's schema with `items` if the API requires `items`. A list of `items` becomes `prefixItems`,
         as in the newest version of JSON schema.
         """
-        items, members, at = schema.get("items"), listed(schema.get("prefixItems")), within(path, "items")
+        items, members, at = schema.get("items"), as_list(schema.get("prefixItems")), join_path(path, "items")
         if isinstance(items, list | tuple):
             members, items = [*items], schema.get("additionalItems")
             schema = {**without_keywords(schema, "items", "additionalItems"), "prefixItems": members}
@@ -365,7 +365,7 @@ class _Walk:
         if name in MAPS and isinstance(value, Mapping):
             inner = depth + 1 if name == "properties" else 0
             self._add_count("characters", sum(map(len, value)))
-            return {key: self._fit_node(each, within(path, key), inner, trail) for key, each in value.items()}
+            return {key: self._fit_node(each, join_path(path, key), inner, trail) for key, each in value.items()}
         if name in MAPS and self.rule.unread != "sent":
             raise _Refused(f"{path} is not an object")
         if name in LISTS and isinstance(value, list | tuple):
@@ -373,11 +373,11 @@ class _Walk:
         if name in ONES and not (name == "additionalProperties" and self.rule.closed):
             return self._fit_node(value, path, depth, trail)
         if name in ("enum", "const"):
-            values = listed(value) if name == "enum" else [value]
+            values = as_list(value) if name == "enum" else [value]
             self._add_count("enumerated values", len(values) if name == "enum" else 0)
             self._add_count("characters", sum(len(str(each)) for each in values))
         if name == "$ref" and self.names and isinstance(value, str):
-            return renamed_reference(value, {original: wire for wire, original in self.names.items()})
+            return rename_reference(value, {original: wire for wire, original in self.names.items()})
         return value
 
     def _close_object(self, fitted: dict[str, Any], schema: Schema, path: str, depth: int) -> None:
@@ -388,7 +388,7 @@ class _Walk:
         if not (has_type(schema, "object") or "properties" in schema):
             if fitted.pop("additionalProperties", None) is not None:
                 reason = "'additionalProperties' was removed, because the schema is not of an object"
-                self.change("downgraded", within(path, "additionalProperties"), reason)
+                self.change("downgraded", join_path(path, "additionalProperties"), reason)
             return
         free = schema.get("additionalProperties")
         is_open = free not in (None, False)
@@ -399,11 +399,11 @@ class _Walk:
         if is_open:
             names = ", ".join(map(repr, keywords({"additionalProperties": free})))
             reason = f"only the listed properties are allowed in the object, without {names}"
-            self.change("downgraded", within(path, "additionalProperties"), reason, narrows=True)
+            self.change("downgraded", join_path(path, "additionalProperties"), reason, narrows=True)
         self._add_count("properties", len(properties or ()))
         self._counts["levels"] = depth
         self._add_count("levels", 1)
-        required = listed(schema.get("required"))
+        required = as_list(schema.get("required"))
         missing = [name for name in properties or () if name not in required]
         if not self.rule.required:
             self.optional += len(missing)
@@ -411,13 +411,13 @@ class _Walk:
             return
         for name in missing:
             inner = (properties or {})[name]
-            if "$ref" in mapped(inner) and (reason := endless_reference(self.schema, inner)):
+            if "$ref" in as_mapping(inner) and (reason := endless_reference(self.schema, inner)):
                 raise _Refused(f"{where} would contain {name!r} endlessly: {reason}")
             if not (admits_null(inner) and inner.get("default") is None):
                 reason = (
                     f"{name!r} is optional and was made required, because strict schemas have no optional properties"
                 )
-                self.change("rewritten", within(path, f"properties.{name}"), reason, narrows=True)
+                self.change("rewritten", join_path(path, f"properties.{name}"), reason, narrows=True)
         closed = {"required": [*(properties or ())], "additionalProperties": False}
         fitted.update(properties=fitted.get("properties", {}), **closed)
 

@@ -1,6 +1,6 @@
 """Base classes of connections that send core's bytes with the URL, key, headers and timeouts of a vendor's SDK.
 
-    client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
+    client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: raise_captured      nothing is sent
                                                              └─▶ head ─┐       head: URL and headers
                                      ready bytes ──────────────────────┴─▶ send ─▶ the response, unread, for core
 
@@ -75,12 +75,12 @@ class CapturedRequest(BaseException):
         return send(self.client, self.request, body, opening)
 
 
-def keep(request: Any) -> NoReturn:
+def raise_captured(request: Any) -> NoReturn:
     """Raise the request as a CapturedRequest. For the request hooks of a sync HTTP client."""
     raise CapturedRequest(request)
 
 
-async def keep_later(request: Any) -> NoReturn:
+async def raise_captured_async(request: Any) -> NoReturn:
     """Raise the request as a CapturedRequest. For the request hooks of an async HTTP client."""
     raise CapturedRequest(request)
 
@@ -320,13 +320,13 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return (mode, self._key.read(), request.path, request.timeout, *request.headers.items())
 
     def _learn_sync(self, key: _HeadKey, request: WireRequest) -> Any:
-        sdk = self._builder_client(key, self.make_sync, self._load_library().client, keep)
+        sdk = self._builder_client(key, self.make_sync, self._load_library().client, raise_captured)
         with CapturedRequest.caught() as captured:
             self.ask_sync(sdk, request)
         return self._store_head(key, captured, request)
 
     async def _learn_head(self, key: _HeadKey, request: WireRequest) -> Any:
-        sdk = self._builder_client(key, self.make, self._load_library().async_client, keep_later)
+        sdk = self._builder_client(key, self.make, self._load_library().async_client, raise_captured_async)
         with CapturedRequest.caught() as captured:
             await self.ask(sdk, request)
         return self._store_head(key, captured, request)

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from sabir.base.errors import printable
 
-ROOM = 240
+LONGEST_REPR = 240
 """The largest number of characters of a repr: three lines of a terminal."""
-SIZES = (ROOM, 180, 135, 100, 75, 55, 40, 30, 20, 10)
+SIZES = (LONGEST_REPR, 180, 135, 100, 75, 55, 40, 30, 20, 10)
 """The largest numbers of characters of a text inside a repr, tried in this order until the repr fits.
 
 A number also limits the items of a collection (a tenth of the number), the fields of an object (a fifth), and the
@@ -34,16 +34,16 @@ class Plain(str):
 
 
 def brief(value: object) -> str:
-    """Return the repr of a value in one line of at most 240 characters (ROOM).
+    """Return the repr of a value in one line of at most 240 characters (LONGEST_REPR).
 
     For an object with the method `__brief_args__`, the repr shows the names and values that this method returns.
     """
     shortener, text = _Brief(), ""
     for size in SIZES:
         text = shortener.shorten(value, size)
-        if len(text) <= ROOM:
+        if len(text) <= LONGEST_REPR:
             break
-    return _cut_to(text, ROOM)
+    return _cut_to(text, LONGEST_REPR)
 
 
 class _Brief(Repr):
@@ -66,9 +66,9 @@ class _Brief(Repr):
         return self.repr(value)
 
     def repr1(self, x: Any, level: int) -> str:
-        """Show one value. Values after the first ROOM are not read, because a line with so many values cannot fit."""
+        """Show one value. Values after the first 240 are not read, because no line has room for more."""
         self._count += 1
-        return super().repr1(x, level) if self._count <= ROOM else self.fillvalue
+        return super().repr1(x, level) if self._count <= LONGEST_REPR else self.fillvalue
 
     def repr_str(self, x: str, level: int) -> str:
         """Show a text; of a long text only the beginning and the number of characters."""

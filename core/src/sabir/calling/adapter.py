@@ -18,9 +18,9 @@ from pydantic_core import to_json
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.base.surface import show_arguments
-from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
+from sabir.calling.calls import Adapter, CallArguments, Messages, check_key, check_policy, check_settings
 from sabir.calling.clock import Clock
-from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
+from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, run_blocking
 from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Dialect, Rendering
@@ -72,8 +72,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._target = target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
         self._provider = provider
         self._access = access
-        self._speaks_as = checked_policy(speaks_as)
-        self._settings = _NO_SETTINGS if settings is None else checked_settings(settings, provider.name)
+        self._speaks_as = check_policy(speaks_as)
+        self._settings = _NO_SETTINGS if settings is None else check_settings(settings, provider.name)
         self._dialect = dialect
         self._strict = strict
         info = model_info or find_model(models_of(provider, dialect.name), model, dialect.family(model))
@@ -172,7 +172,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """Sync version of `send`. Blocks the thread."""
-        return waited(result_of(*self._prepare_call(SyncWire, rendering)))
+        return run_blocking(result_of(*self._prepare_call(SyncWire, rendering)))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply to a conversation, or to a rendering, as a stream of events.
@@ -207,7 +207,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Sync version of `count_tokens`. Blocks the thread."""
-        return waited(self._count_request(SyncWire, self._render_checked("count_tokens_sync", messages, how)))
+        return run_blocking(self._count_request(SyncWire, self._render_checked("count_tokens_sync", messages, how)))
 
     async def aclose(self) -> None:
         """Close all clients that this adapter created, but not a client that you passed. A later call creates new
@@ -234,7 +234,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if settings is None:
             settings = self._settings
         else:
-            settings = checked_settings(settings, self._target.provider).laid_over(self._settings)
+            settings = check_settings(settings, self._target.provider).laid_over(self._settings)
         rendering = self._renderer.render(listed(messages), Option.all_of(how.get("options") or ()), settings)
         if strict is None:
             strict = self._strict
@@ -365,7 +365,7 @@ def adapter(
         provider,
         provider.dialect(name.dialect or provider.dialects[0]),
         name.model,
-        Access(api_key=checked_key(api_key), base_url=base_url, client=client),
+        Access(api_key=check_key(api_key), base_url=base_url, client=client),
         speaks_as=speaks_as,
         settings=settings,
         strict=strict,

@@ -113,7 +113,7 @@ LIKENESS = 0.8
 """The similarity (from 0 to 1, by difflib) from which a name counts as a misspelt name of a provider."""
 
 
-def checked_settings(settings: Settings, provider: str) -> Settings:
+def check_settings(settings: Settings, provider: str) -> Settings:
     """Return the settings. Raises SettingsInvalid for another type, and for a `vendor` section whose name looks like a
     misspelt name of an installed provider.
 
@@ -130,7 +130,7 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
     return settings
 
 
-def checked_policy(speaks_as: str) -> str:
+def check_policy(speaks_as: str) -> str:
     """Return the policy. Raises SettingsInvalid for the reserved policy "runtime"."""
     if speaks_as == RUNTIME:
         raise SettingsInvalid(f"{RESERVED}; use another name for speaks_as=, for example 'llm'")
@@ -145,7 +145,7 @@ def _similar_name(name: str, known: tuple[str, ...]) -> str | None:
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=LIKENESS)), None)
 
 
-def checked_key(api_key: ApiKey | None) -> ApiKey | None:
+def check_key(api_key: ApiKey | None) -> ApiKey | None:
     """Return the key. Raises SettingsInvalid unless it is None, a string, a mapping of strings to strings, or a
     function that is not a coroutine function.
     """

@@ -1,6 +1,6 @@
 """The driver: it performs a script's actions on a connection, by blocking or in an event loop.
 
-    waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
+    run_blocking(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
 The driver decides nothing: each wire does one kind of I/O, and the driver sends the outcomes to the script. A sync call
 is a coroutine too, but each of its awaits blocks. It starts no event loop, so it works inside a running loop, as in a
@@ -139,7 +139,7 @@ class _Wire:
         try:
             if type(action) is Next:
                 if action.had_event:
-                    self._clock.hear()
+                    self._clock.note_event()
                 self._clock.check()
                 chunk = await self._read_chunk()
                 if chunk is not None:  # the end of a body is accepted even if it is late
@@ -312,7 +312,7 @@ async def result_of(script: Script[Result], wire: Performer) -> Result:
     return step.result
 
 
-def waited(coroutine: Coroutine[Any, Any, Result]) -> Result:
+def run_blocking(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine whose awaits all block, without an event loop, and return its result."""
     try:
         coroutine.send(None)

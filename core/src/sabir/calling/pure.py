@@ -16,7 +16,7 @@ from sabir.base.errors import HistoryInvalid, one_line
 from sabir.base.failures import Loss, ResponseInvalid, Strict
 from sabir.base.surface import show_arguments
 from sabir.calling.adapter import ModelAdapter, without_secrets
-from sabir.calling.calls import checked_policy
+from sabir.calling.calls import check_policy
 from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, ServerEvent
 from sabir.contract.provider import Access, Provider
 from sabir.contract.scope import DecodeScope
@@ -121,7 +121,7 @@ class PureDialect:
         return history.model_copy(update={"losses": (loss, *history.losses)})
 
     def _decode_scope(self, policy: str) -> DecodeScope:
-        return DecodeScope(self.target, policy=checked_policy(policy)).counted()
+        return DecodeScope(self.target, policy=check_policy(policy)).counted()
 
 
 class _CheckedDecoder:

@@ -17,7 +17,7 @@ from typing import Self, TypeAlias
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.surface import show_arguments
-from sabir.calling.drive import Performer, drive, waited
+from sabir.calling.drive import Performer, drive, run_blocking
 from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
 from sabir.reading.incoming import StreamState
 from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
@@ -219,7 +219,7 @@ class SyncReplyStream(_BaseStream, SyncClosing):
 
     def __next__(self) -> StreamEvent:
         """Wait for the next event and return it. Raises StopIteration after the last event."""
-        event = waited(self._read_event())
+        event = run_blocking(self._read_event())
         if event is None:
             raise StopIteration
         return event
@@ -234,11 +234,11 @@ class SyncReplyStream(_BaseStream, SyncClosing):
 
         Events that were not read before are skipped. Raises StreamBroken or another CallError on failure.
         """
-        return waited(self._read_all())
+        return run_blocking(self._read_all())
 
     def close(self) -> None:
         """Close the connection. Events that were not read are discarded. A second call does nothing."""
-        waited(self._close_running())
+        run_blocking(self._close_running())
 
 
 class Relay:

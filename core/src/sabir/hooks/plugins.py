@@ -24,7 +24,7 @@ import pluggy
 
 from sabir.base.errors import BuilderError, PluginConflict, PluginError, one_line
 from sabir.base.failures import CallError
-from sabir.discovery import HOOKS, claimed, load_entry_point, only
+from sabir.discovery import HOOKS, load_entry_point, read_entry_points, single_entry_point
 from sabir.hooks import specs
 from sabir.vocabulary.messages import Kind, Message, RoleHint
 from sabir.vocabulary.parts import MediaPart
@@ -180,9 +180,9 @@ def installed_hooks() -> Hooks:
     The plugins are loaded at the first call. A plugin that cannot be loaded is logged as a warning and left out.
     """
     hooks = Hooks()
-    for name, claims in claimed(HOOKS).items():
+    for name, claims in read_entry_points(HOOKS).items():
         try:
-            hooks.register(load_entry_point(only(claims), named=False), name)
+            hooks.register(load_entry_point(single_entry_point(claims), named=False), name)
         except PluginError as error:
             logger.warning("hook plugin %s was skipped: %s", name, error)
     return hooks

@@ -23,7 +23,7 @@ STANDS_IN = "the option call has no result, so an error result was sent for it"
 HALF_PAIR = "the provider's own call and its output can only be sent together, and one of them is missing"
 
 
-class Waiting(NamedTuple):
+class PairingState(NamedTuple):
     """The state of pairing after the final blocks, with which a later rendering resumes."""
 
     abandoned: Mapping[str, Stack] = {}
@@ -32,7 +32,7 @@ class Waiting(NamedTuple):
     """Whether all messages so far were system messages."""
 
 
-_NONE_WAITING = Waiting(is_leading=False)
+_NOTHING_ABANDONED = PairingState(is_leading=False)
 
 
 class Block:
@@ -44,7 +44,7 @@ class Block:
     """The losses of this block and of the following blocks that became final together with it."""
     closer = 0
     """The position of the message that made all blocks before this one final; 0 if they are not final."""
-    waiting = _NONE_WAITING
+    waiting = _NOTHING_ABANDONED
     """The state of pairing after the blocks before this one."""
 
     def __init__(self, side: Side, positions: list[int]) -> None:
@@ -98,12 +98,12 @@ def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
     `scope` supplies the tables. Core does this before it calls `encode_turn`; tests of a dialect may call
     `pair_messages`, and TurnMaker for each block.
     """
-    (paired,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
+    (paired,) = pair_apart(messages, scope, 0, PairingState(), len(messages) + 1)
     return paired
 
 
 def pair_apart(
-    messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
+    messages: Sequence[Message], scope: TurnScope, start: int, waiting: PairingState, apart: int
 ) -> Iterator[Paired]:
     """Pair the messages from position `start` on. After every `apart` messages, yield the blocks that became final; at
     the end, yield all other blocks.
@@ -131,11 +131,11 @@ def pair_apart(
 class _Pairing:
     """Groups messages into blocks one by one, and tracks which blocks became final."""
 
-    def __init__(self, messages: Sequence[Message], scope: TurnScope, waiting: Waiting) -> None:
+    def __init__(self, messages: Sequence[Message], scope: TurnScope, waiting: PairingState) -> None:
         self._messages = messages
         self._scope = scope
         self._calls, self._roles = scope.tables.calls, scope.tables.roles
-        self._voices: Mapping[str, Side] = {"system": "system", scope.speaks_as: "assistant"}
+        self._policy_sides: Mapping[str, Side] = {"system": "system", scope.speaks_as: "assistant"}
         """The side of each policy whose messages without a hint are not the user's."""
         self._unanswered = Unanswered(waiting.abandoned)
         self._is_leading = waiting.is_leading
@@ -184,7 +184,7 @@ class _Pairing:
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
         """Add a message of parts. A message that is not the assistant's abandons open calls."""
         hint, is_late, is_answer, halves = message.role_hint_for_llm, False, False, None
-        side = self._voices.get(message.policy, "user")  # the same as side_of, but faster
+        side = self._policy_sides.get(message.policy, "user")  # the same as side_of, but faster
         if hint is not None:
             side = _HINTED.get(hint, side)
         if side == "system" and not self._is_leading and self._roles.later_system != "inline":
@@ -262,7 +262,7 @@ class _Pairing:
                 blocks[self._final].losses, self._losses = self._losses, []
             self._final, block.closer = len(blocks), position
             if self._unanswered.stacks or self._is_leading:
-                block.waiting = Waiting(dict(self._unanswered.stacks), self._is_leading)
+                block.waiting = PairingState(dict(self._unanswered.stacks), self._is_leading)
         if self._is_leading:
             self._is_leading = side == "system"
         blocks.append(block)
@@ -311,10 +311,13 @@ class _Pairing:
         """
         message = self._messages[position]
         number = next(number for number, each in enumerate(self._blocks) if each is block)
-        beside = block.positions[block.positions.index(position) + 1 :]
+        following = block.positions[block.positions.index(position) + 1 :]
         later = [at for each in self._blocks[number + 1 :] for at in each.positions]
-        rest = [*message.parts[index + 1 :], *(part for at in (*beside, *later) for part in self._messages[at].parts)]
-        calls = [(self._messages[at], at in later) for at in (*beside, *later) if self._messages[at].call]
+        rest = [
+            *message.parts[index + 1 :],
+            *(part for at in (*following, *later) for part in self._messages[at].parts),
+        ]
+        calls = [(self._messages[at], at in later) for at in (*following, *later) if self._messages[at].call]
         return all(part.kind == "opaque" and part.pair_id in self._open_pairs for part in rest) and all(
             _compared_origin(call, of_any_reply=is_later) == _compared_origin(message, of_any_reply=is_later)
             for call, is_later in calls

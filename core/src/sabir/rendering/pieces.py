@@ -21,6 +21,7 @@ from sabir.vocabulary.media import Form, MediaURL, Modality
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.models import FeatureStatus
 from sabir.vocabulary.parts import (
+    HintTarget,
     KnownPart,
     MediaPart,
     OpaquePart,
@@ -28,7 +29,6 @@ from sabir.vocabulary.parts import (
     ReasoningPart,
     RefusalPart,
     Stateful,
-    Taker,
     TextPart,
     UnknownPart,
     take_hints,
@@ -227,19 +227,19 @@ class PartFilter:
             reason = f"{scope.target.dialect} does not accept {medium.parameters!r} after the type {medium.mime}"
             self._lose("dropped", reason, at, ".url")
         if part.vendor_json is not None:
-            part = with_hints(part, take_hints(part.vendor_json, rule.hints, self._taker(part.modality, at)))
+            part = with_hints(part, take_hints(part.vendor_json, rule.hints, self._hint_target(part.modality, at)))
         self.media_count += 1
         if not scope.media_labels:
             return (part,)
         hint = f" {part.prompt_hint}" if part.prompt_hint else ""
         return TextPart(text=f"Media {self.media_count}:{hint}"), part
 
-    def _taker(self, modality: Modality, at: At) -> Taker:
+    def _hint_target(self, modality: Modality, at: At) -> HintTarget:
         def lose(path: str, reason: str) -> None:
             self._lose("dropped", reason, at, path)
 
         place, target = f"parts[{at.number}] of message {at.message.id}", self.scope.target
-        return Taker(target.provider, place, f"{target.dialect} in {at.side} messages", modality, lose)
+        return HintTarget(target.provider, place, f"{target.dialect} in {at.side} messages", modality, lose)
 
     def _refusal_of_media(self, medium: _Medium, side: Side) -> str | None:
         scope, modality = self.scope, medium.modality

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sabir.base.failures import Loss
 from sabir.contract.turns import Side, TurnScope, new_tuple
-from sabir.rendering.pairing import Waiting
+from sabir.rendering.pairing import PairingState
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message
 
@@ -46,7 +46,7 @@ class Boundary(NamedTuple):
     """The names of the options that were called before the boundary."""
     media_count: int = 0
     """The number of media sent before the boundary."""
-    waiting: Waiting = Waiting()
+    waiting: PairingState = PairingState()
     """The state of pairing at the boundary."""
     system: tuple[int, ...] = ()
     """The positions of the first system messages, if the dialect sends them outside of the turns (hoisted)."""

@@ -34,7 +34,7 @@ from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.constructors import check_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.models import ModelInfo
-from sabir.vocabulary.parts import Taker, take_hints, with_hints
+from sabir.vocabulary.parts import HintTarget, take_hints, with_hints
 from sabir.vocabulary.settings import (
     LONGEST_SILENCE,
     NEVER_READ,
@@ -301,7 +301,7 @@ class Renderer:
         """Return the option with only the vendor hints that this API accepts. Adds losses for the others."""
         if option.vendor_json is None:
             return option
-        taker = Taker(
+        taker = HintTarget(
             provider=self.scope.target.provider,
             place=f"options[{index}], {option.name!r},",
             wire=self.scope.target.dialect,

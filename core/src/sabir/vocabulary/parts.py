@@ -87,7 +87,7 @@ Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_check_hint
 """The type of a pydantic field for vendor hints. The hints are stored as JSONText, or None if there are no hints."""
 
 
-class Taker(NamedTuple):
+class HintTarget(NamedTuple):
     """The target to which the hints of one media part or option are sent, and the function that reports losses."""
 
     provider: str
@@ -101,25 +101,25 @@ class Taker(NamedTuple):
     """Function that adds a loss. Arguments: the path inside `place`, such as ".vendor.acme", and the reason."""
 
 
-def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> JSONText | None:
+def take_hints(text: JSONText, model: type[BaseModel] | None, target: HintTarget) -> JSONText | None:
     """Return the hints to send to a target, as one section under the provider's name. None if no hint is sent.
 
     `model` is the pydantic model of the accepted hints; None means that no hints are accepted. Hints that are not sent
     are reported as losses. Raises SettingsInvalid if the provider's own section does not fit the model.
     """
-    sections, provider, lose = object_view(text), taker.provider, taker.lose
+    sections, provider, lose = object_view(text), target.provider, target.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
     others = [name for name, section in sections.items() if section and name != SHARED]
     if own is None and others:
         lose(".vendor", f"its vendor hints are for {', '.join(others)}, not for {provider}")
-    accepted = {} if model is None else _validate_hints(model, own or {}, shared, taker)
+    accepted = {} if model is None else _validate_hints(model, own or {}, shared, target)
     meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
-        lose(f".vendor.{provider}", f"{taker.wire} accepts no vendor hints ({taker.kind})")
+        lose(f".vendor.{provider}", f"{target.wire} accepts no vendor hints ({target.kind})")
         fields = {}
     for name in fields:
         if name not in accepted:
-            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this vendor hint {name!r} ({taker.kind})")
+            lose(f".vendor.{meant}.{name}", f"{target.wire} does not accept this vendor hint {name!r} ({target.kind})")
     return encode_json({provider: accepted}) if accepted else None
 
 
@@ -130,7 +130,7 @@ def with_hints(piece: AnyFrozen, hints: JSONText | None) -> AnyFrozen:
     )
 
 
-def _validate_hints(model: type[BaseModel], own: Section, shared: Section, taker: Taker) -> dict[str, Any]:
+def _validate_hints(model: type[BaseModel], own: Section, shared: Section, target: HintTarget) -> dict[str, Any]:
     """Return the valid fields of both sections as JSON values. Fields of `shared` that are unknown or invalid are left
     out; an unknown or invalid field of `own` raises SettingsInvalid.
     """
@@ -141,7 +141,7 @@ def _validate_hints(model: type[BaseModel], own: Section, shared: Section, taker
         except ValidationError as error:
             blamed = {each["loc"][0] for each in error.errors(include_url=False) if each["loc"]} & fitting.keys()
             fitting = {name: value for name, value in fitting.items() if blamed and name not in blamed}
-    where = f"vendor[{taker.provider!r}] of {taker.place} for {taker.wire} ({taker.kind})"
+    where = f"vendor[{target.provider!r}] of {target.place} for {target.wire} ({target.kind})"
     return read_section(model, own, where)
 
 

@@ -141,9 +141,9 @@ def test_the_help_text_holds_the_table() -> None:
         ("no key; set the variable X, or pass api_key=", "no key; set the variable X"),
         ("set AWS_REGION, or pass api_key={'aws_region': …}", "set AWS_REGION"),
         (
-            "leave out temperature, or pass model_facts={'rejects': ['temperature']}",
+            "leave out temperature, or pass model_facts={'rejects': ['temperature']} to drop it",
             "leave out --temperature, or set rejects = ['temperature'] in a table"
-            ' [model_facts."provider:model"] of the settings file (`sabir config path`)',
+            ' [model_facts."provider:model"] of the settings file (`sabir config path`) to drop it',
         ),
         ("the server says: 'max_output_tokens' is unknown", "the server says: 'max_output_tokens' is unknown"),
         ("rename one with sabir.option(name=…)", "rename one with sabir.option(name=…)"),

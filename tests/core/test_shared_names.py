@@ -176,7 +176,7 @@ def test_a_name_that_passes_to_another_package_because_one_is_broken_is_logged(
         registry.provider("acme")
 
     texts = [record.getMessage() for record in caplog.records]
-    assert [text.endswith("until it can be loaded, 'acme' means the provider of a 1.0") for text in texts] == [True] * (
+    assert [text.endswith("until that is fixed, 'acme' means the provider from a 1.0") for text in texts] == [True] * (
         not flags
     )
 

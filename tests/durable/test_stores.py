@@ -85,9 +85,18 @@ async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callab
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("DELETE FROM sabir_durable_schema", r"is damaged: its layout is \[\]; restore the store"),
-        ("INSERT INTO sabir_durable_schema VALUES (3)", r"is damaged: its layout is \[2, 3\]; restore the store"),
-        ("UPDATE sabir_durable_schema SET version = 0", r"is damaged: its layout is \[0\]; restore the store"),
+        (
+            "DELETE FROM sabir_durable_schema",
+            r"is damaged: its layout numbers are \[\], not one number above 0; restore the store",
+        ),
+        (
+            "INSERT INTO sabir_durable_schema VALUES (3)",
+            r"is damaged: its layout numbers are \[2, 3\], not one number above 0; restore the store",
+        ),
+        (
+            "UPDATE sabir_durable_schema SET version = 0",
+            r"is damaged: its layout numbers are \[0\], not one number above 0; restore the store",
+        ),
         ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; restore the store"),
         (
             "UPDATE sabir_durable_schema SET version = 9",

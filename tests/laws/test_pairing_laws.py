@@ -23,7 +23,7 @@ from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Target
-from sabir_testing.histories.toys import FILLER, INLINE, PARTED, STRICT, TOYS, toy
+from sabir_testing.histories.invented_dialects import FILLER, INLINE, PARTED, STRICT, TOYS, toy
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories, messages

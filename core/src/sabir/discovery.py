@@ -221,7 +221,7 @@ class Registry:
             raise type(error)("; ".join((str(error), *map(str, failures), *hints))) from None
         if failures and dialect is None and not meaning.reserves_name and name not in self._warned:
             self._warned.add(name)
-            logger.warning("%s; until it can be loaded, %r means the provider of %s", failures[0], name, meaning.source)
+            logger.warning("%s; until that is fixed, %r means the provider from %s", failures[0], name, meaning.source)
         return meaning.provider
 
     def register(self, name: str, provider: Provider) -> None:

@@ -42,7 +42,7 @@ class EventFrames:
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Add bytes and return the events that are complete now. Raises ResponseInvalid for a frame of more than 25
-        MiB, and the exceptions of `read`.
+        MiB. Exceptions of the function `read`, which converts each frame, are raised unchanged.
         """
         self._bytes += chunk
         return [event for frame in self._frames() if (event := self._read(*frame))]

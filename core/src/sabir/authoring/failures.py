@@ -281,7 +281,7 @@ class ErrorTable:
         setting = self.settings.get(name, "")
         if setting == "reasoning_effort":
             return f"change {setting}, or pass model_facts={{'efforts': {named_efforts(text)}}}"
-        return f"leave out {setting}, or pass model_facts={{'rejects': [{setting!r}]}}" if setting else ""
+        return f"leave out {setting}, or pass model_facts={{'rejects': [{setting!r}]}} to drop it" if setting else ""
 
 
 def failure_of(body: JSONValue) -> Failure:

@@ -346,7 +346,7 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
         return client.post(request.path, cast_to=object, content=b"{}", options=self._options_of(client, request))
 
     async def ask(self, client: Any, request: WireRequest) -> object:
-        """Async version of `ask_sync`."""
+        """Async version of `ask_sync`: call the SDK so that it builds the request. Nothing is sent."""
         return await client.post(request.path, cast_to=object, content=b"{}", options=self._options_of(client, request))
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:

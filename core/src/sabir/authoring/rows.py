@@ -118,8 +118,8 @@ class Row(Frozen):
 
     @classmethod
     def load_all_packaged(cls, package: str) -> dict[str, "Row"]:
-        """Return all rows in the folder `gateways` of a Python package, by name. Raises PluginError for an
-        invalid row.
+        """Return all rows (descriptions of endpoints) in the folder `gateways` of a Python package, by name. Raises
+        PluginError for an invalid row.
         """
         names = (path.name.removesuffix(".toml") for path in files(package).joinpath("gateways").iterdir())
         return {row.name: row for row in (cls.load_packaged(package, name) for name in names) if row is not None}

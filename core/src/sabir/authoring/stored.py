@@ -244,7 +244,7 @@ class History:
                     self.readers[name](self, value)
             elif name in self.streaming:
                 if value:
-                    self.add_loss("dropped", name, "call `stream` instead of `complete` to get a stream")
+                    self.add_loss("dropped", name, "a history does not store this field; call `stream` to get a stream")
             elif value is not None and name != "model":
                 self.read_setting(name, value)
 

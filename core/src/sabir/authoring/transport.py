@@ -265,7 +265,7 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     async def ask(self, client: AsyncSDK, request: WireRequest) -> object:
-        """Async version of `ask_sync`."""
+        """Async version of `ask_sync`: call the SDK so that it builds a request. Nothing is sent."""
 
     def addressed(self, request: WireRequest) -> WireRequest:
         """Return the request to send, for endpoints that need another path. By default, return `request`."""

@@ -31,10 +31,10 @@ Any.
 """
 
 DEEPEST = 100
-"""The largest number of nested arrays and objects in a value."""
+"""The greatest depth to which arrays and objects may be nested in a value."""
 DEEPEST_TEXT = 120
-"""The largest number of nested arrays and objects in a text. A request's body contains values of up to DEEPEST levels
-inside some levels of its own.
+"""The greatest depth to which arrays and objects may be nested in a text. A request's body contains values of up to
+DEEPEST levels inside some levels of its own.
 """
 
 _SHALLOW = 2 * DEEPEST

@@ -305,7 +305,7 @@ class DecodeScope:
     """The limits for the size of the answer, from `Settings.bounds`."""
     tally: Tally | None = field(default=None, repr=False, compare=False)
     """The running totals of this answer, which `count_blocks`, `count_stored_values` and `count_copied_bytes` compare
-    with `bounds`. None until `counted` is called; then these three methods do nothing.
+    with `bounds`. None before `counted` creates a copy with totals. Without totals, the three methods do nothing.
     """
     argument_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Option name → (argument name in the answer → real argument name), for the names that differ."""

@@ -41,7 +41,9 @@ KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
 TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
 """The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
-"""What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed"."""
+"""What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed" for all
+installed plugins.
+"""
 
 logger = logging.getLogger("sabir")
 

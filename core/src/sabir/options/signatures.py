@@ -169,7 +169,7 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
 
 
 def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> BoundArguments:
-    """Return the arguments of a binder, with the values of the provided parameters added."""
+    """Return the arguments of a binder, with the values of the parameters that sabir fills in."""
     bound = binder(arguments)
     return BoundArguments(bound.positional, {**bound.named, **values_of(provided)})
 
@@ -232,15 +232,15 @@ class Signature(NamedTuple):
         return cls(name, first_paragraph(documentation), schema, binder, provided)
 
     def provide(self) -> dict[str, Any]:
-        """Return the present values of the `provided` parameters, by name. Raises OptionInvalid if a parameter has
-        neither a value nor a default.
+        """Return the present values of the parameters that sabir fills in instead of the model (`provided`), by name.
+        Raises OptionInvalid if a parameter has neither a value nor a default.
         """
         return values_of(self.provided)
 
 
 def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
-    """Return the provided parameters of a function whose other parameters a schema describes. Empty if the function's
-    annotations cannot be read.
+    """Return the parameters of a function that sabir fills in, if a schema describes the others. Empty if the
+    function's annotations cannot be read.
     """
     try:
         hints, parameters = _type_hints(function, name), inspect.signature(function).parameters

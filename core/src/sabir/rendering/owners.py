@@ -76,7 +76,7 @@ def without_foreign_tools(settings: Settings, target: Target, offered: Mapping[s
     choice = settings.option_choice
     if choice is None or choice in offered or choice not in names:
         return settings
-    losses.add("dropped", f"{choice!r} is a tool of another vendor", path="settings.option_choice")
+    losses.add("dropped", f"{choice!r} is a tool of another vendor; no choice was sent", path="settings.option_choice")
     return settings.model_copy(update={"option_choice": None})
 
 

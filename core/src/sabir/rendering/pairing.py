@@ -227,7 +227,7 @@ class _Pairing:
             if self._scope.has_stored_calls:
                 self._place_message(position, position, "results")
                 return
-            self.lose("dropped", f"no earlier call without a result has the invocation id {identifier!r}", position)
+            self.lose("dropped", f"no earlier unanswered call has the invocation id {identifier!r}", position)
             return
         call = calls[0]
         block = self._open.pop(call, None)

@@ -127,7 +127,7 @@ class PartFilter:
         position: int = 0,
         omitted: AbstractSet[tuple[int, int]] = frozenset(),
     ) -> Taken:
-        """Return the parts of a message that this side of the API accepts, in order. Losses are added to `losses`.
+        """Return the parts of a message that the API accepts in turns of this side. Adds the losses to `self.losses`.
 
         `differs` is the result of `TurnScope.differs_by` for the message's origin. `position` is the message's position
         in the conversation. `omitted` are parts to leave out, as pairs of a message's position and a part's index.

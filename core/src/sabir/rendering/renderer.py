@@ -100,7 +100,7 @@ MOST_APART = 64
 which a later rendering can resume.
 """
 LATEST = 8
-"""Among this many last messages, every turn that closes ends at a boundary, because conversations fork there."""
+"""A boundary (see MOST_APART) follows each turn that closes in this many last messages: conversations fork there."""
 _NO_SETTINGS = Settings()
 logger = logging.getLogger("sabir")
 _logged: set[str] = set()
@@ -214,7 +214,7 @@ class Renderer:
     def render(
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
     ) -> Rendering:
-        """Return the request for a conversation. Raises RenderingRefused if no message can be sent.
+        """Return the request for a conversation. Raises RenderingRefused if none of the messages can be sent.
 
         Raises WrongWord for an item that is not a message, and SettingsInvalid for invalid vendor settings or hints and
         for an `extra_body` that replaces the messages.

@@ -67,7 +67,7 @@ class Origin(StoredModel):
     """The provider, API and model that produced a message. Adapters set the origin of the messages in a reply.
 
     Signed data, such as encrypted reasoning, and ids of data on the provider's server are sent back only to the origin
-    that they came from.
+    that they came from, or to a model of the same family.
 
     `provider` and `dialect` (an API format) are names, `endpoint` is the URL without secrets. `model` is the model's
     name in the request; if the request named none, the name in the response. `reported_model` is the model's name in
@@ -398,7 +398,7 @@ class Unanswered:
         self.stacks = dict(stacks) if stacks else {}
         """Invocation id → the unanswered calls with this id, without the calls of the present run."""
         self.run: list[tuple[str, int]] = []
-        """Invocation ids and positions of the calls of the present run."""
+        """The present run: invocation ids and positions of the latest consecutive calls, before any other message."""
 
     def take(self, position: int, payload: Payload) -> None:
         """Track the next message, which is at `position`: add a call, or remove the call that a result answers."""
@@ -411,12 +411,12 @@ class Unanswered:
             self.end_run()
 
     def answer(self, identifier: str) -> None:
-        """Remove the call that a result with this invocation id answers."""
+        """Remove the call that a result with this invocation id answers. Does nothing if there is no such call."""
         if (calls := self.stacks.pop(identifier, None)) and calls[1]:
             self.stacks[identifier] = calls[1]
 
     def end_run(self) -> None:
-        """End the present run: move its calls to `stacks`."""
+        """End the present run of consecutive calls: move its calls to `stacks`."""
         while self.run:
             identifier, position = self.run.pop()
             self.stacks[identifier] = position, self.stacks.get(identifier, ())

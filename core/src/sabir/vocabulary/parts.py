@@ -3,8 +3,8 @@
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
 A part's `state` is data that the provider of the part signed, or that refers to data on the provider's server. The
-state is sent back only to the message's origin (`Message.origin`). The state must not repeat the part's text, because
-encoding puts the state and the text together.
+state is sent back only to the message's origin (`Message.origin`) or to a model of its family (`Dialect.family`). The
+state must not repeat the part's text, because encoding puts the state and the text together.
 
     vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
 
@@ -175,7 +175,7 @@ class Stateful(StoredModel):
 
     state_json: State = Field(default=None, alias="state")
 
-    state: ClassVar = JSONView("state_json", "Signed data of the provider, or None. Sent back only to the origin.")
+    state: ClassVar = JSONView("state_json", "The provider's data, or None. Sent back only to the model or its family.")
 
     def __brief_args__(self) -> Arguments:
         """Yield the arguments of the short `repr`: all except the state."""
@@ -309,7 +309,8 @@ class ReasoningPart(Stateful):
     """A part that is a model's reasoning ("thinking"). `text` is "" if the provider hides the text and returns only
     `state`.
 
-    `state` is the provider's signed or encrypted reasoning, which is sent back only to the message's origin.
+    `state` is the provider's signed or encrypted reasoning, which is sent back only to the message's origin or to a
+    model of its family.
     """
 
     kind: Literal["reasoning"] = "reasoning"

@@ -219,7 +219,7 @@ class Actor:
         finally:
             del self._handlers[message.id]
         if work.cancelled():
-            raise HandlerCancelled("the handler, or a task that it awaits, was cancelled, but not by its caller")
+            raise HandlerCancelled("the handler, or a task that it awaits, was cancelled, but not by the actor")
         return work.result()
 
     def _checked(self, message: Message, result: object) -> Response:
@@ -330,7 +330,7 @@ class Actor:
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
     async def on_retry(self, message: Message) -> Handled:
-        """Handle RETRY: handle a message again that failed at this actor, and return the response to that message."""
+        """Handle RETRY: handle a failed message of this actor again, and return the response to the failed message."""
         again = data_of(message, typed.Retry)
         original = self._failed.get(again.original_message_id)
         if original is None:
@@ -388,7 +388,7 @@ def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
 
 
 class ActorHost(SharedResources):
-    """Finds actors by id, delivers messages to them, and has their shared resources. Base class of ActorSystem."""
+    """Finds actors by id, delivers messages, and has the resources that actors share. Base class of ActorSystem."""
 
     @cached_property
     def _actors(self) -> dict[str, Actor]:

@@ -46,7 +46,9 @@ def log(message: AnyMessage, trace: Callable[[AnyMessage], None] | None) -> None
 async def spanned(
     message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]], spans: Spans | None
 ) -> Response:
-    """Return `await answer(message)`, within the context manager that `spans` returns for the message."""
+    """Return `await answer(message)`. With `spans`, do this inside the context manager that `spans` returns for the
+    message, and pass the response to the function that the context manager yields.
+    """
     if spans is None:
         return await answer(message)
     with ExitStack() as stack:

@@ -157,7 +157,7 @@ class ThreadRuns:
             task.result()
 
     async def stop(self) -> None:
-        """Interrupt all running threads. Threads in a store continue when a process opens the store again."""
+        """Interrupt the phases of all running threads. Threads in a store continue when a process opens the store."""
         self._is_stopped = True
         if self._looking is not None:
             self._looking.cancel()

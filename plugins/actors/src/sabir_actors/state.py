@@ -72,7 +72,7 @@ class ThreadEvent(BaseModel):
 
 
 class ThreadView:
-    """The state of a thread after the events of its journal. Returned by `ThreadActor.view`. `status` is the state."""
+    """A thread as the events of its journal describe it. Returned by `ThreadActor.view`. `status` is a ThreadState."""
 
     def __init__(self) -> None:
         self.thread_id = ""

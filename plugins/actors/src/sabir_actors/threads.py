@@ -231,5 +231,5 @@ class ThreadActor(Actor):
         return await self.threads.apart(change)
 
     async def stopping(self) -> None:
-        """Interrupt all running threads. Threads in a store continue when a process opens the store again."""
+        """Interrupt the phases of all running threads. Threads in a store continue when a process opens the store."""
         await self.runs.stop()

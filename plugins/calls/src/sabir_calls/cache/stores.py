@@ -167,7 +167,7 @@ class SQLiteResponses:
         self._execute("DELETE FROM sabir_reply_uses WHERE key = ?", key)
 
     def clear(self) -> None:
-        """Delete all entries, and the freed space of the file."""
+        """Delete all entries, and shrink the file."""
         self._execute("DELETE FROM sabir_reply_uses")
         self._execute("VACUUM")
 

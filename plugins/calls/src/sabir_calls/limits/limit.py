@@ -27,7 +27,7 @@ _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 
 
 class LimitStatus(NamedTuple):
-    """The present state of a Limit. Returned by `Limit.status`."""
+    """The present state of a Limit. Returned by the method `Limit.status`."""
 
     running: int
     """The number of requests that are running."""

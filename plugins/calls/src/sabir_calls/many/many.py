@@ -31,7 +31,7 @@ CallT = TypeVar("CallT", "asyncio.Task[Reply]", "Future[Reply]")
 
 
 Prompts: TypeAlias = Iterable[Messages]
-"""Conversations to send: strings, or lists of messages."""
+"""Conversations to send: each is a string, a message or a list of messages."""
 OutcomeIterator: TypeAlias = AsyncGenerator[Outcome, None]
 """An async iterator of outcomes, which `contextlib.aclosing` closes."""
 SyncOutcomeIterator: TypeAlias = Generator[Outcome, None, None]

@@ -105,7 +105,7 @@ class Home(SyncClosing):
 
 
 class Place(ExitStack):
-    """Where one conversation is stored: in the home under a name, or in memory only if there is no home. A context
+    """Where one conversation is stored: in the home under a name, or, without a home, only in memory. A context
     manager, which closes the conversation and the home.
     """
 

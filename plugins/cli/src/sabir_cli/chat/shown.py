@@ -157,6 +157,8 @@ def status(
 
 
 def money(amount: Decimal) -> str:
-    """Return an amount of money as text, rounded to two significant digits but to at least two decimals."""
+    """Return an amount of money as text, rounded to two significant digits, but never to fewer than two decimals:
+    12.346 becomes "12.35", and 0.00123 becomes "0.0012".
+    """
     rounded = amount.quantize(Decimal(1).scaleb(min(-2, amount.adjusted() - 1))) if amount else Decimal("0.00")
     return f"{rounded:f}"

@@ -196,8 +196,8 @@ class Talk:
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
         """Switch to another model. Return the losses of sending the conversation to this model; () without messages.
 
-        Raises the errors of `sabir.adapter`, and RenderingRefused if the model cannot accept the conversation. The
-        model is not changed then.
+        Raises the errors of `sabir.adapter`, and RenderingRefused if the model cannot accept the conversation. After
+        these errors, the conversation still has its earlier model.
         """
         before, self.chat.model = self.chat.model, name
         try:

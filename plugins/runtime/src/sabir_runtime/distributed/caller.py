@@ -110,7 +110,7 @@ class PendingRequest:
             self._due = self._loop.time() + self._silence
 
     async def carry(self, send: Send) -> envelopes.Ending:
-        """Send the request until it ends, and return the last reply: Answered or Failed.
+        """Send the request, again if workers are full or lost, and return its last reply: Answered or Failed.
 
         Raises RequestTimedOut, NoWorkers, WorkerLost, and any other error that ended the request.
         """
@@ -244,7 +244,7 @@ class CallerConnection:
         self.connection.gone.add_done_callback(self._fail_all)
 
     async def ask(self, request: envelopes.Request) -> envelopes.Ending:
-        """Send a request until it ends, and return its last reply: Answered or Failed.
+        """Send a request, again if workers are full or lost, and return its last reply: Answered or Failed.
 
         Waits for a free place while `in_flight` requests are in progress. Raises RequestTimedOut, NoWorkers,
         WorkerLost, NoServer, RunnerClosed, PayloadTooLarge or EnvelopeInvalid.

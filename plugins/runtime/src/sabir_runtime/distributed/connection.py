@@ -170,7 +170,7 @@ class Connection:
 
     def _missing(self, error: Exception | None) -> NoServer:
         if self._is_ended:
-            return NoServer(f"the connection to NATS at {self.target} was closed; do not send after closing it")
+            return NoServer(f"this program closed its connection to NATS at {self.target}; send before closing it")
         refusal = next((each for each in (error, self._last) if each is not None and _is_refusal(each)), None)
         if refusal is not None:
             reason = f"the connection to the NATS server at {self.target} was refused: {self._error_text(refusal)}"

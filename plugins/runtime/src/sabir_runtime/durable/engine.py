@@ -38,10 +38,11 @@ class ReadableJSON(Serializer):
         return json.dumps(data, default=_readable)
 
     def deserialize(self, serialized_data: str) -> Any:
-        """Return the value of a JSON text. A stored exception is returned as DurableFault.
+        """Return the value of a JSON text. A stored exception is returned as DurableFault, only with its name and
+        message. If a policy failed, callers read its failure from the ledger instead.
 
-        The ledger contains the failure of the policy itself. Raises RowRefused for a text that is not JSON, and for a
-        text with which `row_guard` replaced a value in another serialization.
+        Raises RowRefused for a text that is not JSON, and for a text with which `row_guard` replaced a value in another
+        serialization.
         """
         try:
             value = json.loads(serialized_data)

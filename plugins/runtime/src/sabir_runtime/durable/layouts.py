@@ -81,7 +81,7 @@ def _numbered_layout(connection: sa.Connection) -> int:
     numbers = connection.execute(sa.select(versions.c.version)).scalars().all()
     layout = numbers[0] if len(numbers) == 1 and type(numbers[0]) is int and numbers[0] > 0 else None
     if layout is None:
-        damage = f"{url} is damaged: its layout is {one_line(repr(numbers), 80)}"
+        damage = f"{url} is damaged: its layout numbers are {one_line(repr(numbers), 80)}, not one number above 0"
         raise StoreInvalid(f"{damage}; {DatabaseFailure.DAMAGE}")
     if layout > LAYOUT:
         raise StoreInvalid(f"{url} has layout {layout}, newer than this version's {LAYOUT}; upgrade sabir-runtime")

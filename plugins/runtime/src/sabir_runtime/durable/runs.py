@@ -172,7 +172,7 @@ class Runs(SyncClosing):
             gone = self._delete(these)
             kept = [name for name in these if name not in gone]
             if kept:
-                remedy = "try again in a moment, or run `sabir runs recover` first if its worker is dead"
+                remedy = "try again in a moment; if the worker is dead, run `sabir runs recover` first"
                 raise RunConflict(f"run {kept[0]!r} was not deleted: a worker still performs it; {remedy}")
 
     def delete_ended(self, seconds: float) -> int:
@@ -243,7 +243,7 @@ class Runs(SyncClosing):
             self._enqueue(run)
 
     def park(self, run: str, reason: str, *, deaths: int = 0) -> None:
-        """Pause a run that cannot continue, and store the reason as its `fault`."""
+        """Pause a run that cannot continue. Store the reason as its `fault`, and how many workers died as `deaths`."""
         self.ledger.fence(run, wish="pause", fault=reason, deaths=deaths)
         self._client.cancel_workflow(run)
 

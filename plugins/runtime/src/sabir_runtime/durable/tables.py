@@ -103,7 +103,7 @@ def difference(recorded: str, present: str) -> str:
     was, now = (dict(_leaves(json.loads(text))) for text in (recorded, present))
     place = next((each for each in was | now if was.get(each) != now.get(each)), None)
     if place is None:
-        return "recorded with other observations: a message before the last one differs"
+        return "recorded with other observations: a message before the last one (not shown in the record) differs"
     shown, instead = _windows(was.get(place, "nothing"), now.get(place, "nothing"))
     return f"recorded with {place} {shown}, found {instead}"
 
@@ -184,7 +184,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Call:
-    """A row of `sabir_calls`: a bound call of a run, or the answer to an option call."""
+    """A row of `sabir_calls`: a call of a bound policy (`kind` "call"), or the answer to an option call ("answer")."""
 
     run: str
     path: str

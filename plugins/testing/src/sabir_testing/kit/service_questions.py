@@ -1,11 +1,4 @@
-"""Grades for the capabilities of a provider, and the questions that the kit asks every provider.
-
-capabilities = {"image.url": FULL, "audio.bytes": REFUSED}        others are UNKNOWN
-
-FULL         sent unchanged                    without a loss
-DOWNGRADED   sent in another form              with a loss
-REFUSED      not sent                          with a loss, and `strict=True` raises
-UNKNOWN      not declared: any of these, but never left out without a loss
+"""The questions that the kit asks every provider.
 
     QUESTIONS[name] ── the suite's prompts, settings, refused_body ──▶ the question for this service
                     └─ check(replies) ──▶ ConformanceFailure for a wrong reply
@@ -13,64 +6,23 @@ UNKNOWN      not declared: any of these, but never left out without a loss
     <name>.yaml              the recorded complete response
     <name>_streamed.yaml     the recorded streamed response
 
-Each is asked once for a complete and once for a streamed response, at low cost: temperature 0, few tokens, no retries.
+The kit sends each question twice, for a complete and for a streamed response. The questions cost little: temperature 0,
+few tokens, no retries.
 """
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import chain, groupby
 from typing import Literal, TypeAlias
 
 import sabir
 from pydantic import BaseModel, ValidationError
 from sabir import Message, Option, Reply, RetryPolicy, Settings
-from sabir.authoring import WIRE_SETTINGS
 from sabir.errors import CallError
 
-from sabir_testing.histories.samples import called
-from sabir_testing.kit.broken import ConformanceFailure, expect
-
-
-class Grade(StrEnum):
-    """How completely a provider supports a capability: FULL, DOWNGRADED (in a poorer form, with a loss), REFUSED (left
-    out with a loss) or UNKNOWN (not declared). For `capabilities` of a suite.
-    """
-
-    FULL = "full"
-    DOWNGRADED = "downgraded"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
-
-
-FULL, DOWNGRADED, REFUSED, UNKNOWN = Grade.FULL, Grade.DOWNGRADED, Grade.REFUSED, Grade.UNKNOWN
-
-MODALITIES = ("image", "audio", "video", "document")
-FORMS = {"url": "by a web URL", "bytes": "as bytes", "file": "as a file that is stored at the provider"}
-CHOICES = {
-    "auto": "the model may call an option",
-    "none": "the model must not call an option",
-    "required": "the model must call an option",
-    "named": "the model must call the named option",
-}
-
-CAPABILITIES: Mapping[str, str] = {
-    "system": "instructions at the start",
-    "later_system": "instructions in the middle of a conversation",
-    **{f"{each}.{form}": f"{each} {how} in a user's message" for each in MODALITIES for form, how in FORMS.items()},
-    **{f"results.{each}": f"{each} as bytes in an option's result" for each in MODALITIES},
-    "options": "options are offered, called and answered",
-    "parallel_calls": "several calls in one answer",
-    "reasoning": "reasoning is requested, returned and sent back",
-    **{f"settings.{name}": f"the setting {name}" for name in WIRE_SETTINGS if name != "option_choice"},
-    **{f"option_choice.{name}": what for name, what in CHOICES.items()},
-    "streaming": "answers as a stream",
-    "count_tokens": "the vendor counts the tokens of a request",
-    "stored_requests": "a stored request is converted to a history",
-}
-"""Capability → its description. The keys that a suite's `capabilities` may have."""
-
+from sabir_testing.histories.samples import call_message
+from sabir_testing.kit.reports import ConformanceFailure, expect
 
 Replies: TypeAlias = Sequence[Reply]
 """The replies to a question in order: one, or several if option calls were answered between them."""
@@ -94,24 +46,24 @@ class City(BaseModel):
     country: str
 
 
-def _answers(replies: Replies) -> None:
+def _check_text(replies: Replies) -> None:
     """A text, with the finish reason "stop" or "length"."""
     reply = replies[-1]
-    expect(reply.text.strip(), "the decoded reply contains no text", shown={"kinds of its parts": kinds(reply)})
+    expect(reply.text.strip(), "the decoded reply contains no text", details={"kinds of its parts": kinds(reply)})
     reason = reply.finish_reason
     expect(reason in ("stop", "length"), f"the finish reason of the decoded reply is {reason!r}; expected 'stop'")
 
 
-def _calls_once(replies: Replies) -> None:
+def _check_one_call(replies: Replies) -> None:
     """One call of the offered option."""
-    calls = _calls(replies[-1])
+    calls = _checked_calls(replies[-1])
     what = f"the decoded reply contains {len(calls)} option calls; expected 1, because option_choice was 'required'"
     expect(len(calls) == 1, what)
 
 
-def _calls_twice(replies: Replies) -> None:
+def _check_two_calls(replies: Replies) -> None:
     """Two calls in one reply."""
-    calls = _calls(replies[-1])
+    calls = _checked_calls(replies[-1])
     what = f"the decoded reply contains {len(calls)} option calls; expected at least 2, for the two cities"
     expect(len(calls) >= 2, what)
     ids = [message.call.invocation_id for message in calls if message.call]
@@ -119,19 +71,18 @@ def _calls_twice(replies: Replies) -> None:
     expect(len(set(ids)) == len(ids), what)
 
 
-def _calls(reply: Reply) -> tuple[Message, ...]:
+def _checked_calls(reply: Reply) -> tuple[Message, ...]:
     """Return the calls of a reply, after checking that each names an offered option and has valid arguments."""
     for message in reply.option_calls:
         call = message.call
         assert call is not None
-        what = f"the decoded reply calls the option {call.option_name!r}; expected the offered option {weather.name!r}"
+        what = f"the decoder returns a call of {call.option_name!r}, which was not offered; expected {weather.name!r}"
         expect(call.option_name == weather.name, what)
         result = weather.answer_sync(message).result
         arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments_json
-        shown = {"the arguments": arguments}
         reason = result.error_message if result else ""
         what = f"the arguments of the decoded call do not fit the option {weather.name!r}: {reason}"
-        expect(result and not result.is_error, what, shown=shown)
+        expect(result and not result.is_error, what, details={"the arguments": arguments})
     if reply.option_calls:
         reason = reply.finish_reason
         what = f"the finish reason of a decoded reply with an option call is {reason!r}; expected 'option_calls'"
@@ -139,50 +90,50 @@ def _calls(reply: Reply) -> tuple[Message, ...]:
     return reply.option_calls
 
 
-def _uses_result(replies: Replies) -> None:
+def _check_result_used(replies: Replies) -> None:
     """A text that contains the option's result."""
-    _answers(replies)
+    _check_text(replies)
     text = replies[-1].text
     expect("18" in text, f"the decoded reply does not use the option's result, 18 °C: {text!r}")
 
 
-def _is_a_city(replies: Replies) -> None:
+def _check_city(replies: Replies) -> None:
     """JSON of the schema that was sent."""
     reply = replies[-1]
     try:
         City.model_validate_json(reply.text)
     except ValidationError:
         what = "the text of the decoded reply is not JSON of the requested schema"
-        raise ConformanceFailure(what, shown={"the reply's text": reply.text}) from None
+        raise ConformanceFailure(what, details={"the reply's text": reply.text}) from None
     reason = reply.finish_reason
     expect(reason == "stop", f"the finish reason of a complete reply is {reason!r}; expected 'stop'")
 
 
-def _is_cut_short(replies: Replies) -> None:
+def _check_length_limit(replies: Replies) -> None:
     """A text that ends at the limit, with the finish reason "length"."""
     reason = replies[-1].finish_reason
     what = f"the finish reason of a reply that was cut off at max_output_tokens is {reason!r}; expected 'length'"
     expect(reason == "length", what)
 
 
-def _reasons(replies: Replies) -> None:
+def _check_reasoning(replies: Replies) -> None:
     """Reasoning, separate from the text."""
     reply = replies[-1]
-    shown = {"kinds of its parts": kinds(reply)}
-    expect("reasoning" in kinds(reply), "the decoded reply contains no reasoning part", shown=shown)
-    expect(reply.text.strip(), "the decoded reply contains reasoning, but no text; expected both", shown=shown)
+    details = {"kinds of its parts": kinds(reply)}
+    expect("reasoning" in kinds(reply), "the decoded reply contains no reasoning part", details=details)
+    expect(reply.text.strip(), "the decoded reply contains reasoning, but no text; expected both", details=details)
     reasoning = reply.reasoning.strip()
     what = "the text of the decoded reply contains the reasoning; return the reasoning only in a ReasoningPart"
-    expect(not reasoning or reasoning not in reply.text, what, shown={"the reply's text": reply.text})
+    expect(not reasoning or reasoning not in reply.text, what, details={"the reply's text": reply.text})
 
 
-def _reasons_and_calls(replies: Replies) -> None:
+def _check_reasoned_call(replies: Replies) -> None:
     """Reasoning and a call, and a text after the result."""
     what = "the first of the decoded replies contains no reasoning; expected reasoning and an option call"
     expect("reasoning" in kinds(replies[0]), what)
     what = "the first of the decoded replies contains no option call; expected reasoning and an option call"
-    expect(_calls(replies[0]), what, shown={"the reply's text": replies[0].text})
-    _answers(replies)
+    expect(_checked_calls(replies[0]), what, details={"the reply's text": replies[0].text})
+    _check_text(replies)
 
 
 def kinds(reply: Reply) -> tuple[str, ...]:
@@ -192,7 +143,7 @@ def kinds(reply: Reply) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Question:
+class ServiceQuestion:
     """One question that the kit sends to every service.
 
     `needs`: the capabilities that the question needs. If the suite declares one of them REFUSED, the refusal is tested
@@ -207,16 +158,16 @@ class Question:
     answers_calls: bool = False
     expects: type[CallError] | None = None
     fault: Fault = ""
-    check: Callable[[Replies], None] = _answers
+    check: Callable[[Replies], None] = _check_text
 
 
 RED = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQMAAABJtOi3AAAABlBMVEX/AAAAAABBoxIDAAAADElEQVR42mNgGNwAAACgAAGO+7G0AAAAAElFTkSuQmCC"
 )
 """A PNG image of 32 × 32 red pixels."""
-ASKED = "What is the weather in Paris?"
-CHAT = (sabir.system("Be brief."), sabir.user(ASKED))
-CALL = called("call_1", {"city": "Paris"}, "weather")
+WEATHER_QUESTION = "What is the weather in Paris?"
+CHAT = (sabir.system("Be brief."), sabir.user(WEATHER_QUESTION))
+CALL = call_message("call_1", {"city": "Paris"}, "weather")
 ANSWER = sabir.OptionResultBuilder.response_to(CALL)
 RESULT = ANSWER.success("18 °C, rain in Paris")
 FAILURE = sabir.OptionResultBuilder.response_to(CALL).error("unreachable", "the weather station does not answer")
@@ -231,53 +182,55 @@ ROOMY = Settings(max_output_tokens=4096, retries=NEVER)
 """Settings with a high token limit, for models that reason before they answer."""
 REASONING = ROOMY.model_copy(update={"reasoning_effort": "low"})
 
-QUESTIONS: Mapping[str, Question] = {
-    "text": Question(CHAT, FIXED),
-    "multi_turn": Question(
+QUESTIONS: Mapping[str, ServiceQuestion] = {
+    "text": ServiceQuestion(CHAT, FIXED),
+    "multi_turn": ServiceQuestion(
         (sabir.user("My name is Ada."), sabir.assistant("Hello, Ada."), sabir.user("What is my name?")), FIXED
     ),
-    "system": Question(
+    "system": ServiceQuestion(
         (sabir.system("You are a lighthouse keeper."), sabir.user("What do you do at night?")), FIXED, needs=("system",)
     ),
-    "option_call": Question(CHAT, CALLING, (weather,), ("options",), check=_calls_once),
-    "parallel_calls": Question(
+    "option_call": ServiceQuestion(CHAT, CALLING, (weather,), ("options",), check=_check_one_call),
+    "parallel_calls": ServiceQuestion(
         (sabir.user("What is the weather in Paris and in Rome? Ask for both at once."),),
         CALLING_TWICE,
         (weather,),
         ("options", "parallel_calls"),
-        check=_calls_twice,
+        check=_check_two_calls,
     ),
-    "option_result": Question((*CHAT, CALL, RESULT), FIXED, (weather,), ("options",), check=_uses_result),
-    "option_error": Question((*CHAT, CALL, FAILURE), FIXED, (weather,), ("options",)),
-    "option_picture": Question((*CHAT, CALL, PICTURE), FIXED, (weather,), ("options", "results.image")),
-    "image": Question((sabir.user("Which colour is this?", sabir.image(RED)),), FIXED, needs=("image.bytes",)),
-    "reasoning": Question((sabir.user("Is 91 a prime number?"),), REASONING, needs=("reasoning",), check=_reasons),
-    "reasoning_loop": Question(
+    "option_result": ServiceQuestion((*CHAT, CALL, RESULT), FIXED, (weather,), ("options",), check=_check_result_used),
+    "option_error": ServiceQuestion((*CHAT, CALL, FAILURE), FIXED, (weather,), ("options",)),
+    "option_picture": ServiceQuestion((*CHAT, CALL, PICTURE), FIXED, (weather,), ("options", "results.image")),
+    "image": ServiceQuestion((sabir.user("Which colour is this?", sabir.image(RED)),), FIXED, needs=("image.bytes",)),
+    "reasoning": ServiceQuestion(
+        (sabir.user("Is 91 a prime number?"),), REASONING, needs=("reasoning",), check=_check_reasoning
+    ),
+    "reasoning_loop": ServiceQuestion(
         (sabir.user("Think first: do I need an umbrella in Paris?"),),
         REASONING,
         (weather,),
         ("reasoning", "options"),
         answers_calls=True,
-        check=_reasons_and_calls,
+        check=_check_reasoned_call,
     ),
-    "structured_output": Question(
+    "structured_output": ServiceQuestion(
         (sabir.user("Where is the Eiffel Tower? Reply with JSON."),),
         FIXED.model_copy(update={"response_format": City, "max_output_tokens": 64}),
         needs=("settings.response_format",),
-        check=_is_a_city,
+        check=_check_city,
     ),
-    "max_tokens": Question(
+    "max_tokens": ServiceQuestion(
         CHAT,
         FIXED.model_copy(update={"max_output_tokens": 3}),
         needs=("settings.max_output_tokens",),
-        check=_is_cut_short,
+        check=_check_length_limit,
     ),
-    "bad_key": Question(CHAT, FIXED, expects=sabir.errors.AuthenticationFailed, fault="wrong_key"),
-    "missing_model": Question(CHAT, FIXED, expects=sabir.errors.ModelNotFound, fault="missing_model"),
-    "bad_request": Question(CHAT, FIXED, expects=sabir.errors.InvalidRequest, fault="refused_body"),
-    "context_overflow": Question((sabir.user(TOO_LONG),), FIXED, expects=sabir.errors.ContextTooLong),
-    "rate_limited": Question((sabir.user("How many requests are left?"),), ROOMY, expects=sabir.RateLimited),
-    "overloaded": Question((sabir.user("Is there room for one more?"),), ROOMY, expects=sabir.errors.Overloaded),
+    "bad_key": ServiceQuestion(CHAT, FIXED, expects=sabir.errors.AuthenticationFailed, fault="wrong_key"),
+    "missing_model": ServiceQuestion(CHAT, FIXED, expects=sabir.errors.ModelNotFound, fault="missing_model"),
+    "bad_request": ServiceQuestion(CHAT, FIXED, expects=sabir.errors.InvalidRequest, fault="refused_body"),
+    "context_overflow": ServiceQuestion((sabir.user(TOO_LONG),), FIXED, expects=sabir.errors.ContextTooLong),
+    "rate_limited": ServiceQuestion((sabir.user("How many requests are left?"),), ROOMY, expects=sabir.RateLimited),
+    "overloaded": ServiceQuestion((sabir.user("Is there room for one more?"),), ROOMY, expects=sabir.errors.Overloaded),
 }
 """Name → question. The cassettes have the same names."""
 

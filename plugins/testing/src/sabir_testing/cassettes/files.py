@@ -34,7 +34,7 @@ PROVENANCE_FIELDS = ("server", "version", "model", "date", "client")
 OWN_SERVICE, NOT_A_VENDOR = "own service", "not a vendor"
 """The field `server` of the provenance must contain one of these texts."""
 REMEDY = "if the request is right, record it again with `pytest --sabir-record`"
-_UNSAID = {"", "unknown", "none", "null"}
+_NO_VALUES = {"", "unknown", "none", "null"}
 _WITHOUT_BODY = {204, 205, 304}
 
 
@@ -53,7 +53,7 @@ class Leaking(CassetteFailed):
         self.leaks = tuple(leaks)
         remedy = "add them to Scrubbing(fields=…, secrets=…), or to Allowed(pattern, reason) if they may be published"
         super().__init__(
-            f"{path} contains secrets or private data; {remedy}:\n"
+            f"{path} contains secrets or private data, listed below; {remedy}\n"
             + "\n".join(f"  {leak.place}: {leak.kind} {leak.shown}" for leak in leaks)
         )
 
@@ -93,7 +93,7 @@ class RecordedExchange:
 
 
 @dataclass(frozen=True)
-class Stored:
+class CassetteContents:
     """The contents of one cassette file. `document` is the complete YAML document, and must not be changed."""
 
     document: Mapping[str, Any]
@@ -101,7 +101,7 @@ class Stored:
     exchanges: tuple[RecordedExchange, ...]
 
 
-def read_stored(path: Path | str) -> Stored:
+def read_cassette(path: Path | str) -> CassetteContents:
     """Return the contents of a cassette, cached until the file changes.
 
     Raises CassetteFailed if the file is missing or invalid.
@@ -111,31 +111,31 @@ def read_stored(path: Path | str) -> Stored:
         state = path.stat()
     except FileNotFoundError:
         raise CassetteFailed(f"the cassette {path} does not exist; record it with `pytest --sabir-record`") from None
-    return _stored(path, state.st_mtime_ns, state.st_size)
+    return _read_unchanged(path, state.st_mtime_ns, state.st_size)
 
 
-def parse(text: str, path: Path) -> Stored:
+def parse(text: str, path: Path) -> CassetteContents:
     """Return the contents of a cassette's text. Raises CassetteFailed, with the path, for an invalid text."""
     try:
         document = yaml.load(text, _LOADER)
-        recorded = tuple(_exchange(each) for each in document["interactions"])
-        heading = document.get("provenance") or {}
-        provenance = MappingProxyType({str(name): str(value) for name, value in heading.items()})
+        exchanges = tuple(_read_exchange(each) for each in document["interactions"])
+        fields = document.get("provenance") or {}
+        provenance = MappingProxyType({str(name): str(value) for name, value in fields.items()})
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise CassetteFailed(
             f"{path} is not a valid vcrpy cassette ({type(error).__name__}: {error}); record it again"
         ) from None
-    return Stored(document, provenance, recorded)
+    return CassetteContents(document, provenance, exchanges)
 
 
 @lru_cache(maxsize=512)
-def _stored(path: Path, modified: int, size: int) -> Stored:
+def _read_unchanged(path: Path, modified: int, size: int) -> CassetteContents:
     return parse(path.read_text("utf-8"), path)
 
 
 def exchanges(path: Path | str) -> list[RecordedExchange]:
     """Return the exchanges of a cassette, in order. Raises CassetteFailed if the file is missing or invalid."""
-    return list(read_stored(path).exchanges)
+    return list(read_cassette(path).exchanges)
 
 
 def provenance_of(path: Path | str) -> Provenance:
@@ -143,27 +143,24 @@ def provenance_of(path: Path | str) -> Provenance:
 
     Raises CassetteFailed if the file is missing or invalid.
     """
-    return read_stored(path).provenance
+    return read_cassette(path).provenance
 
 
-def _exchange(interaction: Mapping[str, Any]) -> RecordedExchange:
+def _read_exchange(interaction: Mapping[str, Any]) -> RecordedExchange:
     request, response = interaction["request"], interaction["response"]
-    headers = {name.lower(): _joined(values) for name, values in response["headers"].items()}
+    fields = response["headers"].items()
+    headers = {name.lower(): values if isinstance(values, str) else ", ".join(values) for name, values in fields}
     return RecordedExchange(
         request["method"],
         urlsplit(request["uri"]).path,
-        _bytes(request["body"]),
+        _encode_body(request["body"]),
         response["status"]["code"],
         MappingProxyType(headers),
-        _bytes(response["body"]["string"]),
+        _encode_body(response["body"]["string"]),
     )
 
 
-def _joined(values: str | list[str]) -> str:
-    return values if isinstance(values, str) else ", ".join(values)
-
-
-def _bytes(body: str | bytes | None) -> bytes:
+def _encode_body(body: str | bytes | None) -> bytes:
     return body.encode() if isinstance(body, str) else body or b""
 
 
@@ -193,7 +190,7 @@ def check_provenance(provenance: Provenance, where: str = "the cassette") -> Non
     `server` must contain "own service", as in "Acme's own service", or "not a vendor", as in "a proxy, not a vendor's
     own service". `where` begins the error message.
     """
-    missing = [name for name in PROVENANCE_FIELDS if str(provenance.get(name, "")).strip().lower() in _UNSAID]
+    missing = [name for name in PROVENANCE_FIELDS if str(provenance.get(name, "")).strip().lower() in _NO_VALUES]
     if missing:
         raise CassetteFailed(
             f"the provenance of {where} lacks {', '.join(missing)}; it needs {', '.join(PROVENANCE_FIELDS)}"
@@ -216,7 +213,7 @@ def check_cassette(path: Path | str, *, allowed: Sequence[Allowed] = (), stream_
     and CassetteFailed for a missing file, invalid provenance, and an empty or incomplete body. `stream_end` is a text
     that the last event of every stream must contain.
     """
-    check_held(read_stored(path), Path(path), allowed=allowed, stream_end=stream_end)
+    check_contents(read_cassette(path), Path(path), allowed=allowed, stream_end=stream_end)
 
 
 def leaks(path: Path | str, allowed: Sequence[Allowed] = ()) -> list[Leak]:
@@ -224,19 +221,19 @@ def leaks(path: Path | str, allowed: Sequence[Allowed] = ()) -> list[Leak]:
 
     Raises CassetteFailed if the file is missing or invalid.
     """
-    return leaks_in(read_stored(path).document, Path(path), allowed)
+    return leaks_in(read_cassette(path).document, Path(path), allowed)
 
 
-def check_held(held: Stored, path: Path, *, allowed: Sequence[Allowed], stream_end: str) -> None:
+def check_contents(contents: CassetteContents, path: Path, *, allowed: Sequence[Allowed], stream_end: str) -> None:
     """Check contents that were read from, or will be written to, `path`. Raises like `check_cassette`."""
-    if not held.exchanges:
+    if not contents.exchanges:
         raise NotPlayed(f"the cassette {path} contains no exchanges; record it with `pytest --sabir-record`")
-    check_provenance(held.provenance, str(path))
-    for number, exchange in enumerate(held.exchanges):
-        fault = _fault(exchange, stream_end)
+    check_provenance(contents.provenance, str(path))
+    for number, exchange in enumerate(contents.exchanges):
+        fault = _body_fault(exchange, stream_end)
         if fault:
             raise CassetteFailed(f"{path}: the response body of exchange {number} {fault}; record it again")
-    if findings := leaks_in(held.document, path, allowed):
+    if findings := leaks_in(contents.document, path, allowed):
         raise Leaking(path, findings)
 
 
@@ -244,15 +241,15 @@ def _needs_body(method: str, status: int) -> bool:
     return method != "HEAD" and status not in _WITHOUT_BODY
 
 
-def _fault(exchange: RecordedExchange, stream_end: str) -> str | None:
-    """Return the fault of a response's body in words; None if it has none."""
+def _body_fault(exchange: RecordedExchange, stream_end: str) -> str | None:
+    """Describe what is wrong with a response's body; None if nothing is wrong."""
     body = exchange.response_body
     if not body:
         return "is empty" if _needs_body(exchange.method, exchange.status) else None
     if "content-encoding" in exchange.headers:
         return f"has content-encoding {exchange.headers['content-encoding']!r} and cannot be decompressed"
-    read = as_text(body)
-    text = body.decode("utf-8", "replace") if read is None else read.text
+    decoded = as_text(body)
+    text = body.decode("utf-8", "replace") if decoded is None else decoded.text
     if exchange.is_stream:
         return _stream_fault(exchange, text, stream_end)
     return "is incomplete JSON" if exchange.content_type.endswith("json") and _is_cut(text) else None

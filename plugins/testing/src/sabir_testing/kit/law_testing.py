@@ -28,7 +28,7 @@ from hypothesis.strategies import SearchStrategy
 from sabir import Message
 from sabir.authoring import Dialect
 
-from sabir_testing.kit.broken import ConformanceFailure
+from sabir_testing.kit.reports import ConformanceFailure
 from sabir_testing.kit.suite import AdapterUnderTest
 
 Example = TypeVar("Example")
@@ -40,11 +40,11 @@ LONGEST_SEARCH = 5.0
 """Seconds after the first failure in which smaller examples are tried."""
 
 
-class _Failed(Exception):
+class _ExampleFailed(Exception):
     """Raised for a failed example, always on the same line, so that hypothesis treats all failures as the same."""
 
 
-class _Enough(BaseException):
+class _SearchEnded(BaseException):
     """Raised to end the search for a smaller example."""
 
 
@@ -86,12 +86,12 @@ def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check:
         suppress_health_check=list(HealthCheck),
     )
     @given(strategy)
-    def tried(example: Example) -> None:
+    def check_example(example: Example) -> None:
         nonlocal tries, until
         if failures:
             tries += 1
             if tries > MOST_TRIES or time.perf_counter() > until:
-                raise _Enough
+                raise _SearchEnded
         try:
             check(example)
             return
@@ -100,18 +100,18 @@ def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check:
         except Exception as error:
             until = until or time.perf_counter() + LONGEST_SEARCH
             failures.append((error, example))
-        raise _Failed
+        raise _ExampleFailed
 
     try:
-        tried()
-    except (_Failed, _Enough, HypothesisException):  # HypothesisException: a failed example passes if it is repeated
+        check_example()
+    except (_ExampleFailed, _SearchEnded, HypothesisException):  # the last: a failed example passes if repeated
         if not failures:
             raise
-        failure = _failure_of(subject, *failures[-1])
+        failure = _to_failure(subject, *failures[-1])
         raise failure from failure.__cause__
 
 
-def _failure_of(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:
+def _to_failure(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:
     """Return the ConformanceFailure of a failed example. For another exception, it names the function that raised."""
     if isinstance(error, ConformanceFailure):
         return error.with_traceback(None)
@@ -123,7 +123,7 @@ def _failure_of(subject: AdapterUnderTest, error: Exception, example: object) ->
     name = next(iter(names), f"code outside the functions of the dialect {subject.dialect.name}")
     where = f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
     what = f"{name} raises {type(error).__name__}: {error}"
-    failure = ConformanceFailure(what, history=history_in(example), shown={"raised at": where})
+    failure = ConformanceFailure(what, history=history_in(example), details={"raised at": where})
     failure.__cause__ = error
     return failure
 
@@ -137,7 +137,7 @@ def history_in(example: object) -> Sequence[Message]:
     return ()
 
 
-BUILTINS: Mapping[str, frozenset[str]] = {
+IMPURE_BUILTINS: Mapping[str, frozenset[str]] = {
     "time": frozenset({
         "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
         "localtime", "gmtime", "ctime", "sleep",
@@ -150,7 +150,7 @@ BUILTINS: Mapping[str, frozenset[str]] = {
     "_uuid": frozenset({"generate_time_safe"}),
 }  # fmt: skip
 """Built-in module → its functions whose results depend on the time, chance, the network or the disk."""
-NOW = frozenset({"now", "utcnow", "today"})
+CLOCK_METHODS = frozenset({"now", "utcnow", "today"})
 SOCKETS = {socket.socket.__init__.__code__: "socket.socket", socket.create_connection.__code__: "create_connection"}
 
 
@@ -160,7 +160,7 @@ def impurities() -> Iterator[list[str]]:
     seen: list[str] = []
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
-        name = _builtin(argument) if event == "c_call" else SOCKETS.get(frame.f_code) if event == "call" else None
+        name = _impure_name(argument) if event == "c_call" else SOCKETS.get(frame.f_code) if event == "call" else None
         if name is None:
             return
         caller = frame if event == "c_call" else frame.f_back or frame
@@ -185,13 +185,13 @@ def _is_library(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in sys.stdlib_module_names
 
 
-def _builtin(function: Any) -> str | None:  # any function that is not written in Python
+def _impure_name(function: Any) -> str | None:  # any function that is not written in Python
     """Return the name of an impure built-in function; None for other functions."""
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
-    if name in BUILTINS.get(getattr(function, "__module__", None) or "", ()):
+    if name in IMPURE_BUILTINS.get(getattr(function, "__module__", None) or "", ()):
         return f"{function.__module__.strip('_')}.{name}"
     if isinstance(owner, random.Random):
         return f"random.{name}"
-    if name in NOW and isinstance(owner, type) and issubclass(owner, date | datetime):
+    if name in CLOCK_METHODS and isinstance(owner, type) and issubclass(owner, date | datetime):
         return f"{owner.__name__}.{name}"
     return None

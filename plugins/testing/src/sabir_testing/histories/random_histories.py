@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sabir import Message, Origin, Target
 from sabir.authoring import DecodeScope, Part, RoleHint
 
-from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS, answered, called, said
+from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS, call_message, message_by, result_message
 
 Strategy: TypeAlias = st.SearchStrategy
 
@@ -79,7 +79,7 @@ class Speakers:
 
 def invented_parts(dialect: str) -> Strategy[Part]:
     """Return a strategy for parts that only providers of this dialect can read: reasoning with or without state,
-    citations, and opaque parts, some of them one half of a pair.
+    citations, and opaque parts. Some opaque parts are one half of a pair.
     """
     halves = [
         sabir.OpaquePart(dialect=dialect, block={pair: f"{pair_id} of theirs"}, pair=pair, pair_id=pair_id)
@@ -100,12 +100,12 @@ def parts_messages(speakers: Speakers) -> Strategy[Message]:
     """Return a strategy for messages with parts."""
     policies = st.sampled_from(["user", speakers.speaks_as, speakers.speaks_as, "system", "planner"])
 
-    def of(origin: Origin | None) -> Strategy[Message]:
-        held = st.lists(speakers.parts(origin), min_size=1, max_size=3).map(tuple)
-        payload = st.builds(sabir.PartsPayload, parts=held)
+    def with_origin(origin: Origin | None) -> Strategy[Message]:
+        parts = st.lists(speakers.parts(origin), min_size=1, max_size=3).map(tuple)
+        payload = st.builds(sabir.PartsPayload, parts=parts)
         return st.builds(Message, policy=policies, role_hint_for_llm=hints, origin=st.just(origin), payload=payload)
 
-    return st.one_of([of(origin) for origin in speakers.origins])
+    return st.one_of([with_origin(origin) for origin in speakers.origins])
 
 
 def call_messages(speakers: Speakers) -> Strategy[Message]:
@@ -123,52 +123,50 @@ def call_messages(speakers: Speakers) -> Strategy[Message]:
 
 def outcomes(speakers: Speakers) -> Strategy[dict[str, Any]]:
     """Return a strategy for the fields of an option result: a JSON value, an error, or parts."""
-    held = st.lists(speakers.parts(None), min_size=1, max_size=2)
+    parts = st.lists(speakers.parts(None), min_size=1, max_size=2)
     return st.one_of(
         json_values.map(lambda value: {"result": value}),
         st.just({"is_error": True, "error_type": "Boom", "error_message": "no"}),
-        held.map(lambda parts: {"parts": tuple(parts)}),
+        parts.map(lambda parts: {"parts": tuple(parts)}),
     )
 
 
 def result_messages(speakers: Speakers) -> Strategy[Message]:
     """Return a strategy for option results with the same few ids."""
-    return st.builds(_result, st.sampled_from(NAMES), st.sampled_from(speakers.ids), outcomes(speakers))
-
-
-def _result(name: str, invocation_id: str, outcome: dict[str, Any]) -> Message:
-    return answered(invocation_id, name=name, **outcome)
+    fields = st.tuples(st.sampled_from(speakers.ids), st.sampled_from(NAMES), outcomes(speakers))
+    return fields.map(lambda drawn: result_message(drawn[0], name=drawn[1], **drawn[2]))
 
 
 def messages_of(speakers: Speakers) -> Strategy[Message]:
     """Return a strategy for one message. A third are option calls and results."""
-    spoken = parts_messages(speakers)
-    said = [_one(spoken) for _ in range(4)]
-    return st.one_of(*said, _one(call_messages(speakers)), _one(result_messages(speakers)))
+    with_parts = parts_messages(speakers)
+    branches = [_single_branch(with_parts) for _ in range(4)]
+    return st.one_of(*branches, _single_branch(call_messages(speakers)), _single_branch(result_messages(speakers)))
 
 
 @st.composite
-def _one(draw: Any, strategy: Strategy[Message]) -> Message:
+def _single_branch(draw: Any, strategy: Strategy[Message]) -> Message:
     """Return the strategy as a single branch, so that `st.one_of` does not merge its branches with the others."""
     message: Message = draw(strategy)
     return message
 
 
 @st.composite
-def _answered(draw: Any, calls: Strategy[Message], outcomes: Strategy[dict[str, Any]]) -> list[Message]:
+def _draw_answered_calls(draw: Any, speakers: Speakers) -> list[Message]:
     """Draw one or two calls of one turn, and their results in any order."""
-    chosen = draw(st.lists(calls, min_size=1, max_size=2))
-    made = [message.call for message in chosen]
-    answers = [_result(call.option_name, call.invocation_id, draw(outcomes)) for call in made]
-    return [*chosen, *draw(st.permutations(answers))]
+    calls = draw(st.lists(call_messages(speakers), min_size=1, max_size=2))
+    answers = []
+    for call in [message.call for message in calls]:
+        answers.append(result_message(call.invocation_id, name=call.option_name, **draw(outcomes(speakers))))
+    return [*calls, *draw(st.permutations(answers))]
 
 
 def histories_of(speakers: Speakers) -> Strategy[list[Message]]:
     """Return a strategy for up to ten messages in any order. Some are calls, directly followed by their results."""
-    single = [_one(messages_of(speakers)).map(lambda message: [message]) for _ in range(3)]
-    whole = _answered(call_messages(speakers), outcomes(speakers))
-    some = st.lists(st.one_of(*single, whole), min_size=1, max_size=10)
-    return some.map(lambda groups: [message for group in groups for message in group][:10])
+    single = [_single_branch(messages_of(speakers)).map(lambda message: [message]) for _ in range(3)]
+    answered_calls = _draw_answered_calls(speakers)
+    groups = st.lists(st.one_of(*single, answered_calls), min_size=1, max_size=10)
+    return groups.map(lambda groups: [message for group in groups for message in group][:10])
 
 
 def speakers_for(
@@ -178,47 +176,48 @@ def speakers_for(
 
     `own` are parts of the target's answers, with their state. Parts of the other origins are invented.
     """
-    home = DecodeScope(target).origin()
-    homes = [home, home.model_copy(update={"response_id": "r1"})]
-    away = home.model_copy(update={"endpoint": ELSEWHERE})
+    own_origin = DecodeScope(target).origin()
+    own_origins = [own_origin, own_origin.model_copy(update={"response_id": "r1"})]
+    elsewhere = own_origin.model_copy(update={"endpoint": ELSEWHERE})
 
     def bound(origin: Origin | None) -> Strategy[Part] | None:
-        if origin in homes:
+        if origin in own_origins:
             return st.sampled_from(list(own)) if own else None
         return invented_parts(FOREIGN[0].dialect if origin is None else origin.dialect)
 
     files = (f"provider-file:{target.provider}/file-1", "provider-file:other/file-1")
-    return Speakers([None, *homes, away, *foreign], bound, (*Speakers.urls, *files), speaks_as)
+    return Speakers([None, *own_origins, elsewhere, *foreign], bound, (*Speakers.urls, *files), speaks_as)
 
 
 words = st.text(alphabet="abcé✓", min_size=1, max_size=6)
 
 
 @st.composite
-def _answers(draw: Any, origin: Origin, speaks_as: str, number: int, words: Strategy[str]) -> list[Message]:
+def _draw_answer(draw: Any, origin: Origin, speaks_as: str, number: int, words: Strategy[str]) -> list[Message]:
     """Draw a model's answer to one question: a text, or calls with their results and then a text."""
-    text, calls, results = said(speaks_as, draw(words)), [], []
+    text, calls, results = message_by(speaks_as, draw(words)), [], []
     for at in range(draw(st.integers(0, 2))):
         names = f"call-{number}-{at}", draw(st.sampled_from(NAMES[:2]))
-        calls.append(called(names[0], draw(st.dictionaries(words, json_values, max_size=2)), names[1]))
-        broken = {"is_error": True, "error_type": "Boom", "error_message": draw(words)}
-        told = {"parts": (sabir.TextPart(text=draw(words)),)}
-        outcome = draw(st.sampled_from([{"result": draw(words)}, {"result": draw(json_values)}, told, broken]))
-        results.append(_result(names[1], names[0], outcome))
-    own = {"policy": speaks_as, "origin": origin}
-    return [*(call.model_copy(update=own) for call in calls), *results, text.model_copy(update=own)]
+        calls.append(call_message(names[0], draw(st.dictionaries(words, json_values, max_size=2)), names[1]))
+        error = {"is_error": True, "error_type": "Boom", "error_message": draw(words)}
+        with_parts = {"parts": (sabir.TextPart(text=draw(words)),)}
+        outcome = draw(st.sampled_from([{"result": draw(words)}, {"result": draw(json_values)}, with_parts, error]))
+        results.append(result_message(names[0], name=names[1], **outcome))
+    of_model = {"policy": speaks_as, "origin": origin}
+    return [*(call.model_copy(update=of_model) for call in calls), *results, text.model_copy(update=of_model)]
 
 
 @st.composite
-def tidy_histories(draw: Any, target: Target, speaks_as: str = "llm", words: Strategy[str] = words) -> list[Message]:
+def valid_histories(draw: Any, target: Target, speaks_as: str = "llm", words: Strategy[str] = words) -> list[Message]:
     """Draw conversations that every API accepts unchanged: perhaps instructions, then questions, each except the last
     with a complete answer.
 
     `words` is the strategy for their texts.
     """
-    home = DecodeScope(target).origin()
-    asked = [said("user", text) for text in draw(st.lists(words, min_size=1, max_size=3))]
-    history = [said("system", draw(words))] if draw(st.booleans()) else []
-    for number, question in enumerate(asked, start=1):
-        history += [question, *(draw(_answers(home, speaks_as, number, words)) if number < len(asked) else [])]
+    origin = DecodeScope(target).origin()
+    questions = [message_by("user", text) for text in draw(st.lists(words, min_size=1, max_size=3))]
+    history = [message_by("system", draw(words))] if draw(st.booleans()) else []
+    for number, question in enumerate(questions, start=1):
+        answer = draw(_draw_answer(origin, speaks_as, number, words)) if number < len(questions) else []
+        history += [question, *answer]
     return history

@@ -39,7 +39,7 @@ from sabir.authoring import (
 )
 from sabir.errors import CallError, SabirError, SettingsInvalid
 
-from sabir_testing.scripted.answers import Answer, Chosen
+from sabir_testing.scripted.answers import Answer, ScriptedCall
 from sabir_testing.scripted.gate import Sleep, Wait
 
 NAME = "scripted"
@@ -47,14 +47,14 @@ NAME = "scripted"
 Chunk: TypeAlias = bytes | Wait | CallError
 """One action of a response: send bytes, wait, or raise an error."""
 Serve: TypeAlias = Callable[[WireRequest], Sequence[Chunk]]
-Told: TypeAlias = sabir.BlockStart | sabir.BlockDelta | sabir.BlockEnd | sabir.ReplyEnd
+AnswerEvent: TypeAlias = sabir.BlockStart | sabir.BlockDelta | sabir.BlockEnd | sabir.ReplyEnd
 """An event in an answer. The decoder adds the ReplyStart."""
 
-_TOLD: TypeAdapter[Told] = TypeAdapter(Told)
+_EVENT_ADAPTER: TypeAdapter[AnswerEvent] = TypeAdapter(AnswerEvent)
 _EVERY_FORM = MediaRule(url="", data="", file="")
-_OWN = frozenset({"reasoning", "refusal", "opaque"})
+_ASSISTANT_PARTS = frozenset({"reasoning", "refusal", "opaque"})
 _TABLES = Tables(
-    roles=Roles(native={"assistant": _OWN}, citations="native"),
+    roles=Roles(native={"assistant": _ASSISTANT_PARTS}, citations="native"),
     media={(side, modality): _EVERY_FORM for side in get_args(Side) for modality in get_args(Modality)},
 )
 
@@ -67,23 +67,23 @@ def chunks_of(answer: Answer, new_id: Callable[[], str], input_tokens: int) -> I
             yield step
             continue
         block: KnownPart | sabir.OptionCallPayload
-        if isinstance(step, Chosen):
+        if isinstance(step, ScriptedCall):
             nowhere = DecodeScope(sabir.Target(provider=NAME, dialect=NAME))
             block = nowhere.read_call(step.id or new_id(), step.name, step.arguments)
         else:
             block = step.part
-        yield _encoded(sabir.BlockStart.unchecked(index, block))
-        yield from (_encoded(sabir.BlockDelta(index=index, kind=block.kind, text=piece)) for piece in step.pieces)
+        yield _encode_event(sabir.BlockStart.unchecked(index, block))
+        yield from (_encode_event(sabir.BlockDelta(index=index, kind=block.kind, text=piece)) for piece in step.pieces)
         if not isinstance(following, CallError):
-            yield _encoded(sabir.BlockEnd(index=index, block=block))
+            yield _encode_event(sabir.BlockEnd(index=index, block=block))
         streamed += len(step.pieces)
-        called = called or isinstance(step, Chosen)
+        called = called or isinstance(step, ScriptedCall)
     reason = answer.finish_reason or ("option_calls" if called else "stop")
     usage = answer.usage or sabir.Usage(input_tokens=input_tokens, output_tokens=streamed)
-    yield _encoded(sabir.ReplyEnd(finish_reason=reason, raw_finish_reason=reason, usage=usage))
+    yield _encode_event(sabir.ReplyEnd(finish_reason=reason, raw_finish_reason=reason, usage=usage))
 
 
-def _encoded(event: Told) -> bytes:
+def _encode_event(event: AnswerEvent) -> bytes:
     return f"data: {event.model_dump_json(by_alias=True, exclude_computed_fields=True)}\n\n".encode()
 
 
@@ -98,7 +98,7 @@ class AnswerDecoder:
         if self._start:
             yield self._start
             self._start = None
-        yield _TOLD.validate_json(event.data)
+        yield _EVENT_ADAPTER.validate_json(event.data)
 
     def close(self) -> tuple[sabir.StreamEvent, ...]:
         """Return no events, because the last event of an answer is a ReplyEnd."""
@@ -121,7 +121,7 @@ def with_scripted_answers(dialect: Dialect) -> Dialect:
     return replace(dialect, decode=decode, decoder=AnswerDecoder, framings={}, encode_count=None)
 
 
-class _Response:
+class _ScriptedResponse:
     status = 200
     headers: Mapping[str, str] = FrozenDict()
 
@@ -135,7 +135,7 @@ class _Response:
             yield step
 
 
-class _SyncResponse(_Response):
+class _SyncScriptedResponse(_ScriptedResponse):
     def chunks(self) -> Iterator[bytes]:
         for step in self._steps():
             if isinstance(step, bytes):
@@ -147,7 +147,7 @@ class _SyncResponse(_Response):
         """Do nothing: there is no connection."""
 
 
-class _AsyncResponse(_Response):
+class _AsyncScriptedResponse(_ScriptedResponse):
     async def chunks(self) -> AsyncIterator[bytes]:
         for step in self._steps():
             if isinstance(step, bytes):
@@ -166,13 +166,13 @@ class ScriptedConnection:
         self._serve = serve
         self._sleep = sleep
 
-    def open_sync(self, request: WireRequest) -> _SyncResponse:
+    def open_sync(self, request: WireRequest) -> _SyncScriptedResponse:
         """Return the next answer."""
-        return _SyncResponse(self._serve(request), request.timeout, self._sleep)
+        return _SyncScriptedResponse(self._serve(request), request.timeout, self._sleep)
 
-    async def open(self, request: WireRequest) -> _AsyncResponse:
+    async def open(self, request: WireRequest) -> _AsyncScriptedResponse:
         """Return the next answer."""
-        return _AsyncResponse(self._serve(request), request.timeout, self._sleep)
+        return _AsyncScriptedResponse(self._serve(request), request.timeout, self._sleep)
 
     def translate(self, error: Exception) -> SabirError | None:
         """Return None, so that exceptions of a script's function are raised unchanged."""
@@ -205,19 +205,19 @@ def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
 
 def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
     """Return a request's messages, options and settings."""
-    found = json.loads(body)
+    document = json.loads(body)
     called: dict[str, str] = {}
     policies = {"system": "system", "user": "user", "assistant": scope.policy}
     messages = []
-    for item in found["messages"]:
+    for item in document["messages"]:
         payload = _decode_item(item, called, scope)
         policy = payload.option_name if isinstance(payload, sabir.OptionResultPayload) else policies[item["from"]]
         messages.append(sabir.Message(policy=policy, payload=payload))
     return sabir.DecodedHistory(
         messages=tuple(messages),
-        options=tuple(sabir.Option(**each) for each in found["options"]),
-        settings=sabir.Settings(**found["settings"]),
-        model=found["model"],
+        options=tuple(sabir.Option(**each) for each in document["options"]),
+        settings=sabir.Settings(**document["settings"]),
+        model=document["model"],
     )
 
 

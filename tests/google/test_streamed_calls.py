@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sabir.contract.scope import DecodeScope
 from sabir.errors import ResponseInvalid
 from sabir.vocabulary.settings import Target
-from sabir_google.arguments import GrowingCall, join_calls
 from sabir_google.dialect import GENERATE_CONTENT
+from sabir_google.streamed_calls import StreamedFunctionCall, join_calls
 
 SCOPE = DecodeScope(target=Target(provider="google", dialect=GENERATE_CONTENT.name, model="gemini-3-pro"))
 FIELDS = {str: "stringValue", bool: "boolValue", int: "numberValue", float: "numberValue", type(None): "nullValue"}
@@ -48,20 +48,20 @@ def call(*found: Any, more: bool = False, **given: Any) -> dict[str, Any]:
 @given(st.dictionaries(NAMES, INNER, max_size=3))
 def test_pieces_of_any_arguments_join_to_them(arguments: dict[str, Any]) -> None:
     """So does the text that they add, whatever the names, strings, arrays and objects are."""
-    growing = GrowingCall(SCOPE)
+    growing = StreamedFunctionCall(SCOPE)
     parts = [call(name="f", more=True), *(call(each, more=True) for each in pieces(arguments))]
-    texts = [growing.take(part) for part in (*parts, {"functionCall": {}})]
-    assert growing.whole() == {"functionCall": {"name": "f", "args": arguments}}
+    texts = [growing.add(part) for part in (*parts, {"functionCall": {}})]
+    assert growing.build() == {"functionCall": {"name": "f", "args": arguments}}
     assert json.loads("".join(texts)) == arguments
 
 
 def test_values_out_of_order_join_all_the_same() -> None:
     """Only the text of what came until then is told, for it could not go on."""
-    growing = GrowingCall(SCOPE)
+    growing = StreamedFunctionCall(SCOPE)
     first, second = {"jsonPath": "$.a.x", "numberValue": 1}, {"jsonPath": "$.b", "nullValue": "NULL_VALUE"}
     later = {"jsonPath": '$["a"].y', "boolValue": False}
-    assert growing.take(call(first, second, later, name="f")) == '{"a":{"x":1},"b":null'
-    assert growing.whole()["functionCall"]["args"] == {"a": {"x": 1, "y": False}, "b": None}
+    assert growing.add(call(first, second, later, name="f")) == '{"a":{"x":1},"b":null'
+    assert growing.build()["functionCall"]["args"] == {"a": {"x": 1, "y": False}, "b": None}
 
 
 def test_parts_of_one_answer_join_as_those_of_a_stream_do() -> None:
@@ -106,7 +106,7 @@ def test_parts_of_one_answer_join_as_those_of_a_stream_do() -> None:
 )
 def test_a_piece_that_fits_nowhere_is_told(piece: dict[str, Any]) -> None:
     """It names the call, the path, and what to do."""
-    growing = GrowingCall(SCOPE)
-    growing.take(call({"jsonPath": "$.list[0]", "numberValue": 1}, name="f", more=True))
+    growing = StreamedFunctionCall(SCOPE)
+    growing.add(call({"jsonPath": "$.list[0]", "numberValue": 1}, name="f", more=True))
     with pytest.raises(ResponseInvalid, match=r"arguments of 'f' at .*: send the request again$"):
-        growing.take(call(piece))
+        growing.add(call(piece))

@@ -1,6 +1,6 @@
 """The program of the child process: one model server, until the parent closes the pipe.
 
-    standard input   one line of JSON (Order); the end of the input stops the server
+    standard input   one line of JSON (ServerOptions); the end of the input stops the server
     standard output  one line: the server's address, when the server accepts requests
     standard error   llama.cpp's error messages
 
@@ -24,7 +24,7 @@ its call for one question in sixty. A penalty on single tokens (`repeat_penalty`
 model from copying arguments and results."""
 
 
-class Order(TypedDict):
+class ServerOptions(TypedDict):
     """The line that the parent process sends. `import_path` is the parent's `sys.path`. An empty `template` means the
     chat template in the weights.
     """
@@ -39,42 +39,42 @@ class Order(TypedDict):
     template: str
 
 
-def parameters(xllamacpp: Any, order: Order) -> Any:
+def parameters(xllamacpp: Any, options: ServerOptions) -> Any:
     """Return llama.cpp's parameters for an order. Both numbers of threads are set, because reading prompts would
     otherwise use every core.
     """
-    wanted = xllamacpp.CommonParams()
-    wanted.model.path = order["weights"]
-    wanted.model_alias = {order["model"]}  # otherwise replies and errors contain the file's absolute path
-    wanted.api_keys = [order["api_key"]]
-    wanted.port = 0
-    wanted.cpuparams.n_threads = order["threads"]
-    wanted.cpuparams_batch.n_threads = order["threads"]
-    wanted.n_ctx = order["context_tokens"]
-    wanted.n_predict = order["output_tokens"]
-    wanted.n_parallel = 1
-    wanted.cache_ram_mib = PROMPT_CACHE_MIB
-    wanted.sampling.temp = 0.0
+    params = xllamacpp.CommonParams()
+    params.model.path = options["weights"]
+    params.model_alias = {options["model"]}  # otherwise replies and errors contain the file's absolute path
+    params.api_keys = [options["api_key"]]
+    params.port = 0
+    params.cpuparams.n_threads = options["threads"]
+    params.cpuparams_batch.n_threads = options["threads"]
+    params.n_ctx = options["context_tokens"]
+    params.n_predict = options["output_tokens"]
+    params.n_parallel = 1
+    params.cache_ram_mib = PROMPT_CACHE_MIB
+    params.sampling.temp = 0.0
     for name, value in AGAINST_LOOPS.items():
-        setattr(wanted.sampling, name, value)
-    wanted.use_jinja = True
-    wanted.chat_template = order["template"]
-    wanted.verbosity = ERRORS_ONLY
-    wanted.endpoint_slots = False
-    wanted.ui = False
-    return wanted
+        setattr(params.sampling, name, value)
+    params.use_jinja = True
+    params.chat_template = options["template"]
+    params.verbosity = ERRORS_ONLY
+    params.endpoint_slots = False
+    params.ui = False
+    return params
 
 
 def main() -> None:
     """Start the server, print its address, wait for the end of the input, and end the process. Exit with 1 if the
     server cannot start.
     """
-    order: Order = json.loads(sys.stdin.buffer.readline())
-    sys.path[:] = order["import_path"]
+    options: ServerOptions = json.loads(sys.stdin.buffer.readline())
+    sys.path[:] = options["import_path"]
     import xllamacpp
 
     try:
-        server = xllamacpp.Server(parameters(xllamacpp, order))
+        server = xllamacpp.Server(parameters(xllamacpp, options))
     except Exception:
         os._exit(1)  # llama.cpp has written the reason; a traceback would hide it
     print(server.listening_address, flush=True)

@@ -5,7 +5,7 @@
     live     a suite with `asks_live`: its adapter sends the questions, and nothing is recorded
 
 Each question is sent once as a complete and once as a streamed request in each run, however many cases use the result.
-`Tapped` records the requests and responses of the provider's connection.
+`RecordingProvider` records the requests and responses of the provider's connection.
 """
 
 import os
@@ -25,30 +25,31 @@ from sabir.authoring import Access, Connection, Credential, Dialect, Provider, S
 from sabir.errors import SabirError
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, REFUSED, Question
+from sabir_testing.kit.capabilities import REFUSED
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service_questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, ServiceQuestion
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.reading import leaves, read
+from sabir_testing.reading import as_json, leaves
 from sabir_testing.scrubbing import Scrubbing
 from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
-Way: TypeAlias = Literal["", "_streamed"]
+Suffix: TypeAlias = Literal["", "_streamed"]
 """The suffix of a cassette's name: "" for complete responses, "_streamed" for streams."""
-WHOLE: Way = ""
-STREAMED: Way = "_streamed"
+WHOLE: Suffix = ""
+STREAMED: Suffix = "_streamed"
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
 """Names of fields with the id of a response."""
-WAYS: Mapping[Way, str] = {WHOLE: "complete", STREAMED: "streamed"}
+RESPONSE_KINDS: Mapping[Suffix, str] = {WHOLE: "complete", STREAMED: "streamed"}
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionResult:
     """The result of a question: the exchanges, and the decoded replies or the error that ended the question."""
 
     name: str
-    way: Way
-    question: Question
+    suffix: Suffix
+    question: ServiceQuestion
     dialect: Dialect
     history: tuple[Message, ...]
     """The messages of the last request."""
@@ -58,8 +59,8 @@ class Asked:
     """The requests and responses of the provider's connection, in order."""
 
     def __str__(self) -> str:
-        """Return the result in words, for failures."""
-        return f"the {WAYS[self.way]} response to the question {self.name!r}"
+        """Describe the response in error messages."""
+        return f"the {RESPONSE_KINDS[self.suffix]} response to the question {self.name!r}"
 
     @property
     def reply(self) -> Reply:
@@ -72,20 +73,20 @@ class Asked:
         return self.leaves_of(self.exchanges[-1])
 
     @property
-    def shown(self) -> dict[str, object]:
-        """The last response, for `shown` of a ConformanceFailure; {} if there is none."""
-        return {"the response": self.laid_out(self.exchanges[-1])} if self.exchanges else {}
+    def details(self) -> dict[str, object]:
+        """The last response, for `details` of a ConformanceFailure; {} if there is none."""
+        return {"the response": self.format_response(self.exchanges[-1])} if self.exchanges else {}
 
     def leaves_of(self, exchange: RecordedExchange) -> list[str]:
         """Return the texts of a response's body, or of each event of its stream."""
-        body = read(exchange.response_body)
+        body = as_json(exchange.response_body)
         if not isinstance(body, str):
             return leaves(body)
-        return [leaf for event in self._events(exchange) for leaf in (event.data, *leaves(read(event.data)))]
+        return [leaf for event in self._events(exchange) for leaf in (event.data, *leaves(as_json(event.data)))]
 
-    def laid_out(self, exchange: RecordedExchange) -> str | bytes:
+    def format_response(self, exchange: RecordedExchange) -> str | bytes:
         """Return a response for people: the body, or the events of a stream, one on a line."""
-        is_json = not isinstance(read(exchange.response_body), str)
+        is_json = not isinstance(as_json(exchange.response_body), str)
         events = [] if is_json else self._events(exchange)
         return "\n".join(f"{event.event} {event.data}".strip() for event in events) or exchange.response_body
 
@@ -94,146 +95,148 @@ class Asked:
         return [*framing.feed(exchange.response_body), *framing.close()]
 
 
-def ask(adapter: sabir.ModelAdapter, asked: Asked) -> Asked:
+def ask_model(adapter: sabir.ModelAdapter, outcome: QuestionResult) -> QuestionResult:
     """Send a question and return the result. If the question has `answers_calls`, run the options and send the results,
     at most MOST_ROUNDS times.
     """
-    question, history, replies = asked.question, list(asked.history), list[Reply]()
+    question, history, replies = outcome.question, list(outcome.history), list[Reply]()
     try:
         while True:
-            replies.append(_ask_once(adapter, question, history, asked.way))
+            replies.append(_send_once(adapter, outcome, history))
             if not (question.answers_calls and replies[-1].option_calls) or len(replies) == MOST_ROUNDS:
-                return replace(asked, history=tuple(history), replies=tuple(replies))
+                return replace(outcome, history=tuple(history), replies=tuple(replies))
             history += [*replies[-1].messages, *sabir.answer_sync(replies[-1], question.options)]
     except SabirError as error:
-        return replace(asked, history=tuple(history), replies=tuple(replies), error=error)
+        return replace(outcome, history=tuple(history), replies=tuple(replies), error=error)
 
 
-def _ask_once(adapter: sabir.ModelAdapter, question: Question, history: list[Message], way: Way) -> Reply:
-    if way == WHOLE:
-        return adapter.complete_sync(history, options=question.options, settings=question.settings)
-    with adapter.stream_sync(history, options=question.options, settings=question.settings) as stream:
+def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionResult, history: list[Message]) -> Reply:
+    options, settings = outcome.question.options, outcome.question.settings
+    if outcome.suffix == WHOLE:
+        return adapter.complete_sync(history, options=options, settings=settings)
+    with adapter.stream_sync(history, options=options, settings=settings) as stream:
         return stream.reply()
 
 
 class Service:
-    """The source of the answers to a suite's questions. With `is_recording`, the real service is asked and recorded."""
+    """Answers a suite's questions from its recordings. With `is_recording`, it records the real service before."""
 
     def __init__(self, subject: AdapterUnderTest, *, is_recording: bool = False) -> None:
         self.subject = subject
         self.suite = subject.suite
         self._is_recording = is_recording and not self.suite.asks_live
 
-    def question(self, name: str) -> Question:
+    def question(self, name: str) -> ServiceQuestion:
         """Return a question with the suite's prompts, settings and `refused_body`.
 
         If the provider needs no key, "bad_key" is the question "text" with a wrong key, which must succeed.
         """
-        asked_as, suite = self._recorded_as(name), self.suite
-        question = QUESTIONS[asked_as]
+        cassette_name, suite = self._cassette_name(name), self.suite
+        question = QUESTIONS[cassette_name]
         settings, messages = question.settings, question.messages
-        if asked_as in suite.settings:
-            settings = suite.settings[asked_as].laid_over(settings)
-        if asked_as in suite.prompts:
-            messages = _asking(messages, suite.prompts[asked_as])
+        if cassette_name in suite.settings:
+            settings = suite.settings[cassette_name].laid_over(settings)
+        if cassette_name in suite.prompts:
+            messages = _with_prompt(messages, suite.prompts[cassette_name])
         if question.fault == "refused_body":
             remedy = "set it to fields that the service refuses with status 400, such as {'temperature': 'many'}"
             expect(suite.refused_body, f"the suite does not set `refused_body`, which {name!r} needs; {remedy}")
             settings = Settings(extra_body=dict(suite.refused_body)).laid_over(settings)
         return replace(question, fault=QUESTIONS[name].fault, messages=messages, settings=settings)
 
-    def _recorded_as(self, name: str) -> str:
+    def _cassette_name(self, name: str) -> str:
         return "text" if QUESTIONS[name].fault == "wrong_key" and not self.subject.key_variables else name
 
-    def needs(self, name: str, way: Way) -> tuple[str, ...]:
+    def needs(self, name: str, suffix: Suffix) -> tuple[str, ...]:
         """Return the capabilities that a question needs."""
-        return (*QUESTIONS[name].needs, *(["streaming"] if way == STREAMED else []))
+        return (*QUESTIONS[name].needs, *(["streaming"] if suffix == STREAMED else []))
 
-    def refused_need(self, name: str, way: Way) -> str | None:
-        """Return the first capability that a question needs and the suite declares REFUSED, or None. Such a question is
-        not asked.
+    def refused_need(self, name: str, suffix: Suffix) -> str | None:
+        """Return the first capability that a question needs and the suite declares REFUSED, or None. The kit does not
+        send a question with such a need.
         """
-        return next((need for need in self.needs(name, way) if self.subject.declared(need) is REFUSED), None)
+        return next((need for need in self.needs(name, suffix) if self.subject.declared(need) is REFUSED), None)
 
-    def unasked(self, name: str, way: Way) -> Asked:
-        """Return the result of a question before the question is sent: without replies."""
+    def new_outcome(self, name: str, suffix: Suffix) -> QuestionResult:
+        """Return a result without replies, for a question that was not sent yet."""
         question = self.question(name)
-        return Asked(name, way, question, self.subject.dialect, tuple(question.messages))
+        return QuestionResult(name, suffix, question, self.subject.dialect, tuple(question.messages))
 
-    def path(self, name: str, way: Way) -> Path:
+    def path(self, name: str, suffix: Suffix) -> Path:
         """Return the path of a question's cassette. Raises ConformanceFailure if the suite has no `cassettes`."""
         if self.suite.cassettes is None:
             who = type(self.suite).__name__
             raise ConformanceFailure(
                 f"{who} does not set `cassettes`; write cassettes = Path(__file__).parent / 'cassettes'"
             )
-        return self.suite.cassettes / f"{self._recorded_as(name)}{way}.yaml"
+        return self.suite.cassettes / f"{self._cassette_name(name)}{suffix}.yaml"
 
-    def ask(self, name: str, way: Way) -> Asked:
+    def ask(self, name: str, suffix: Suffix) -> QuestionResult:
         """Return the result of a question. Raises ConformanceFailure if the recording is missing or has another
         request.
         """
 
-        def result_or_failure() -> Asked | ConformanceFailure:
+        def result_or_failure() -> QuestionResult | ConformanceFailure:
             try:
-                return self._asked(name, way)
+                return self._load_or_send(name, suffix)
             except ConformanceFailure as failure:
                 return failure
 
-        result = self.subject.once(name + way, result_or_failure)
+        result = self.subject.once(name + suffix, result_or_failure)
         if isinstance(result, ConformanceFailure):
             raise result
         return result
 
-    def answer(self, name: str, way: Way) -> Asked:
+    def answer(self, name: str, suffix: Suffix) -> QuestionResult:
         """Return the result of a question that must succeed. Raises ConformanceFailure if it has an error."""
-        asked = self.ask(name, way)
-        what = f"{asked} raises {type(asked.error).__name__}: {asked.error}"
-        expect(asked.error is None, what, history=asked.history)
-        return asked
+        outcome = self.ask(name, suffix)
+        what = f"{outcome} raises {type(outcome.error).__name__}: {outcome.error}"
+        expect(outcome.error is None, what, history=outcome.history)
+        return outcome
 
-    def answers(self, way: Way) -> list[Asked]:
+    def answers(self, suffix: Suffix) -> list[QuestionResult]:
         """Return all successful results. Raises ConformanceFailure if there are none.
 
         Missing recordings and errors are left out, because the test case of each question reports them.
         """
-        results = [asked for asked in self._existing(ANSWERED, way) if asked.error is None]
-        return results or [self.answer("text", way)]  # raises, with the missing recording
+        results = [outcome for outcome in self._available_outcomes(ANSWERED, suffix) if outcome.error is None]
+        return results or [self.answer("text", suffix)]  # raises, with the missing recording
 
     def failures(self) -> list[tuple[str, RecordedExchange]]:
         """Return the responses with an error status to the questions that must fail, each after the question's name.
 
         Missing recordings are left out, because the test case of each question reports them.
         """
-        last = [(asked.name, each) for asked in self._existing(FAILING, WHOLE) for each in asked.exchanges[-1:]]
+        outcomes = self._available_outcomes(FAILING, WHOLE)
+        last = [(outcome.name, each) for outcome in outcomes for each in outcome.exchanges[-1:]]
         return [(name, exchange) for name, exchange in last if exchange.status >= 400]
 
-    def _existing(self, names: Collection[str], way: Way) -> Iterator[Asked]:
+    def _available_outcomes(self, names: Collection[str], suffix: Suffix) -> Iterator[QuestionResult]:
         for name in names:
-            if not self.refused_need(name, way) and (self.suite.asks_live or self.path(name, way).exists()):
+            if not self.refused_need(name, suffix) and (self.suite.asks_live or self.path(name, suffix).exists()):
                 with suppress(ConformanceFailure):
-                    yield self.ask(name, way)
+                    yield self.ask(name, suffix)
 
-    def _asked(self, name: str, way: Way) -> Asked:
+    def _load_or_send(self, name: str, suffix: Suffix) -> QuestionResult:
         if self.suite.asks_live:
-            return self._ask(self.subject.adapter, name, way)
-        path, asked = self.path(name, way), None
+            return self._send_recorded(self.subject.adapter, name, suffix)
+        path, outcome = self.path(name, suffix), None
         try:
             if self._is_recording:
-                self._record(name, way, path)
-            expect(path.exists(), self._missing(name, way))
+                self._record_question(name, suffix, path)
+            expect(path.exists(), self._describe_missing(name, suffix))
             with network_forbidden(), replaying(path):
-                asked = self._ask(self.subject.adapter, name, way)
-            return asked
+                outcome = self._send_recorded(self.subject.adapter, name, suffix)
+            return outcome
         except CassetteFailed as error:
-            if isinstance(error, NotPlayed) and asked is not None and asked.error is not None:
-                return asked  # the error that ended it early is more useful than the missing requests
+            if isinstance(error, NotPlayed) and outcome is not None and outcome.error is not None:
+                return outcome  # the error that ended it early is more useful than the missing requests
             raise ConformanceFailure(str(error)) from None
         except NetworkForbidden as error:
             what = f"the provider sends the recorded question {name!r} through an HTTP client that vcrpy does not patch"
             raise ConformanceFailure(f"{what}: {error}") from None
 
-    def _record(self, name: str, way: Way, path: Path) -> None:
+    def _record_question(self, name: str, suffix: Suffix, path: Path) -> None:
         """Send a question to the real service and record the exchanges.
 
         Raises ConformanceFailure, and records nothing, if a question fails that must succeed, or the reverse.
@@ -246,15 +249,15 @@ class Service:
                 secrets=tuple(key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
             )
             with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
-                asked = self._ask(adapter, name, way)
-                expects, error = asked.question.expects, asked.error
+                outcome = self._send_recorded(adapter, name, suffix)
+                expects, error = outcome.question.expects, outcome.error
                 if expects is None and error is not None:
                     what = f"the question {name!r} is not recorded, because it raises {type(error).__name__}: {error}"
                     raise ConformanceFailure(what)
                 if expects is not None and error is None:
                     what = f"the question {name!r} is not recorded, because the service answers instead of failing with"
-                    shown = {"the reply's text": asked.reply.text}
-                    raise ConformanceFailure(f"{what} {expects.__name__}", shown=shown)
+                    details = {"the reply's text": outcome.reply.text}
+                    raise ConformanceFailure(f"{what} {expects.__name__}", details=details)
 
     def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
         distribution = distribution_of(self.suite.sdk)
@@ -265,29 +268,30 @@ class Service:
             **self.suite.provenance(name),
         }
 
-    def _ask(self, adapter: sabir.ModelAdapter, name: str, way: Way) -> Asked:
+    def _send_recorded(self, adapter: sabir.ModelAdapter, name: str, suffix: Suffix) -> QuestionResult:
         """Send a question with a copy of an adapter, and return the result with the exchanges.
 
         The copy has the question's intended fault: a wrong key or a missing model.
         """
-        access, model, asked = adapter.access, adapter.model, self.unasked(name, way)
-        if asked.question.fault == "missing_model":
+        access, model, outcome = adapter.access, adapter.model, self.new_outcome(name, suffix)
+        if outcome.question.fault == "missing_model":
             model = self.suite.missing_model
-        elif asked.question.fault == "wrong_key" and access.client is None:
+        elif outcome.question.fault == "wrong_key" and access.client is None:
             access = replace(access, api_key=self.suite.wrong_key)
-        wire = Tapped(adapter.provider)
-        arguments = (wire, asked.dialect, model, access)
-        with sabir.ModelAdapter(*arguments, speaks_as=adapter.speaks_as, settings=adapter.settings) as tapped:
-            return replace(ask(tapped, asked), exchanges=tuple(each.carried() for each in wire.answers))
+        provider = RecordingProvider(adapter.provider)
+        arguments = (provider, outcome.dialect, model, access)
+        with sabir.ModelAdapter(*arguments, speaks_as=adapter.speaks_as, settings=adapter.settings) as recorder:
+            outcome = ask_model(recorder, outcome)
+            return replace(outcome, exchanges=tuple(response.exchange() for response in provider.answers))
 
-    def _missing(self, name: str, way: Way) -> str:
+    def _describe_missing(self, name: str, suffix: Suffix) -> str:
         variable = next(iter(self.subject.key_variables), "")
         key = f" and the key in {variable}" if variable else ""
-        needs = self.needs(name, way)
+        needs = self.needs(name, suffix)
         declare = f"declare {' or '.join(map(repr, needs))} REFUSED if the service lacks it, " if needs else ""
         return (
-            f"the cassette {name}{way}.yaml ({WAYS[way]} response to {name!r}) is missing; record it with "
-            f"`pytest --sabir-record`{key}, {declare}or add the case to xfail with a reason"
+            f"the cassette {name}{suffix}.yaml ({RESPONSE_KINDS[suffix]} response to {name!r}) is missing; record it "
+            f"with `pytest --sabir-record`{key}, {declare}or add the case to xfail with a reason"
         )
 
 
@@ -305,7 +309,7 @@ def distribution_of(module: str) -> str:
     return next((name for name, path in installed if path.startswith(beginnings)), "")
 
 
-def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
+def _with_prompt(messages: Sequence[Message], prompt: str) -> list[Message]:
     """Return the messages with another text in the last user message, whose media remain."""
     last = max(at for at, message in enumerate(messages) if message.policy == "user")
     media = [part for part in messages[last].parts if part.kind != "text"]
@@ -313,7 +317,7 @@ def _asking(messages: Sequence[Message], prompt: str) -> list[Message]:
     return [*messages[:last], messages[last].model_copy(update={"payload": payload}), *messages[last + 1 :]]
 
 
-class Answered(Suite):
+class AnswerCases(Suite):
     """Base class of the families that test answers."""
 
     @pytest.fixture
@@ -322,7 +326,7 @@ class Answered(Suite):
         yield Service(subject, is_recording=bool(request.config.getoption("sabir_record", False)))
 
 
-class _Around:
+class _Proxy:
     """Delegates all attributes to another object, except those that a subclass defines."""
 
     def __init__(self, base: Any) -> None:
@@ -332,7 +336,7 @@ class _Around:
         return getattr(self._base, name)
 
 
-class Tapped(_Around):
+class RecordingProvider(_Proxy):
     """A provider that records the requests and responses of its sync connections."""
 
     name: str
@@ -343,24 +347,24 @@ class Tapped(_Around):
 
     def __init__(self, base: Provider) -> None:
         super().__init__(base)
-        self.answers: list[_Answer] = []
+        self.answers: list[_RecordingResponse] = []
 
     def connect(self, access: Access) -> Connection:
         """Return a connection of the provider that records its exchanges."""
-        return _Connection(self._base.connect(access), self.answers)
+        return _RecordingConnection(self._base.connect(access), self.answers)
 
 
-class _Connection(_Around):
-    def __init__(self, base: Connection, answers: "list[_Answer]") -> None:
+class _RecordingConnection(_Proxy):
+    def __init__(self, base: Connection, answers: "list[_RecordingResponse]") -> None:
         super().__init__(base)
         self._answers = answers
 
     def open_sync(self, request: WireRequest) -> WireResponse:
-        self._answers.append(_Answer(request, self._base.open_sync(request)))
+        self._answers.append(_RecordingResponse(request, self._base.open_sync(request)))
         return self._answers[-1]
 
 
-class _Answer(_Around):
+class _RecordingResponse(_Proxy):
     """A response that records its body while the body is read."""
 
     status: int
@@ -378,6 +382,6 @@ class _Answer(_Around):
     def close(self) -> None:
         self._base.close()
 
-    def carried(self) -> RecordedExchange:
-        asked = self._request
-        return RecordedExchange("POST", asked.path, asked.body, self.status, dict(self.headers), bytes(self._body))
+    def exchange(self) -> RecordedExchange:
+        request = self._request
+        return RecordedExchange("POST", request.path, request.body, self.status, dict(self.headers), bytes(self._body))

@@ -1,7 +1,7 @@
 """Deliver the events of one question to the iterators of a stream, and stop when nothing iterates any more.
 
-    stream.text ──▶ iterator ──▶ Reading ──▶ the question's coroutine: here (sync), or in a task of its own (async)
-                       │            └── turn: the right to answer, which `leave` releases at once
+    stream.text ──▶ iterator ──▶ EventBuffer ──▶ the question's coroutine: here (sync), or in a task of its own (async)
+                       │            └── reservation: the right to answer, which `stop` releases at once
                        └── gone, and no `with` block open ──▶ abandoned: the next question may begin
 
 Law: a question advances only while its stream is read. An abandoned stream never makes the conversation busy: it ends
@@ -16,8 +16,8 @@ from threading import get_ident
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from sabir_session.evaluation.people import Event
-from sabir_session.evaluation.perform import Performer
+from sabir_session.evaluation.events import Event
+from sabir_session.evaluation.performers import StepPerformer
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,21 +28,21 @@ Select: TypeAlias = Callable[[Event], Item | None]
 """Returns the value that an iterator yields for an event, or None to skip the event."""
 
 
-class Turn:
+class Reservation:
     """The right to answer one question: a context manager that another object can end early.
 
-    `hold` is the context manager that reserves the conversation. `performer` is None until the question is answered.
+    `lock` is the context manager that reserves the conversation. `performer` is None until the question is answered.
     """
 
-    def __init__(self, hold: AbstractContextManager[None], reading: "Reading[Any] | None") -> None:
-        self._hold = hold
+    def __init__(self, lock: AbstractContextManager[None], buffer: "EventBuffer[Any] | None") -> None:
+        self._lock = lock
         self.is_open = False
-        self.reading = reading
-        self.performer: Performer | None = None
+        self.buffer = buffer
+        self.performer: StepPerformer | None = None
 
-    def __enter__(self) -> "Turn":
+    def __enter__(self) -> "Reservation":
         """Acquire the right. Raises ConversationBusy if another question is being answered."""
-        self._hold.__enter__()
+        self._lock.__enter__()
         self.is_open = True
         return self
 
@@ -50,7 +50,7 @@ class Turn:
         """Release the right, unless it was released before."""
         if self.is_open:
             self.is_open = False
-            self._hold.__exit__(*raised)
+            self._lock.__exit__(*raised)
 
     def abandon(self) -> None:
         """Release the right at once, so that the question records nothing more.
@@ -63,13 +63,13 @@ class Turn:
             self.__exit__(GeneratorExit, GeneratorExit(), None)
 
 
-class Reading(ABC, Generic[Result]):
+class EventBuffer(ABC, Generic[Result]):
     """A buffer of the events of one question, between its coroutine and the iterators of a stream."""
 
     def __init__(self, start: "Callable[[Any], Coroutine[Any, Any, Result]]") -> None:
         self.question = ""
         """The id of the new question's first message; "" while an earlier question is being finished."""
-        self.turn: Turn | None = None
+        self.reservation: Reservation | None = None
         self.is_entered = False
         """Whether a `with` block of the stream is open."""
         self.iterators = 0
@@ -82,22 +82,22 @@ class Reading(ABC, Generic[Result]):
         return not self.iterators and not self.is_entered
 
     @abstractmethod
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Add an event of the question."""
 
     @abstractmethod
-    async def taken(self) -> None:
-        """Suspend the question. The async version waits until all events are read, the sync version until the next."""
+    async def wait_until_read(self) -> None:
+        """Suspend the question until all events are read. The sync version waits until another event is asked for."""
 
     @abstractmethod
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Stop answering, and release the conversation. Does not wait for the question's task to end."""
 
 
-class SyncReading(Reading[Result]):
+class SyncEventBuffer(EventBuffer[Result]):
     """Runs the coroutine in the reader's thread, one event at a time."""
 
-    def __init__(self, start: "Callable[[SyncReading[Result]], Coroutine[Any, Any, Result]]") -> None:
+    def __init__(self, start: "Callable[[SyncEventBuffer[Result]], Coroutine[Any, Any, Result]]") -> None:
         super().__init__(start)
         self.result: Result | None = None
         self._events: deque[Event] = deque()
@@ -105,11 +105,11 @@ class SyncReading(Reading[Result]):
         self._error: BaseException | None = None
         self._is_over = False
 
-    def tell(self, event: Event) -> None:
-        """Add an event of the question."""
+    def emit(self, event: Event) -> None:
+        """Add an event of the question, which `next` will return."""
         self._events.append(event)
 
-    async def taken(self) -> None:
+    async def wait_until_read(self) -> None:
         """Suspend the question until the reader has read all events and asks for the next event."""
         await _suspend()
 
@@ -130,32 +130,32 @@ class SyncReading(Reading[Result]):
                 raise
         return self._events.popleft()
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Stop the question's coroutine, which closes the connection. Recorded messages stay."""
         self._is_over = True
         if self._steps is not None:
             self._steps.close()
 
 
-class AsyncReading(Reading[Result]):
+class AsyncEventBuffer(EventBuffer[Result]):
     """Runs the coroutine in its own task, which waits until all events are read."""
 
-    def __init__(self, start: "Callable[[AsyncReading[Result]], Coroutine[Any, Any, Result]]") -> None:
+    def __init__(self, start: "Callable[[AsyncEventBuffer[Result]], Coroutine[Any, Any, Result]]") -> None:
         super().__init__(start)
         self.task: asyncio.Task[Result] | None = None
-        self.is_left = False
+        self.is_stopped = False
         self._thread = 0
         self._items: deque[Any] = deque()  # events, then the task
         self._has_items: asyncio.Event
         self._is_read: asyncio.Event
 
-    def tell(self, event: object) -> None:
+    def emit(self, event: object) -> None:
         """Add an event of the question, or its finished task."""
         self._items.append(event)
         self._is_read.clear()
         self._has_items.set()
 
-    async def taken(self) -> None:
+    async def wait_until_read(self) -> None:
         """Suspend the question until all events are read."""
         await self._is_read.wait()
 
@@ -163,17 +163,17 @@ class AsyncReading(Reading[Result]):
         """Return the next event; None at the end. Raises the errors of the question."""
         import asyncio
 
-        if self.is_left:
+        if self.is_stopped:
             return None
         if self.task is None:
             self._thread, self._has_items, self._is_read = get_ident(), asyncio.Event(), asyncio.Event()
             self.task = asyncio.ensure_future(self._start(self))
-            self.task.add_done_callback(self.tell)
+            self.task.add_done_callback(self.emit)
         while not self._items:
             self._is_read.set()
             self._has_items.clear()
             await self._has_items.wait()
-        if self._is_left_now():
+        if self._was_stopped():
             return None
         if self._items[0] is self.task:  # it stays, for other readers
             self.task.result()
@@ -181,30 +181,30 @@ class AsyncReading(Reading[Result]):
         event: Event = self._items.popleft()
         return event
 
-    def _is_left_now(self) -> bool:
-        return self.is_left
+    def _was_stopped(self) -> bool:
+        return self.is_stopped
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Cancel the question and release the conversation, without waiting for the task to end."""
-        if self.task is None or self.task.done() or self.is_left:
-            self.is_left = self.is_left or self.task is None
+        if self.task is None or self.task.done() or self.is_stopped:
+            self.is_stopped = self.is_stopped or self.task is None
             return
         loop = self.task.get_loop()
         if not loop.is_closed() and get_ident() != self._thread:  # garbage is collected in any thread
-            loop.call_soon_threadsafe(self.leave)
+            loop.call_soon_threadsafe(self.stop)
             return
-        self.is_left = True
+        self.is_stopped = True
         if not loop.is_closed():
             self.task.add_done_callback(_retrieve)
             self.task.cancel()
-        if self.turn is not None:
-            self.turn.abandon()
+        if self.reservation is not None:
+            self.reservation.abandon()
 
     async def close(self) -> None:
         """Cancel the question, and wait until its options have ended."""
         import asyncio
 
-        self.is_left = self.is_left or self.task is None or not self.task.done()
+        self.is_stopped = self.is_stopped or self.task is None or not self.task.done()
         if self.task is not None:
             self.task.cancel()
             await asyncio.gather(self.task, return_exceptions=True)
@@ -230,27 +230,27 @@ def _retrieve(task: "asyncio.Task[Any]") -> None:
 
 
 class _CountedIterator(Generic[Item]):
-    """An iterator that its Reading counts until it ends, is closed or is garbage collected.
+    """An iterator that its EventBuffer counts, until it ends, is closed or is garbage collected.
 
     The reference to `stream` keeps the stream alive until its last iterator is gone.
     """
 
-    def __init__(self, stream: object, reading: Any, select: Select[Item]) -> None:
+    def __init__(self, stream: object, buffer: Any, select: Select[Item]) -> None:
         self._stream: object = stream
-        self._reading = reading
+        self._buffer = buffer
         self._select = select
         self._is_open = True
-        reading.iterators += 1
+        buffer.iterators += 1
 
-    def _end(self) -> None:
+    def _end_iteration(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._reading.iterators -= 1
+            self._buffer.iterators -= 1
             self._stream = None
 
     def __del__(self) -> None:
         """End the iteration."""
-        self._end()
+        self._end_iteration()
 
 
 class SyncEvents(_CountedIterator[Item], Iterator[Item]):
@@ -260,17 +260,17 @@ class SyncEvents(_CountedIterator[Item], Iterator[Item]):
         """Return the next value. Raises the errors of the question."""
         try:
             while self._is_open:
-                item = self._select(self._reading.next())
+                item = self._select(self._buffer.next())
                 if item is not None:
                     return item
         except BaseException:
-            self._end()
+            self._end_iteration()
             raise
         raise StopIteration
 
     def close(self) -> None:
         """End the iteration. A stream without other references then stops answering."""
-        self._end()
+        self._end_iteration()
 
 
 class AsyncEvents(_CountedIterator[Item], AsyncIterator[Item]):
@@ -280,17 +280,17 @@ class AsyncEvents(_CountedIterator[Item], AsyncIterator[Item]):
         """Return the next value. Raises the errors of the question."""
         try:
             while self._is_open:
-                event = await self._reading.next()
+                event = await self._buffer.next()
                 if event is None:
                     break
                 if (item := self._select(event)) is not None:
                     return item
         except BaseException:
-            self._end()
+            self._end_iteration()
             raise
-        self._end()
+        self._end_iteration()
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
         """End the iteration. A stream without other references then stops answering."""
-        self._end()
+        self._end_iteration()

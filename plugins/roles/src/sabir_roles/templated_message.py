@@ -15,13 +15,13 @@ from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_serializer, field_validator
 from sabir.authoring import describe_kind
 
-from sabir_roles.base import MessageRole, SenderRecipient, validate_sender_recipient, word_of
-from sabir_roles.content import Watcher, hold, plain
+from sabir_roles.content import Watcher, json_copy, watch
 from sabir_roles.errors import RoleError, refuse_invalid
+from sabir_roles.roles import MessageRole, SenderRecipient, person_text, validate_sender_recipient
 from sabir_roles.templates import as_json, check_template, render
 
 
-class Rendered(BaseModel):
+class TemplatedMessage(BaseModel):
     """The pydantic base class of RoledMessage: the fields of an editable message, and its cached text.
 
     Do not create it yourself; see RoledMessage.
@@ -39,7 +39,7 @@ class Rendered(BaseModel):
     role: MessageRole | None = None
     """The role of the message. With None or MessageRole.UNSET, the message is not sent."""
     template: str | Template | None = None
-    """A jinja2 source, the file name of one of the package's templates, or a compiled Template. None means no template:
+    """A jinja2 source, the file name of a template of sabir_roles, or a compiled Template. None means no template:
     the text is the content's value if this is a single string, otherwise the content as JSON.
     """
     sender: SenderRecipient | None = MessageRole.UNSET
@@ -75,20 +75,20 @@ class Rendered(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         """Replace the content with a copy that reports its changes to `_touch`."""
-        self.__dict__["content"] = hold(self.content, self._touch)
+        self.__dict__["content"] = watch(self.content, self._touch)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a field. Raises RoleError for an invalid value."""
         if name == "template":
             check_template(value)
         if name == "content" and isinstance(value, Mapping):
-            value = plain(value)
+            value = json_copy(value)
         try:
             super().__setattr__(name, value)
         except ValidationError as error:
             refuse_invalid(f"{type(self).__name__}.{name}", error)
         if name == "content":
-            self.__dict__["content"] = hold(self.content, self._touch)
+            self.__dict__["content"] = watch(self.content, self._touch)
         if name in type(self).model_fields and name != "metadata":
             self._touch()
 
@@ -108,13 +108,13 @@ class Rendered(BaseModel):
         """
         text, revision = self._text, self._revision
         if text is None:
-            text = self._render()
+            text = self._render_text()
             if revision is self._revision:
                 self._text = text
         return text
 
-    def _render(self) -> str:
-        return self._plain() if self.template is None else render(self.template, self._variables())
+    def _render_text(self) -> str:
+        return self._text_without_template() if self.template is None else render(self.template, self._variables())
 
     def _variables(self) -> dict[str, Any]:
         """Return the variables of a template: the values of the content, `role`, `sender`, `recipient` and
@@ -122,24 +122,24 @@ class Rendered(BaseModel):
 
         The values in `template_context` of the content override them. Raises RoleError if it is not a mapping.
         """
-        said = self._said()
-        over = said.pop("template_context", None) or {}
-        if not isinstance(over, Mapping):
-            raise RoleError(f"template_context is {describe_kind(over)}; pass a mapping of names to values")
-        who = {"sender": word_of(self.sender), "recipient": word_of(self.recipient)}
+        variables = self._content_variables()
+        overrides = variables.pop("template_context", None) or {}
+        if not isinstance(overrides, Mapping):
+            raise RoleError(f"template_context is {describe_kind(overrides)}; pass a mapping of names to values")
+        people = {"sender": person_text(self.sender), "recipient": person_text(self.recipient)}
         role = self.role.value if self.role else MessageRole.UNSET.value
-        return {**said, "role": role, **who, "created_at": self.created_at.isoformat(), **over}
+        return {**variables, "role": role, **people, "created_at": self.created_at.isoformat(), **overrides}
 
-    def _said(self) -> dict[str, Any]:
+    def _content_variables(self) -> dict[str, Any]:
         """Return the variables of a template that come from the content: its values, and None for the other `keys`."""
-        return {**dict.fromkeys(self.keys), **plain(self.content)}
+        return {**dict.fromkeys(self.keys), **json_copy(self.content)}
 
-    def _plain(self) -> str:
+    def _text_without_template(self) -> str:
         """Return the text of a message without a template: a single string, otherwise the content as JSON."""
-        return self._readable(self.content)
+        return self._format_content(self.content)
 
     @staticmethod
-    def _readable(content: Mapping[str, Any]) -> str:
+    def _format_content(content: Mapping[str, Any]) -> str:
         values = list(content.values())
         if len(values) == 1 and isinstance(values[0], str):
             return values[0]

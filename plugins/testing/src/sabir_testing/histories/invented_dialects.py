@@ -79,7 +79,7 @@ def encode_strictly(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[A
 
 
 def toy(name: str, tables: Tables, **functions: Any) -> Dialect:
-    """Return a dialect whose items have the side, pieces, ids and names of every entry. `functions` replace others."""
+    """Return a dialect with one item for each entry: its side, pieces, ids and names. `functions` replace its own."""
     dialect = Dialect(
         name=name,
         tables=tables,
@@ -116,10 +116,7 @@ INLINE = toy(
             native={"assistant": frozenset({"reasoning", "refusal", "opaque"}), "user": frozenset({"opaque"})},
             citations="native",
         ),
-        media={
-            ("user", "image"): MediaRule(url="", data="image/(png|jpeg)"),
-            ("results", "image"): MediaRule(data=""),
-        },
+        media={("user", "image"): MediaRule(url="", data="image/(png|jpeg)"), ("results", "image"): MediaRule(data="")},
         calls=Calls(ids=IdentifierRule(longest=20), names=IdentifierRule(longest=16)),
     ),
 )
@@ -153,7 +150,7 @@ STRICT = toy(
             native={"assistant": frozenset({"opaque"}), "user": frozenset({"opaque"})},
             leading_system="hoisted",
             later_system="after_user",
-        ),
+        )
     ),
     encode_turn=encode_strictly,
 )

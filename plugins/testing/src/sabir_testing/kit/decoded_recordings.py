@@ -1,7 +1,7 @@
 """Decoded recordings: streams that are decoded from bytes or events, and the recorded or live replies of a suite.
 
-body ──frames──▶ bytes, each up to the end of an event ──play──▶ core's events, frame by frame, and the reply
-                 └ events, some of them changed ─────────fed───▶ core's events, event by event, and the reply
+body ──frames──▶ bytes, each up to the end of an event ──decode_chunks──▶ core's events by frame, and the reply
+                 └ events, perhaps changed ──────────────decode_events──▶ core's events by event, and the reply
 
 cassettes/*.yaml ─▶ responses without errors ─▶ dialect.decode, or its decoder ─▶ replies
 a suite with `asks_live` ─────────────────────▶ the answers to its questions ───▶ replies
@@ -14,14 +14,14 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from sabir import Reply, StreamEvent, TextPart
+from sabir import Reply, StreamEvent
 from sabir.authoring import Decoder, DecodeScope, Dialect, JSONValue, Part, ServerEvent
 from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
 
 from sabir_testing.cassettes import RecordedExchange, exchanges
-from sabir_testing.kit.broken import ConformanceFailure
-from sabir_testing.kit.exchanges import STREAMED, WHOLE, Service
+from sabir_testing.kit.reports import ConformanceFailure
+from sabir_testing.kit.service import STREAMED, WHOLE, Service
 from sabir_testing.kit.suite import AdapterUnderTest
 
 
@@ -33,7 +33,7 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Played:
+class DecodedStream:
     """The result of decoding a stream: core's events for each chunk, and the reply or the error."""
 
     steps: tuple[tuple[StreamEvent, ...], ...]
@@ -46,7 +46,7 @@ class Played:
         return [event for step in self.steps for event in step]
 
 
-class _Cut:
+class _FixedFraming:
     """A framing that returns predefined events, one for each chunk."""
 
     was_invalid = False
@@ -65,7 +65,7 @@ class _Cut:
 
 
 @dataclass(frozen=True)
-class Stream:
+class RecordedStream:
     """The body of a streamed response, and the dialect and the scope to decode it. The scope has the content type."""
 
     dialect: Dialect
@@ -97,31 +97,31 @@ class Stream:
         return tuple(event for frame in self.frames for event in frame.events)
 
     @cached_property
-    def played(self) -> Played:
+    def decoded(self) -> DecodedStream:
         """The result of decoding the body, one frame after another."""
-        return self.play(frame.data for frame in self.frames)
+        return self.decode_chunks(frame.data for frame in self.frames)
 
     @cached_property
-    def as_cut(self) -> Played:
+    def decoded_events(self) -> DecodedStream:
         """The result of decoding the events, one after another."""
-        return self.fed(self.events)
+        return self.decode_events(self.events)
 
-    def play(self, chunks: Iterable[bytes]) -> Played:
+    def decode_chunks(self, chunks: Iterable[bytes]) -> DecodedStream:
         """Decode these chunks instead of the body and return the result."""
-        return _played(self.dialect, self.scope, chunks)
+        return _decode_chunks(self.dialect, self.scope, chunks)
 
-    def fed(self, events: Sequence[ServerEvent]) -> Played:
+    def decode_events(self, events: Sequence[ServerEvent]) -> DecodedStream:
         """Decode these events instead of the body's and return the result."""
-        own = {each.name: getattr(self.dialect, each.name) for each in fields(Dialect)}
-        with_events = Dialect(**{**own, "framings": {"": lambda: _Cut(iter(events))}})
-        return _played(with_events, self.scope, [b" "] * len(events))
+        dialect_fields = {each.name: getattr(self.dialect, each.name) for each in fields(Dialect)}
+        with_events = Dialect(**{**dialect_fields, "framings": {"": lambda: _FixedFraming(iter(events))}})
+        return _decode_chunks(with_events, self.scope, [b" "] * len(events))
 
-    def decode(self) -> list[StreamEvent]:
+    def decoder_events(self) -> list[StreamEvent]:
         """Return all events of the dialect's decoder itself, without core's checks, and with the events of `close`."""
         decoder = self.dialect.decoder(self.scope)
-        return [decoded for event in (*self.events, None) for decoded in self.step(decoder, event)]
+        return [decoded for event in (*self.events, None) for decoded in self.feed(decoder, event)]
 
-    def step(self, decoder: Decoder, event: ServerEvent | None) -> tuple[StreamEvent, ...]:
+    def feed(self, decoder: Decoder, event: ServerEvent | None) -> tuple[StreamEvent, ...]:
         """Return the decoder's events for one event of the stream, or for its end (None). Raises ConformanceFailure if
         the decoder raises.
         """
@@ -131,26 +131,26 @@ class Stream:
             argument = "(none: close())" if event is None else event.data
             method = "close()" if event is None else "feed()"
             what = f"{method} of the decoder raises {type(error).__name__} ({error}) for the recorded stream of"
-            raise ConformanceFailure(f"{what} {self.name!r}", shown={"the event": argument}) from None
+            raise ConformanceFailure(f"{what} {self.name!r}", details={"the event": argument}) from None
 
 
-def _played(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> Played:
+def _decode_chunks(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]) -> DecodedStream:
     steps: list[tuple[StreamEvent, ...]] = []
     try:
         state = StreamState(dialect, scope)
         for chunk in chunks:
             steps.append(tuple(state.feed(chunk)))
         steps.append(tuple(state.close()))
-        return Played(tuple(steps), state.reply())
+        return DecodedStream(tuple(steps), state.reply())
     except CallError as error:
-        return Played(tuple(steps), error=error)
+        return DecodedStream(tuple(steps), error=error)
 
 
 def own_replies(subject: AdapterUnderTest) -> tuple[Reply, ...]:
     """Return the recorded replies with messages, in the order of the cassettes' names; () without recordings."""
     if subject.suite.asks_live:
         return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.replies)
-    read = (_read(subject, name, each) for name, each in recorded(subject))
+    read = (_decode_reply(subject, name, each) for name, each in recorded_exchanges(subject))
     return tuple(reply for reply in read if reply is not None and reply.messages)
 
 
@@ -159,34 +159,34 @@ def own_parts(subject: AdapterUnderTest) -> tuple[Part, ...]:
     citations, and the suite's `blocks`.
     """
     parts = (part for reply in own_replies(subject) for message in reply.messages for part in message.parts)
-    bound = [part for part in parts if part.kind in ("opaque", "reasoning") or (part.kind == "text" and _is_own(part))]
+    bound = [part for part in parts if part.kind in ("opaque", "reasoning") or _is_annotated(part)]
     return tuple(dict.fromkeys((*bound, *subject.suite.blocks)))
 
 
-def _is_own(part: TextPart) -> bool:
-    return part.state_json is not None or bool(part.citations)
+def _is_annotated(part: Part) -> bool:
+    return part.kind == "text" and (part.state_json is not None or bool(part.citations))
 
 
 def own_bodies(subject: AdapterUnderTest, *, refused: bool = False) -> list[JSONValue]:
     """Return the JSON bodies of the recorded complete responses, or with `refused` of the error responses."""
     bodies: list[JSONValue] = []
-    for name, each in recorded(subject):
+    for name, each in recorded_exchanges(subject):
         if (each.status >= 400) is refused and (refused or not _is_stream(name, each)):
             with suppress(ValueError):
                 bodies.append(json.loads(each.response_body))
     return bodies
 
 
-def longest_stream(subject: AdapterUnderTest) -> Stream | None:
+def longest_stream(subject: AdapterUnderTest) -> RecordedStream | None:
     """Return the longest stream among a suite's recordings; None if there is none."""
-    responses = [(name, each) for name, each in recorded(subject, f"*{STREAMED}") if each.status == 200]
+    responses = [(name, each) for name, each in recorded_exchanges(subject, f"*{STREAMED}") if each.status == 200]
     if not responses:
         return None
     name, longest = max(responses, key=lambda each: len(each[1].response_body))
-    return Stream(subject.dialect, _scope(subject, longest), name, longest.response_body)
+    return RecordedStream(subject.dialect, _response_scope(subject, longest), name, longest.response_body)
 
 
-def recorded(subject: AdapterUnderTest, names: str = "*") -> Iterator[tuple[str, RecordedExchange]]:
+def recorded_exchanges(subject: AdapterUnderTest, names: str = "*") -> Iterator[tuple[str, RecordedExchange]]:
     """Yield the recorded exchanges, each with the name of its cassette. `names` is a glob pattern for these names."""
     folder = subject.suite.cassettes
     for path in sorted(folder.glob(f"{names}.yaml")) if folder else ():
@@ -197,17 +197,18 @@ def _is_stream(name: str, exchange: RecordedExchange) -> bool:
     return name.endswith(STREAMED) or exchange.is_stream
 
 
-def _scope(subject: AdapterUnderTest, exchange: RecordedExchange) -> DecodeScope:
+def _response_scope(subject: AdapterUnderTest, exchange: RecordedExchange) -> DecodeScope:
     return replace(subject.scope(), content_type=exchange.headers.get("content-type", ""))
 
 
-def _read(subject: AdapterUnderTest, name: str, exchange: RecordedExchange) -> Reply | None:
+def _decode_reply(subject: AdapterUnderTest, name: str, exchange: RecordedExchange) -> Reply | None:
     """Return the decoded reply of an exchange; None for an error or another response, such as a count of tokens."""
     if exchange.status >= 400:
         return None
     try:
         if _is_stream(name, exchange):
-            return Stream(subject.dialect, _scope(subject, exchange)).play([exchange.response_body]).reply
+            stream = RecordedStream(subject.dialect, _response_scope(subject, exchange))
+            return stream.decode_chunks([exchange.response_body]).reply
         return subject.dialect.decode(exchange.response_body, subject.scope())
     except Exception:  # not a reply, or a fault that other cases report
         return None

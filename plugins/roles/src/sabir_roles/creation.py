@@ -18,17 +18,17 @@ from sabir.authoring import describe_kind, show_arguments
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
-from sabir_roles.base import UNSET, SenderRecipient
-from sabir_roles.content import plain
+from sabir_roles.content import json_copy
 from sabir_roles.errors import RoleError
 from sabir_roles.instruction import Instruction, InstructionArguments
 from sabir_roles.message import RoledMessage, check_kind
+from sabir_roles.roles import UNSET, SenderRecipient
 from sabir_roles.system import System
 
 Kind = TypeVar("Kind", bound=RoledMessage)
 
 
-class Common(TypedDict, total=False):
+class CommonArguments(TypedDict, total=False):
     """The optional arguments of every kind.
 
     sender: who sends the message; None for the default of the kind.
@@ -74,7 +74,7 @@ class MessageArguments(InstructionArguments, total=False):
 
 SHARED = frozenset({"template", "template_context", "sender", "recipient", "metadata"})
 INSTRUCTION = frozenset({"instruction", *InstructionArguments.__annotations__}) - SHARED
-_WORDS: Mapping[str, frozenset[str]] = {
+_KIND_ARGUMENTS: Mapping[str, frozenset[str]] = {
     "instruction": INSTRUCTION,
     "assistant_response": frozenset({"assistant_response"}),
     "system": frozenset({"system", "system_datetime"}),
@@ -86,32 +86,32 @@ _PARAMETERS = {"action_function": "function", "action_arguments": "arguments"}
 """Argument of `add_message` → argument of the `create_…` method, where they differ."""
 
 
-def kind_of(given: Mapping[str, Any]) -> str:
+def kind_of(arguments: Mapping[str, Any]) -> str:
     """Return the kind of message that the arguments of `add_message` describe, such as "instruction".
 
     Raises RoleError for an unknown argument, and for arguments of no kind or of two kinds.
     """
-    known = frozenset.union(SHARED, *_WORDS.values())
-    for name in given:
+    known = frozenset.union(SHARED, *_KIND_ARGUMENTS.values())
+    for name in arguments:
         if name not in known:
             raise RoleError(f"add_message() has no argument {name!r}; its arguments are {', '.join(sorted(known))}")
-    said = {name for name, value in given.items() if value is not None}
-    if given.get("system_datetime") is False and "system" not in said:
-        said.discard("system_datetime")  # False alone does not create a system message
-    if "action_output" in given and "action_request" in said:
-        said.add("action_output")  # a function may return None
-    kinds = [kind for kind, words in _WORDS.items() if words & said]
-    if kinds == ["action_request", "action_response"] and not said & {"action_function", "action_arguments"}:
+    passed = {name for name, value in arguments.items() if value is not None}
+    if arguments.get("system_datetime") is False and "system" not in passed:
+        passed.discard("system_datetime")  # False alone does not create a system message
+    if "action_output" in arguments and "action_request" in passed:
+        passed.add("action_output")  # a function may return None
+    kinds = [kind for kind, names in _KIND_ARGUMENTS.items() if names & passed]
+    if kinds == ["action_request", "action_response"] and not passed & {"action_function", "action_arguments"}:
         return "action_response"
     if len(kinds) == 1:
         return kinds[0]
     if not kinds:
-        raise RoleError(f"add_message() got no message; pass one of {', '.join(_WORDS)}, or their arguments")
+        raise RoleError(f"add_message() got no message; pass one of {', '.join(_KIND_ARGUMENTS)}, or their arguments")
     raise RoleError(f"add_message() got arguments of {' and '.join(kinds)}; add one message at a time")
 
 
 @show_arguments
-class Makers:
+class CreateMethods:
     """The `create_…` methods of MessageManager: each returns a message, without adding it to the manager.
 
     If a message is passed instead of its text, it is updated and returned. All raise RoleError for invalid arguments.
@@ -122,27 +122,27 @@ class Makers:
         *,
         instruction: Any = None,
         template_context: Mapping[str, Any] | None = None,
-        **given: Unpack[InstructionArguments],
+        **arguments: Unpack[InstructionArguments],
     ) -> Instruction:
         """Return an instruction. If `instruction` is an Instruction, update and return this object.
 
         `template_context` is further variables for the template, which override all others.
         """
-        context = plain_object("template_context", template_context)
+        context = optional_object("template_context", template_context)
         if isinstance(instruction, Instruction):
-            made = instruction
-            if given:
-                made.update(**given)
+            message = instruction
+            if arguments:
+                message.update(**arguments)
         else:
-            made = Instruction.create(instruction, **given)
-        return _in_context(made, context)
+            message = Instruction.create(instruction, **arguments)
+        return _set_template_context(message, context)
 
     @staticmethod
     def create_assistant_response(
         *,
         assistant_response: Any = None,
         template_context: Mapping[str, Any] | None = None,
-        **given: Unpack[Common],
+        **common: Unpack[CommonArguments],
     ) -> AssistantResponse:
         """Return an answer of the model. If `assistant_response` is an AssistantResponse, update and return this
         object.
@@ -150,13 +150,13 @@ class Makers:
         Other values are the same as in `AssistantResponse.create`. `template_context` is further variables for the
         template, which override all others.
         """
-        context = plain_object("template_context", template_context)
+        context = optional_object("template_context", template_context)
         if isinstance(assistant_response, AssistantResponse):
-            made = assistant_response
-            made.update(**given)
+            message = assistant_response
+            message.update(**common)
         else:
-            made = AssistantResponse.create(assistant_response, **given)
-        return _in_context(made, context)
+            message = AssistantResponse.create(assistant_response, **common)
+        return _set_template_context(message, context)
 
     @staticmethod
     def create_system(
@@ -164,21 +164,21 @@ class Makers:
         system: Any = None,
         system_datetime: bool | str | None = None,
         template_context: Mapping[str, Any] | None = None,
-        **given: Unpack[Common],
+        **common: Unpack[CommonArguments],
     ) -> System:
         """Return a system message. If `system` is a System, update and return this object.
 
         `system_datetime` adds a time: True for now (UTC), or a text; False removes it. `template_context` is further
         variables for the template, which override all others.
         """
-        context = plain_object("template_context", template_context)
+        context = optional_object("template_context", template_context)
         if isinstance(system, System):
-            made = system
-            made.update(system_datetime=system_datetime, **given)
+            message = system
+            message.update(system_datetime=system_datetime, **common)
         else:
-            said = {} if system is None else {"system_message": system}
-            made = System.create(system_datetime=system_datetime, **said, **given)
-        return _in_context(made, context)
+            instructions = {} if system is None else {"system_message": system}
+            message = System.create(system_datetime=system_datetime, **instructions, **common)
+        return _set_template_context(message, context)
 
     @staticmethod
     def create_action_request(
@@ -187,7 +187,7 @@ class Makers:
         arguments: Mapping[str, Any] | str | None = None,
         action_request: ActionRequest | None = None,
         template_context: Mapping[str, Any] | None = None,
-        **given: Unpack[Common],
+        **common: Unpack[CommonArguments],
     ) -> ActionRequest:
         """Return a call of a function. If `action_request` is passed, update and return this object.
 
@@ -195,13 +195,13 @@ class Makers:
         is further variables for the template, which override all others. Raises RoleError if a passed request would
         change but already has a response.
         """
-        context = plain_object("template_context", template_context)
+        context = optional_object("template_context", template_context)
         if action_request is None:
-            return _in_context(ActionRequest.create(function, arguments, **given), context)
+            return _set_template_context(ActionRequest.create(function, arguments, **common), context)
         check_kind(action_request, ActionRequest)
-        if any(value is not None for value in (function, arguments, template_context, *given.values())):
-            action_request.update(function, arguments, **given)
-        return _in_context(action_request, context)
+        if any(value is not None for value in (function, arguments, template_context, *common.values())):
+            action_request.update(function, arguments, **common)
+        return _set_template_context(action_request, context)
 
     @staticmethod
     def create_action_response(
@@ -210,7 +210,7 @@ class Makers:
         action_output: Any = UNSET,
         action_response: ActionResponse | None = None,
         template_context: Mapping[str, Any] | None = None,
-        **given: Unpack[Common],
+        **common: Unpack[CommonArguments],
     ) -> ActionResponse:
         """Return a new response to `action_request`. If `action_response` is passed, update and return this object.
 
@@ -218,37 +218,36 @@ class Makers:
         which override all others. Raises RoleError if both messages are missing, and if the request already has another
         response.
         """
-        context = plain_object("template_context", template_context)
+        context = optional_object("template_context", template_context)
         if action_response is not None:
             check_kind(action_response, ActionResponse)
-            action_response.update(action_request, action_output, **given)
-            return _in_context(action_response, context)
+            action_response.update(action_request, action_output, **common)
+            return _set_template_context(action_response, context)
         if action_request is None:
             raise RoleError("an action response needs its request; pass action_request=")
-        return _in_context(ActionResponse.create(action_request, action_output, **given), context)
+        return _set_template_context(ActionResponse.create(action_request, action_output, **common), context)
 
-    def make(self, kind: str, given: Mapping[str, Any]) -> RoledMessage:
+    def make(self, kind: str, arguments: Mapping[str, Any]) -> RoledMessage:
         """Return the message of the kind that `kind_of` returned for these arguments of `add_message`."""
-        words = SHARED | _WORDS[kind] | ({"action_request"} if kind == "action_response" else set())
-        said = {_PARAMETERS.get(name, name): value for name, value in given.items() if name in words}
-        made: RoledMessage = getattr(self, f"create_{kind}")(**said)
-        return made
+        names = SHARED | _KIND_ARGUMENTS[kind] | ({"action_request"} if kind == "action_response" else set())
+        parameters = {_PARAMETERS.get(name, name): value for name, value in arguments.items() if name in names}
+        message: RoledMessage = getattr(self, f"create_{kind}")(**parameters)
+        return message
 
 
-def plain_object(name: str, given: object) -> dict[str, Any] | None:
+def optional_object(name: str, mapping: object) -> dict[str, Any] | None:
     """Return a copy of a mapping as JSON values, and None for None. Raises RoleError for any other value; `name` is the
     argument's name.
     """
-    if given is None:
+    if mapping is None:
         return None
-    if not isinstance(given, Mapping):
-        raise RoleError(f"{name} is {describe_kind(given)}; pass a mapping")
-    made: dict[str, Any] = plain(dict(given))
-    return made
+    if not isinstance(mapping, Mapping):
+        raise RoleError(f"{name} is {describe_kind(mapping)}; pass a mapping")
+    return dict(json_copy(dict(mapping)))
 
 
-def _in_context(made: Kind, context: dict[str, Any] | None) -> Kind:
+def _set_template_context(message: Kind, context: dict[str, Any] | None) -> Kind:
     """Set the further variables for the template of a message, unless they are None. Return the message."""
     if context is not None:
-        made._change({"template_context": context})
-    return made
+        message._change({"template_context": context})
+    return message

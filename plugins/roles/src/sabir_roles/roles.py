@@ -61,8 +61,8 @@ def validate_sender_recipient(value: object) -> SenderRecipient:
     name = value if isinstance(value, str) else getattr(value, "id", None)
     if isinstance(name, str) and name:
         return MessageRole(name) if name in _ROLES else name
-    given = "an empty string" if name == "" else describe_kind(value)
-    raise RoleError(f"{given} is not a sender or recipient; pass a MessageRole, a name, an id, or an object with an id")
+    kind = "an empty string" if name == "" else describe_kind(value)
+    raise RoleError(f"{kind} is not a sender or recipient; pass a MessageRole, a name, an id, or an object with an id")
 
 
 class Unset:
@@ -85,7 +85,7 @@ UNSET = Unset()
 _ROLES = frozenset(role.value for role in MessageRole)
 
 
-def word_of(value: SenderRecipient | None) -> str:
+def person_text(value: SenderRecipient | None) -> str:
     """Return a sender or recipient as text; "unset" for None."""
     value = value or MessageRole.UNSET
     return value.value if isinstance(value, MessageRole) else value

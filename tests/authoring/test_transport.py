@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import CapturedRequest, Library, OwnClientConnection, keep, send
+from sabir.authoring.transport import CapturedRequest, Library, OwnClientConnection, raise_captured, send
 from sabir.contract.provider import WireRequest
 from sabir.errors import ProviderBroken
 from sabir_testing.loopback import PATIENCE, Server, head, whole
@@ -117,7 +117,7 @@ def test_the_sdk_is_asked_for_every_path_header_and_timeout(other: dict[str, Any
 async def test_the_sdks_timeouts_go_along(asked: float | None, used: float) -> None:
     """Those of the request, else the SDK's own, which the client that sends need not have."""
     with Server([whole(ANSWER)], keeps_alive=True) as server, httpx2.Client(timeout=1) as sender:
-        client = httpx2.Client(event_hooks={"request": [keep]}, timeout=7)
+        client = httpx2.Client(event_hooks={"request": [raise_captured]}, timeout=7)
         with CapturedRequest.caught() as made:
             client.post(server.url, json={}, **({} if asked is None else {"timeout": asked}))
         answer = send(sender, made[0].request, BODY)

@@ -101,7 +101,7 @@ def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
-    (kept,) = renderer._kept.values()
+    (kept,) = renderer._indexes.values()
     entered = len(kept._by_closer)
 
     del history[150:]
@@ -137,7 +137,7 @@ def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
     renderer.render([*history, Message(policy="user", payload=PartsPayload(parts=(picture,)))])
     gc.collect()
 
-    (kept,) = renderer._kept.values()
+    (kept,) = renderer._indexes.values()
     found = kept.find([*history, message_by("user", "?")])
     assert found.prefix
     assert memoryview(found.prefix.body.obj).nbytes < 10_000
@@ -149,7 +149,7 @@ def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
     ending, other = [[message_by("user", name), message_by("llm", name), message_by("user", name)] for name in "ab"]
     renderer.render([*history, *ending])
-    (kept,) = renderer._kept.values()
+    (kept,) = renderer._indexes.values()
     (prefix,) = kept._owned.values()
 
     class Watched(list[Any]):

@@ -32,6 +32,7 @@ LEFT_OUT: Mapping[str, str] = {
     "sabir.reading.fold.ENDED_BY_ITSELF": "content_filter error length other paused",
     "sabir_actors.agents._ROLES": "tool",
     "sabir_anthropic.encode._MEDIA": "audio video",
+    "sabir_anthropic.request.FIELDS": "option_choice parallel_options reasoning_effort response_format seed",
     "sabir_calls.cache.cached._COMPLETE": "content_filter error length native_calls other paused",
     "sabir_cli.chat.shown.ENDINGS": "native_calls option_calls other paused stop",
     "sabir_cli.conversation.FAILED_REASONS": "length option_calls other paused stop",

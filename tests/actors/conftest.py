@@ -26,8 +26,8 @@ def other(store: SQLiteStore, tmp_path: Path) -> Iterator[SQLiteStore]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at what others said many times a second."""
-    monkeypatch.setattr("sabir_actors.running.LOOK", 0.01)
-    monkeypatch.setattr("sabir_actors.running.SWEEP", 1)
+    monkeypatch.setattr("sabir_actors.thread_runs.LOOK", 0.01)
+    monkeypatch.setattr("sabir_actors.thread_runs.SWEEP", 1)
 
 
 @pytest.fixture

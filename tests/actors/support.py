@@ -161,10 +161,10 @@ class Seat:
         (thread_id, run), mine = self.hall.put[number], object()
         self.hall.given[run] = mine
 
-        async def is_given() -> bool:
+        async def is_assigned() -> bool:
             return self.hall.given[run] is mine
 
-        self.performing.append(asyncio.ensure_future(self.perform(thread_id, run, is_given)))
+        self.performing.append(asyncio.ensure_future(self.perform(thread_id, run, is_assigned)))
         return self.performing[-1]
 
 

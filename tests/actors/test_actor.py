@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir_actors import Actor, ActorError, ActorSystem, ErrorCode, Message, Response
 from sabir_actors import actor as actor_module
-from sabir_actors.actor import Handled
+from sabir_actors.actor import HandlerResult
 from sabir_actors.protocol import AnyMessage
 
 from tests.actors.support import AT_ONCE, ask, failed
@@ -23,7 +23,7 @@ class Worker(Actor):
         self.gate, self.begun, self.broken_off = asyncio.Event(), list[str](), list[str]()
         self.restarts, self.ended, self.failures = 0, 0, 0
 
-    async def on_work(self, message: Message) -> Handled:
+    async def on_work(self, message: Message) -> HandlerResult:
         self.begun.append(message.id)
         try:
             await self.gate.wait()
@@ -33,16 +33,16 @@ class Worker(Actor):
             raise
         return {"done": message.id}
 
-    async def on_fail(self, message: Message) -> Handled:
+    async def on_fail(self, message: Message) -> HandlerResult:
         self.failures += 1
         if self.failures > message.data.get("times", 99):
             return {"done": message.id}
         raise RuntimeError("the disk\nis full")
 
-    async def on_wait(self, message: Message) -> Handled:
+    async def on_wait(self, message: Message) -> HandlerResult:
         raise TimeoutError("the other side does not answer")
 
-    async def on_refuse(self, message: Message) -> Handled:
+    async def on_refuse(self, message: Message) -> HandlerResult:
         raise ActorError(ErrorCode.INVALID_STATE, "not now", retryable=True, state="busy")
 
     async def restarting(self) -> None:
@@ -244,7 +244,7 @@ class TestEnds:
         worker.gate.set()
         assert (await handled).data == {"done": "a"}
         assert failed(await waits)[0] == "STOPPED"
-        await system.let_go("worker")
+        await system.stop_actor("worker")
         assert worker.ended == 1 and worker.begun == ["a"]
 
     @pytest.mark.parametrize("message_type", ["STOP", "RESTART"])
@@ -263,8 +263,8 @@ class TestEnds:
         waiting.append(asyncio.ensure_future(worker.receive(ask("WORK", "worker", "c"))))
         await asyncio.sleep(0)
         assert "c" in worker._running
-        worker.abandon()
-        worker.abandon("a")
+        worker.interrupt()
+        worker.interrupt("a")
         answers = await asyncio.gather(*waiting)
         assert [failed(each)[0] for each in answers] == ["STOPPED"] * 3
         assert (worker.begun, worker.broken_off) == (["a"], ["a"])
@@ -277,7 +277,7 @@ class TestEnds:
 
         worker = make()
         monkeypatch.setattr(worker, "stopping", broken)
-        await system.let_go("worker")
+        await system.stop_actor("worker")
         assert "worker" not in system.actors()
 
 

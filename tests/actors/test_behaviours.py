@@ -91,7 +91,7 @@ class TestConfiguration:
     @pytest.mark.parametrize("stored", [{"loud": True}, {"top_p": 7}, {"model": None}])
     def test_ch_28_a_journal_with_fields_that_had_no_effect_is_read(self, stored: dict[str, Any]) -> None:
         view, change = ThreadView(), {"phase_type": "action", "config": {"temperature": 0.5, **stored}}
-        view.take(ThreadEvent(what="agent_updated", at=now(), data=change))
+        view.apply(ThreadEvent(what="agent_updated", at=now(), data=change))
         assert view.configs["action"][0].model_dump(exclude_unset=True) == {"temperature": 0.5}
 
 

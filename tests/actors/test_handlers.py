@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sabir_actors import Actor, ActorSystem, ErrorResponse, Message, Response, RestartPolicy
-from sabir_actors.actor import Handled
+from sabir_actors.actor import HandlerResult
 from sabir_actors.protocol import AnyMessage
 from sabir_testing import always
 
@@ -30,11 +30,11 @@ class Worker(Actor):
         self.todo: Callable[[Message], Awaitable[Any]] = self.nothing
         self.restarted = 0
 
-    async def nothing(self, message: Message) -> Handled:
+    async def nothing(self, message: Message) -> HandlerResult:
         return {"id": message.id}
 
-    async def on_work(self, message: Message) -> Handled:
-        result: Handled = await self.todo(message)
+    async def on_work(self, message: Message) -> HandlerResult:
+        result: HandlerResult = await self.todo(message)
         return result
 
     on_heartbeat = on_get_thread_status = on_process_phase = on_create_thread = on_work

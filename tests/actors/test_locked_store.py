@@ -111,7 +111,7 @@ async def test_ch_32_a_start_that_is_interrupted_while_the_store_is_locked_is_pe
         with locked(tmp_path / "threads.db"):
             asked = asyncio.ensure_future(tell(system, "START_THREAD", thread_id=thread_id))
             await asyncio.sleep(0.1)
-            system.threads.abandon()
+            system.threads.interrupt()
             await asyncio.sleep(0.1)
         assert (await asked).data["error_code"] == "STOPPED"
         assert (await asyncio.wait_for(client.result(thread_id, every=0.05), 10)).status == "completed"

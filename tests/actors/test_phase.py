@@ -178,7 +178,7 @@ class TestEnds:
             running = asyncio.ensure_future(stage.run())
             while "ERROR_NOTIFICATION" not in stage.types():
                 await asyncio.sleep(0)
-            stage.actor.abandon()
+            stage.actor.interrupt()
             assert failed(await running)[0] == "STOPPED"
             async with asyncio.timeout(20):
                 await stage.system.get_actor("supervisor").drained()

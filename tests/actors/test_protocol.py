@@ -22,7 +22,7 @@ from sabir_actors import (
     serialize_message,
     validate_message,
 )
-from sabir_actors.protocol import LARGEST, AnyMessage, raised
+from sabir_actors.protocol import LARGEST, AnyMessage, raise_for_error
 
 from tests.actors.examples import MESSAGES, PAIRS, REQUESTS
 
@@ -302,10 +302,10 @@ def test_an_error_is_raised_as_what_it_tells_of() -> None:
     """CH-06: with details of any name; a code of another system is a failure, and what is no error is given back."""
     told = {"message": "m", "code": 7, "self": "s", "retryable": True}
     fine = Response(type="THREAD_STARTED")
-    assert raised(fine) is fine
+    assert raise_for_error(fine) is fine
     for told_code, code in (("TIMEOUT", ErrorCode.TIMEOUT), ("TEAPOT", ErrorCode.FAILED)):
         with pytest.raises(ActorError, match=r"^no$") as caught:
-            raised(ErrorResponse(error_message="no", error_code=told_code, data=told))
+            raise_for_error(ErrorResponse(error_message="no", error_code=told_code, data=told))
         assert caught.value.details == {"message": "m", "code": 7, "self": "s"}
         assert (caught.value.code, caught.value.retryable) == (code, True)
         assert Message(type="X").error(caught.value).data == {"error_message": "no", "error_code": code, **told}

@@ -149,14 +149,14 @@ def full(store: SQLiteStore) -> Iterator[Callable[[], None]]:
         with pytest.raises(RecordingFailed, match="full"):
             while True:
                 filler.append("x", "y" * size)
-    yield lambda: store._rows("PRAGMA max_page_count = 1000000") and None
+    yield lambda: store._query("PRAGMA max_page_count = 1000000") and None
 
 
 async def test_a_store_that_is_full_for_a_while_neither_loses_nor_fails_a_thread(
     store: SQLiteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The phase waits; its model is not asked again and again meanwhile."""
-    monkeypatch.setattr("sabir_actors.running.PAUSE", 0.001)
+    monkeypatch.setattr("sabir_actors.thread_runs.PAUSE", 0.001)
     model = Model(held=True)
     async with system_of(model, store) as system:
         thread_id = await started(system)

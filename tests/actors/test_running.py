@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sabir_actors import AEIOUY, ActorError, ActorSystem, ThreadClient
-from sabir_actors.state import What
+from sabir_actors.state import EventKind
 from sabir_actors.thread import Thread
 from sabir_session import PositionTaken, RecordingFailed, SQLiteStore, StoreError
 
@@ -50,7 +50,7 @@ async def test_a_run_whose_thread_has_another_by_now_does_not_take_it(
     (_, late, slow), (system, seat, model) = await processes.worker(), await processes.worker()
     thread_id, record = await started(system), Thread.record
 
-    def steered(thread: Thread, what: What, said: dict[str, Any], *more: Any) -> None:
+    def steered(thread: Thread, what: EventKind, said: dict[str, Any], *more: Any) -> None:
         if what == "taken" and len(processes.hall.put) == 1:
             steering = Thread(thread_id, processes.store)
             record(steering, "paused", {})
@@ -171,7 +171,7 @@ async def test_a_worker_that_wakes_does_not_take_its_thread_back(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its phase ends when the thread is another's: it records nothing, and asks nothing more."""
-    monkeypatch.setattr("sabir_actors.running.LOOK", 100)
+    monkeypatch.setattr("sabir_actors.thread_runs.LOOK", 100)
     system = await processes.asker()
     _, asleep, first = await processes.worker()
     _, other, second = await processes.worker()

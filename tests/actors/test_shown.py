@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from sabir_actors import AEIOUY, ThreadEvent, ThreadView, shown
+from sabir_actors import AEIOUY, ThreadEvent, ThreadView, thread_display
 from sabir_actors.data import PhaseOutput
 
 ESCAPE = "\x1b[2J"
@@ -17,18 +17,18 @@ def view(**usage: Any) -> ThreadView:
     made = ThreadView()
     at = datetime.now(UTC)
     said = {"thread_id": "5e0a22a0-c178", "user_id": "me", "initial_input": f"{ESCAPE}Why?", "chain": "aeiou-y"}
-    made.take(ThreadEvent(what="created", at=at, data={**said, "phases": list(AEIOUY)}))
-    made.take(ThreadEvent(what="started", at=at, data={"by": "a system"}))
+    made.apply(ThreadEvent(what="created", at=at, data={**said, "phases": list(AEIOUY)}))
+    made.apply(ThreadEvent(what="started", at=at, data={"by": "a system"}))
     output = PhaseOutput(response="So.", next_phase="experience", confidence=0.8).model_dump(mode="json")
     done = {"phase_type": "action", "output": output, "processing_time": 2.5, "usage": usage}
-    made.take(ThreadEvent(what="phase_done", at=at, data=done))
+    made.apply(ThreadEvent(what="phase_done", at=at, data=done))
     return made
 
 
 def drawn(seen: ThreadView, width: int = 80) -> list[str]:
     """The table as a terminal of that width shows it."""
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, record=True)
-    console.print(shown.table_of(seen, width))
+    console.print(thread_display.table_of(seen, width))
     return console.export_text().splitlines()
 
 
@@ -60,7 +60,7 @@ def test_no_column_moves_while_a_thread_goes_on() -> None:
     """A live table whose lines jump cannot be read."""
     seen = view(model="openai:gpt-5", input_tokens=1000, output_tokens=2000)
     going = drawn(seen)
-    seen.take(ThreadEvent(what="failed", at=datetime.now(UTC), data={"error_message": "no"}))
+    seen.apply(ThreadEvent(what="failed", at=datetime.now(UTC), data={"error_message": "no"}))
 
     assert drawn(seen)[1] == going[1]
 
@@ -69,4 +69,4 @@ def test_without_the_table_of_prices_costs_are_unknown(monkeypatch: pytest.Monke
     """sabir-prices is not needed."""
     monkeypatch.setitem(__import__("sys").modules, "sabir_prices", None)
 
-    assert shown.cost_of_phase({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None
+    assert thread_display.cost_of_phase({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None

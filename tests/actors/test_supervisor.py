@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir_actors import Actor, ActorSystem, Message, Response, RestartPolicy, SupervisorActor
 from sabir_actors import supervisor as supervisor_module
-from sabir_actors.actor import Handled
+from sabir_actors.actor import HandlerResult
 
 from tests.actors.support import ask, failed
 
@@ -31,7 +31,7 @@ class Clock:
 class Frail(Actor):
     restarts = 0
 
-    async def on_work(self, message: Message) -> Handled:
+    async def on_work(self, message: Message) -> HandlerResult:
         raise RuntimeError("no")
 
     async def restarting(self) -> None:
@@ -125,7 +125,7 @@ async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> N
     assert isinstance(supervisor, SupervisorActor)
     await told(system)
     await system.send_message(ask("SUPERVISE", "supervisor", actor_id="frail"))
-    await system.let_go("frail")
+    await system.stop_actor("frail")
     await asyncio.sleep(0)
     gc.collect()
     assert len(supervisor.supervised) == len(supervisor._restarts) == 0

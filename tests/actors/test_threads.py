@@ -19,7 +19,7 @@ from sabir_actors import (
     ThreadView,
 )
 from sabir_actors.data import ThreadState
-from sabir_actors.state import ENDS, MOVES, What
+from sabir_actors.state import ENDS, MOVES, EventKind
 from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
 from sabir_session.state.codec import now
@@ -228,20 +228,20 @@ STATES: tuple[ThreadState, ...] = get_args(ThreadState)
 CREATED = {"thread_id": "t", "user_id": "u", "initial_input": "hi", "chain": "aeiou-y", "phases": AEIOUY}
 
 
-def event(what: What, **data: object) -> ThreadEvent:
+def event(what: EventKind, **data: object) -> ThreadEvent:
     return ThreadEvent(what=what, at=now(), data=dict(data))
 
 
 def view_of(*events: ThreadEvent) -> ThreadView:
     view = ThreadView()
     for each in (event("created", **CREATED), *events):
-        view.take(each)
+        view.apply(each)
     return view
 
 
 @pytest.mark.parametrize("status", STATES)
 @pytest.mark.parametrize("what", MOVES)
-def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: What, status: ThreadState) -> None:
+def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, status: ThreadState) -> None:
     """CH-20, D-24: any other is INVALID_STATE, names the state, and changes nothing."""
     view = view_of()
     view.status = status

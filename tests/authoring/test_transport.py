@@ -84,11 +84,11 @@ async def test_the_sdk_is_asked_once_and_every_body_goes_out_under_what_it_said(
         await connection.aclose()
 
     assert len(connection.asked) == 2
-    assert [asked.body for asked in server.asked] == [BODY, BODY, b"{}", b"{}", b"", b""]
-    assert [int(asked.headers["content-length"]) for asked in server.asked] == [
-        len(asked.body) for asked in server.asked
+    assert [asked.body for asked in server.requests] == [BODY, BODY, b"{}", b"{}", b"", b""]
+    assert [int(asked.headers["content-length"]) for asked in server.requests] == [
+        len(asked.body) for asked in server.requests
     ]
-    first, *others = [{**asked.headers, "content-length": ""} for asked in server.asked]
+    first, *others = [{**asked.headers, "content-length": ""} for asked in server.requests]
     assert (first["authorization"], others) == ("Bearer k", [first] * 5)
 
 
@@ -106,8 +106,11 @@ def test_the_sdk_is_asked_for_every_path_header_and_timeout(other: dict[str, Any
         connection.close()
 
     assert len(connection.asked) == 2
-    assert [asked.path for asked in server.asked] == ["/v1", other.get("path", "/v1")] * 2
-    assert [asked.headers["x-mine"] for asked in server.asked[:2]] == ["1", other.get("headers", {}).get("x-mine", "1")]
+    assert [asked.path for asked in server.requests] == ["/v1", other.get("path", "/v1")] * 2
+    assert [asked.headers["x-mine"] for asked in server.requests[:2]] == [
+        "1",
+        other.get("headers", {}).get("x-mine", "1"),
+    ]
 
 
 @pytest.mark.parametrize(("asked", "used"), [(None, 7.0), (9.0, 9.0)])
@@ -134,7 +137,7 @@ def test_headers_that_are_never_the_same_fill_no_memory() -> None:
             say(connection, headers={"traceparent": str(number)})
         connection.close()
 
-    assert [asked.headers["traceparent"] for asked in server.asked] == [str(number) for number in range(200)]
+    assert [asked.headers["traceparent"] for asked in server.requests] == [str(number) for number in range(200)]
     assert 0 < len(connection._heads) <= 64
 
 
@@ -148,7 +151,14 @@ async def test_a_key_that_changes_makes_a_new_head() -> None:
             await (await connection.open(WireRequest("/v1", b"{}"))).aclose()
         await connection.aclose()
 
-    assert [asked.headers["authorization"][7:] for asked in server.asked] == ["old", "old", "new", "new", "old", "old"]
+    assert [asked.headers["authorization"][7:] for asked in server.requests] == [
+        "old",
+        "old",
+        "new",
+        "new",
+        "old",
+        "old",
+    ]
     assert len(connection.asked) == 4
 
 
@@ -168,7 +178,7 @@ def test_threads_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None:
             thread.join(PATIENCE)
         connection.close()
 
-    assert sorted((asked.path, asked.body) for asked in server.asked) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
+    assert sorted((asked.path, asked.body) for asked in server.requests) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
     assert sorted(asked.path for asked in connection.asked) == ["/0", "/1"]
 
 
@@ -183,7 +193,7 @@ async def test_tasks_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None
         await asyncio.gather(*(ask(number) for number in range(8)))
         await connection.aclose()
 
-    assert sorted((asked.path, asked.body) for asked in server.asked) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
+    assert sorted((asked.path, asked.body) for asked in server.requests) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
     assert sorted(asked.path for asked in connection.asked) == ["/0", "/1"]
 
 
@@ -210,7 +220,7 @@ def test_cookies_are_those_of_the_moment() -> None:
         say(connection, headers={"cookie": "mine=1"}), say(connection, headers={"cookie": "mine=1"})
         connection.close()
 
-    cookies = [asked.headers.get("cookie") for asked in server.asked]
+    cookies = [asked.headers.get("cookie") for asked in server.requests]
     assert cookies == [None, "seen=1", "seen=1", "seen=2", "mine=1", "mine=1"]
 
 

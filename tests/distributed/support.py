@@ -208,9 +208,9 @@ class Caller:
     async def settle(self, worker: Worker) -> None:
         """Until all that was sent so far was heard by the worker, and its word here."""
         await flushed(self.client)
-        await worker._connected().flush()
+        await worker._require_connection().flush()
         await until(lambda: not any(each.pending_msgs for each in worker._subscriptions))
-        await worker._connected().flush()
+        await worker._require_connection().flush()
         await flushed(self.client)
         await asyncio.sleep(0)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from sabir_runtime.distributed import Worker
-from sabir_runtime.distributed.command import _run, load_context
+from sabir_runtime.distributed.command import _run_worker, load_context
 
 from tests.cli.command import SCRIPT, error_line, run
 from tests.distributed.contexts import Desk
@@ -49,7 +49,7 @@ async def until_another_takes(ctx: Desk) -> None:
 
 async def test_a_signal_ends_the_search_for_a_server() -> None:
     """A worker that waits for its server has nothing to finish."""
-    searching = asyncio.ensure_future(_run(Worker(Desk, "nats://127.0.0.1:1"), "nowhere", 60))
+    searching = asyncio.ensure_future(_run_worker(Worker(Desk, "nats://127.0.0.1:1"), "nowhere", 60))
     await asyncio.sleep(0)  # its first step takes the signals over
 
     os.kill(os.getpid(), signal.SIGTERM)

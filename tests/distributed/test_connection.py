@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from nats.aio.client import Client
-from sabir_runtime.distributed.connection import Connection, shown
+from sabir_runtime.distributed.connection import NatsConnection, display_target
 from sabir_runtime.distributed.errors import NoServer
 
 from tests.distributed.support import soon
@@ -26,7 +26,7 @@ from tests.distributed.support import soon
 )
 def test_a_target_is_shown_without_its_secrets(target: str, expected: str) -> None:
     """Errors, logs and reprs go where passwords must not."""
-    assert shown(target) == expected
+    assert display_target(target) == expected
 
 
 class Swallowing(Client):
@@ -45,7 +45,7 @@ class Swallowing(Client):
 async def test_a_cancellation_that_meets_a_publish_is_not_lost() -> None:
     """Else `asyncio.timeout` around a call would have no effect while a buffer is full."""
     client = Swallowing()
-    connection = Connection(client, label="test", patience=1)
+    connection = NatsConnection(client, label="test", patience=1)
     sending = asyncio.ensure_future(connection.publish("a", b""))
     await client.waits.wait()
 
@@ -57,7 +57,7 @@ async def test_a_cancellation_that_meets_a_publish_is_not_lost() -> None:
 
 async def test_a_closed_connection_says_so_to_whoever_sends(url: str) -> None:
     """In words of our own, and to those who wait for its end."""
-    connection = Connection(url, label="test", patience=1)
+    connection = NatsConnection(url, label="test", patience=1)
     await connection.open()
     assert connection.is_open
     assert connection.largest == 1 << 20
@@ -72,7 +72,7 @@ async def test_a_closed_connection_says_so_to_whoever_sends(url: str) -> None:
 
 async def test_opening_can_be_cancelled() -> None:
     """Nothing of it is left behind: a socket that nobody closes is a warning, and so a failure."""
-    connection = Connection("nats://127.0.0.1:1", label="test", patience=1000)
+    connection = NatsConnection("nats://127.0.0.1:1", label="test", patience=1000)
     opening = asyncio.ensure_future(connection.open())
     await asyncio.sleep(0)
 

@@ -99,7 +99,7 @@ async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
         await until(lambda: gate.began)
     assert runner._caller is not None
     caller = runner._caller
-    await until(lambda: not worker._connected().is_up and not caller.connection.is_up)
+    await until(lambda: not worker._require_connection().is_up and not caller.connection.is_up)
     gate.opened.set()
     await until(lambda: gate.ended)
     meanwhile = asyncio.ensure_future(Gated(runner).wait("y"))
@@ -130,7 +130,7 @@ async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_i
     leaving = asyncio.ensure_future(worker.finish())
     await asyncio.sleep(0)
     with nats_server(port=port):
-        await until(lambda: worker._connected().is_up)
+        await until(lambda: worker._require_connection().is_up)
         async with DistributedRunner(url, settings=QUICK) as second:
             with pytest.raises(NoWorkers):
                 await soon(Gated(second).wait("y"))

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir import Message
 from sabir.vocabulary.history import loads
-from sabir_runtime.distributed import messages
+from sabir_runtime.distributed import message_cache
 from sabir_runtime.distributed.envelopes import Request, decode_request, encode
-from sabir_runtime.distributed.messages import LARGEST_LINE, KnownMessages, lines_of
+from sabir_runtime.distributed.message_cache import LARGEST_LINE, KnownMessages, lines_of
 
 from tests.distributed.test_envelopes import NEWER
 
@@ -29,14 +29,14 @@ def test_a_message_is_written_once_more_and_then_kept_while_it_lives() -> None:
     """From the second time on: the next turn sends it again. What was written goes with it."""
     message = sabir.user("once")
     key, first = id(message), lines_of([message])
-    assert key not in messages._written
+    assert key not in message_cache._lines
     written = lines_of([message])
 
     assert lines_of([message]) is written
     assert written == first
     del message
     gc.collect()
-    assert key not in messages._written
+    assert key not in message_cache._lines
 
 
 def test_equal_messages_are_not_taken_for_one_another() -> None:
@@ -55,7 +55,7 @@ def test_a_large_message_is_not_held_twice() -> None:
     known = KnownMessages()
     body = [body_of(LARGE) for _ in range(3)][-1]
 
-    assert id(LARGE) not in messages._written
+    assert id(LARGE) not in message_cache._lines
     *_, second, third = (decode_request(body, known).observations[0] for _ in range(3))
     assert second == third == LARGE
     assert second is not third
@@ -87,19 +87,19 @@ def test_what_is_sent_once_is_not_kept() -> None:
         decode_request(body_of(sabir.user(text), sabir.user("and")), known)
 
     assert len(known._messages) == 0
-    assert len(known._heard) == 4
+    assert len(known._seen_once) == 4
 
 
 def test_what_was_heard_is_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker runs for months; what is kept stays known."""
-    monkeypatch.setattr(messages, "MOST_HEARD", 2)
+    monkeypatch.setattr(message_cache, "MOST_SEEN", 2)
     known, kept = KnownMessages(), [lines_of([sabir.user("kept")])]
     for _ in range(2):
         before = known.read(kept)
     for number in range(5):
         assert known.read([lines_of([sabir.user(str(number))])]) is None
 
-    assert len(known._heard) <= 2
+    assert len(known._seen_once) <= 2
     assert before is not None
     assert known.read(kept) == before
 
@@ -114,7 +114,7 @@ def test_the_oldest_messages_are_forgotten_beyond_a_size() -> None:
     known.read([one, one])
 
     assert list(known._messages) == [three, one]
-    assert known._held == len(three) + len(one)
+    assert known._cached_size == len(three) + len(one)
 
 
 @pytest.mark.parametrize(

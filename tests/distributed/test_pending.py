@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import sabir
 from sabir_runtime.distributed import CallSettings, NoWorkers, RequestTimedOut, WorkerLost
-from sabir_runtime.distributed.caller import Nobody, PendingRequest
+from sabir_runtime.distributed.caller import NoSubscriber, PendingRequest
 from sabir_runtime.distributed.envelopes import (
     Accepted,
     Alive,
@@ -34,7 +34,7 @@ ALIVE = Alive(worker="w1", requests=("r1",))
 class Workers:
     """Says to the n-th sending what the script has for it: replies, at once and in order."""
 
-    def __init__(self, *script: tuple[Reply | Nobody | Exception, ...], settings: CallSettings = QUICK) -> None:
+    def __init__(self, *script: tuple[Reply | NoSubscriber | Exception, ...], settings: CallSettings = QUICK) -> None:
         self.pending = PendingRequest("r1", "Desk", "llm", settings)
         self.left: list[float] = []
         self.waited: list[float] = []
@@ -44,12 +44,12 @@ class Workers:
     async def send(self, pending: PendingRequest, left: float) -> None:
         self.left.append(left)
         self.waited.append(pending.waited)
-        self.sent_to.append("who?" if pending.seeks else pending.chosen or "any")
+        self.sent_to.append("who?" if pending.seeks_worker else pending.chosen_worker or "any")
         for reply in self._script.pop(0) if self._script else ():
-            pending.take(pending.sending, reply)
+            pending.add_reply(pending.sending, reply)
 
     async def carry(self) -> Ending:
-        return await soon(self.pending.carry(self.send))
+        return await soon(self.pending.send_until_ended(self.send))
 
     @property
     def sent(self) -> int:
@@ -66,8 +66,8 @@ async def test_the_first_end_ends_it(script: tuple[Ending, ...]) -> None:
     assert not workers.pending.may_run_elsewhere
 
 
-@pytest.mark.parametrize("reply", [BUSY, Nobody()], ids=["busy", "nobody"])
-async def test_it_is_sent_again_while_nobody_takes_it(reply: Busy | Nobody) -> None:
+@pytest.mark.parametrize("reply", [BUSY, NoSubscriber()], ids=["busy", "nobody"])
+async def test_it_is_sent_again_while_nobody_takes_it(reply: Busy | NoSubscriber) -> None:
     """Back-pressure: the caller pauses; being busy counts as no attempt."""
     workers = Workers(
         (reply,), (reply,), (reply,), (reply,), (ANSWER,), settings=QUICK.model_copy(update={"attempts": 1})
@@ -90,10 +90,10 @@ async def test_the_first_word_that_a_worker_is_busy_costs_no_pause() -> None:
     assert workers.waited[0] == 0 < workers.waited[1]
 
 
-@pytest.mark.parametrize("first", [(), (Nobody(),)], ids=["the last one died", "there was none"])
-async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[Nobody, ...]) -> None:
+@pytest.mark.parametrize("first", [(), (NoSubscriber(),)], ids=["the last one died", "there was none"])
+async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[NoSubscriber, ...]) -> None:
     """It says which policy of which context."""
-    workers = Workers(first, *[(Nobody(),)] * 99)
+    workers = Workers(first, *[(NoSubscriber(),)] * 99)
 
     with pytest.raises(
         NoWorkers, match=r"policy 'llm' of 'Desk': no worker serves it, and none started within 0.3 s; start one"
@@ -104,12 +104,12 @@ async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[Nobo
 async def test_a_busy_worker_proves_that_there_are_workers() -> None:
     """Patience counts from when the last one was seen, not from the first time that none was."""
     patient = QUICK.model_copy(update={"patience": 0.0})
-    missing = Workers((Nobody(),), (ANSWER,), settings=patient)
+    missing = Workers((NoSubscriber(),), (ANSWER,), settings=patient)
     with pytest.raises(NoWorkers):
         await missing.carry()
 
     some = QUICK.model_copy(update={"patience": 0.05})
-    workers = Workers(*[(Nobody(),), (BUSY,)] * 3, (ANSWER,), settings=some)
+    workers = Workers(*[(NoSubscriber(),), (BUSY,)] * 3, (ANSWER,), settings=some)
 
     assert await workers.carry() is ANSWER
 
@@ -133,8 +133,8 @@ async def test_where_none_is_willing_the_queue_group_decides() -> None:
     assert workers.sent_to == ["any", "who?", "any", "any"]
 
 
-@pytest.mark.parametrize("reply", [BUSY, Nobody()], ids=["busy", "gone"])
-async def test_a_willing_worker_that_filled_up_or_left_meanwhile_is_replaced(reply: Busy | Nobody) -> None:
+@pytest.mark.parametrize("reply", [BUSY, NoSubscriber()], ids=["busy", "gone"])
+async def test_a_willing_worker_that_filled_up_or_left_meanwhile_is_replaced(reply: Busy | NoSubscriber) -> None:
     """One that is gone is no sign that there are none: the patience is for those."""
     impatient = QUICK.model_copy(update={"acceptance": 0.02, "patience": 0.0})
     workers = Workers((), (WILLING,), (reply,), (WILLING,), (ANSWER,), settings=impatient)
@@ -161,8 +161,8 @@ async def test_beats_keep_it_waiting() -> None:
     ends = asyncio.get_running_loop().time() + 0.3
     while asyncio.get_running_loop().time() < ends:
         await asyncio.sleep(0.01)
-        workers.pending.take(0, ALIVE)
-    workers.pending.take(0, ANSWER)
+        workers.pending.add_reply(0, ALIVE)
+    workers.pending.add_reply(0, ANSWER)
 
     assert await waiting is ANSWER
     assert workers.sent == 1
@@ -172,7 +172,7 @@ async def test_a_slow_worker_is_given_three_of_its_own_beats() -> None:
     """A worker says how often it beats; a caller that expects more would hand over what is in good hands."""
     workers = Workers((Accepted(id="r1", worker="w1", every=0.1),), settings=QUICK.model_copy(update={"silence": 0.01}))
     loop = asyncio.get_running_loop()
-    loop.call_later(0.2, workers.pending.take, 1, ANSWER)
+    loop.call_later(0.2, workers.pending.add_reply, 1, ANSWER)
 
     assert await workers.carry() is ANSWER
     assert workers.sent == 1
@@ -200,7 +200,7 @@ async def test_pauses_end_with_the_time_of_a_call() -> None:
 async def test_a_late_answer_of_the_first_counts_while_the_second_is_asked() -> None:
     """The first answer is the answer, whoever gives it, in a pause too."""
     workers = Workers((), (WILLING,), (BUSY,), settings=QUICK.model_copy(update={"acceptance": 0.02}))
-    asyncio.get_running_loop().call_later(0.03, workers.pending.take, 1, ANSWER)
+    asyncio.get_running_loop().call_later(0.03, workers.pending.add_reply, 1, ANSWER)
 
     assert await workers.carry() is ANSWER
 
@@ -211,10 +211,10 @@ async def test_what_was_said_about_an_earlier_sending_does_not_disturb_the_lates
     waiting = asyncio.ensure_future(workers.carry())
     await until(lambda: workers.sent == 3)
 
-    workers.pending.take(1, BUSY)
+    workers.pending.add_reply(1, BUSY)
     await asyncio.sleep(0)
-    assert workers.pending._said is None
-    workers.pending.take(3, ANSWER)
+    assert workers.pending._reply is None
+    workers.pending.add_reply(3, ANSWER)
 
     assert await waiting is ANSWER
     assert workers.sent == 3

@@ -91,7 +91,7 @@ async def test_waiting_for_a_place_ends_with_the_time_of_a_call(place: Place) ->
         ctx = Desk(runner)
         await soon(ctx.echo("first"))
         assert runner._caller is not None
-        await runner._caller._places.acquire()
+        await runner._caller._slots.acquire()
         with pytest.raises(RequestTimedOut, match="not sent, because 1 other calls of the runner were in progress"):
             await soon(ctx.echo("second"))
 

@@ -121,7 +121,7 @@ async def test_a_cancellation_may_overtake_its_request(place: Place, caller: Cal
     """They travel on two subjects; a request that comes after is dropped."""
     async with place.worker(gate.context) as worker:
         await caller.give_up("r1")
-        await until(lambda: worker._memory.recall("r1") is not None)
+        await until(lambda: worker._memory.find("r1") is not None)
         await caller.ask("r1")
         await caller.ask("r2", "y")
         await until(lambda: gate.began)
@@ -202,7 +202,7 @@ async def test_a_second_word_to_stop_ends_the_drain(place: Place, caller: Caller
     leaving = place.worker(gate.context, WorkerSettings(drain=1000))
     running = asyncio.ensure_future(leaving.run())
     await until(lambda: leaving._subscriptions)
-    await leaving._connected().flush()
+    await leaving._require_connection().flush()
     await caller.ask("r1")
     await until(lambda: gate.began)
 

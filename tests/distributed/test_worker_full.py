@@ -7,7 +7,7 @@ import pytest
 import sabir
 from sabir_runtime.distributed import CallSettings, Worker, WorkerSettings
 from sabir_runtime.distributed.envelopes import Accepted, Alive, Answered, Busy, Request, Willing, encode
-from sabir_runtime.distributed.work import Work
+from sabir_runtime.distributed.work_queue import Work
 
 from tests.distributed.contexts import Desk
 from tests.distributed.support import DEADLINE, Caller, Gate, Gated, Place, soon, until
@@ -110,7 +110,7 @@ async def test_a_worker_that_stops_sends_its_line_to_others(place: Place, caller
     leaving = place.worker(gate.context, ONE)
     running = asyncio.ensure_future(leaving.run())
     await until(lambda: leaving._subscriptions)
-    await leaving._connected().flush()
+    await leaving._require_connection().flush()
     await caller.ask("r1")
     await caller.ask("r2", waited=1.0, sending=2)
     await until(lambda: leaving.waiting)
@@ -158,13 +158,13 @@ async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(pla
         place.worker(Desk, WorkerSettings(concurrency=1)) as worker,
         AsyncExitStack() as stack,
     ):
-        began = worker._begin
+        began = worker._start_work
 
         def begin(work: Work) -> None:
             served.append(int(work.request.observations[0].text))
             began(work)
 
-        worker._begin = begin  # type: ignore[method-assign]
+        worker._start_work = begin  # type: ignore[method-assign]
         desks = [Desk(await stack.enter_async_context(place.runner(BUSY_FOR_LONG))) for _ in range(runners)]
 
         async def ask(desk: Desk) -> None:

@@ -242,7 +242,7 @@ def picture() -> str:
 def queue_list() -> str:
     """What a queue of threads does, and how the one that comes with the package is made."""
     made = Entry(describe_class(DurableQueue).heading, whole_text(DurableQueue), ())
-    parts = [("IsGiven", queues), ("Perform", queues), *((name, durable) for name in DEFAULTS)]
+    parts = [("IsAssigned", queues), ("Perform", queues), *((name, durable) for name in DEFAULTS)]
     named = [describe_constant(name, module) for name, module in parts]
     return "\n".join(line for entry in (describe_class(ThreadQueue), made, *named) for line in lines_of(entry))
 

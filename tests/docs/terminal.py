@@ -14,9 +14,9 @@ from unittest.mock import patch
 from uuid import UUID, uuid5
 
 from rich.console import Console
-from sabir_actors import AEIOUY, ThreadEvent, ThreadView, command, shown
+from sabir_actors import AEIOUY, ThreadEvent, ThreadView, command, thread_display
 from sabir_actors.data import PhaseOutput
-from sabir_actors.state import What
+from sabir_actors.state import EventKind
 from sabir_session import Session, SQLiteStore, append_item
 
 from tests.docs.pages import DOCS
@@ -61,7 +61,7 @@ FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/sv
 def picture() -> str:
     """The list of all threads, and one that is watched, as a terminal shows them."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-    with tempfile.TemporaryDirectory() as folder, patch.object(shown, "now", lambda: MOMENT):
+    with tempfile.TemporaryDirectory() as folder, patch.object(thread_display, "now", lambda: MOMENT):
         path = Path(folder) / "threads.db"
         with SQLiteStore(path) as store:
             for number, (asked, last, done, age) in enumerate(THREADS):
@@ -73,11 +73,11 @@ def picture() -> str:
             command.threads(store=f"sqlite:///{path}")
         view = ThreadView()
         for event in _events(WATCHED, *THREADS[WATCHED]):
-            view.take(event)
+            view.apply(event)
         console.print("[bold]$ sabir threads[/]", highlight=False)
         console.print(listed.getvalue(), markup=False, highlight=False)
         console.print(f"[bold]$ sabir threads watch {_id(WATCHED)[:4]}[/]", highlight=False)
-        console.print(shown.table_of(view, WIDTH))
+        console.print(thread_display.table_of(view, WIDTH))
     return console.export_svg(title="sabir threads", code_format=FORMAT, unique_id="threads")
 
 
@@ -89,7 +89,7 @@ def _events(number: int, asked: str, last: str, done: int, age: float) -> Iterat
     said = {"thread_id": _id(number), "user_id": "me", "initial_input": asked, "chain": "aeiou-y"}
     end = MOMENT - timedelta(seconds=age)
 
-    def event(what: What, before: float, **data: Any) -> ThreadEvent:
+    def event(what: EventKind, before: float, **data: Any) -> ThreadEvent:
         return ThreadEvent(what=what, at=end - timedelta(seconds=before), data=data)
 
     yield event("created", 100.0 - number, **said, phases=list(AEIOUY))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sabir_runtime.durable import Runs, StoreInvalid
-from sabir_runtime.durable.tables import Call
+from sabir_runtime.durable.tables import CallRow
 
 from tests.durable.assistant import TURNS, Journal
 from tests.durable.children import Finished, perform, two_at_once
@@ -82,7 +82,7 @@ def interrupted(store: str, folder: Path, point: int, uninterrupted: Finished) -
         assert done[line] == max(1, done_before[line]) if is_recorded else 1 <= done[line] <= 2, (shown, line)
 
 
-def ledger(store: str, run: str) -> list[Call]:
+def ledger(store: str, run: str) -> list[CallRow]:
     try:
         with Runs(store) as runs:
             return runs.ledger.calls(run)

@@ -167,7 +167,7 @@ async def test_an_interrupted_deletion_is_finished_by_the_next(store: str, monke
 
     steps: dict[str, Callable[[Runs], object]] = {
         "delete_workflows": lambda runs: runs._client,
-        "forget": lambda runs: runs.ledger,
+        "delete_runs": lambda runs: runs.ledger,
     }
     for step, owner in steps.items():
         await two_ended(store)
@@ -186,7 +186,7 @@ async def test_a_run_that_is_deleted_under_its_worker_ends_there(sqlite: str) ->
     """As one that was taken: the worker writes nothing more, and goes on with others."""
 
     async def main(ctx: Program, observations: Batch, options: Names = None) -> Batch:
-        await asyncio.to_thread(ctx._runner.runs.ledger.forget, ["r"])
+        await asyncio.to_thread(ctx._runner.runs.ledger.delete_runs, ["r"])
         return [sabir.assistant("never written", policy="main")]
 
     async with working(sqlite, main=main, other=saying("hello")) as (runner, program):

@@ -16,7 +16,7 @@ from sabir_runtime.durable.layouts import make_tables
 from sabir_runtime.durable.ledger import Ledger
 from sabir_runtime.durable.statuses import WorkerList
 from sabir_runtime.durable.stores import open_store, parse_store
-from sabir_runtime.durable.tables import Run
+from sabir_runtime.durable.tables import RunRow
 from sqlalchemy import Engine
 
 from tests.durable.assistant import Assistant, Journal, Names
@@ -36,7 +36,7 @@ def engine(store: str) -> Iterator[Engine]:
 def test_a_run_is_taken_when_its_holder_lets_go_or_is_gone(engine: Engine) -> None:
     """Fencing alone does not do: what was begun before the fence may have its effect after it."""
     ledger, workers = Ledger(engine), WorkerList(engine)
-    ledger.create(Run("r", "app", "1", "Context", "main", "digest", "{}"))
+    ledger.create(RunRow("r", "app", "1", "Context", "main", "digest", "{}"))
     for worker in ("one", "two"):
         workers.add(worker, "app", "1", "host", 1)
 
@@ -56,7 +56,7 @@ def test_a_run_is_taken_when_its_holder_lets_go_or_is_gone(engine: Engine) -> No
 def test_a_run_that_was_stopped_is_not_taken(engine: Engine) -> None:
     """It may have been given to a worker just before somebody paused it."""
     ledger = Ledger(engine)
-    ledger.create(Run("r", "app", "1", "Context", "main", "digest", "{}"))
+    ledger.create(RunRow("r", "app", "1", "Context", "main", "digest", "{}"))
     ledger.fence("r", wish="pause")
 
     with pytest.raises(RunTaken, match="'r' was stopped before a worker began it; resume the run again"):
@@ -127,10 +127,10 @@ async def test_a_run_goes_on_when_its_holder_lets_go(store: str) -> None:
     assert [message.text for message in messages] == ["through"]
 
 
-def asked(program: Program) -> Run:
+def asked(program: Program) -> RunRow:
     runner = program._runner
     assert isinstance(runner, DurableRunner)
-    return runner._asked(BoundCall(program.main, "Hi.", None, {}), "r")
+    return runner._make_run(BoundCall(program.main, "Hi.", None, {}), "r")
 
 
 async def test_a_policy_learns_whether_its_run_is_still_its_worker_s(sqlite: str) -> None:

@@ -8,9 +8,9 @@ from sabir_runtime.durable import RunNotFound, RunTaken
 from sabir_runtime.durable.layouts import make_tables
 from sabir_runtime.durable.ledger import Hold, Ledger
 from sabir_runtime.durable.stores import open_store, parse_store
-from sabir_runtime.durable.tables import Call, Request, Run
+from sabir_runtime.durable.tables import CallRequest, CallRow, RunRow
 
-ASKED = Request("llm", "digest", "{}")
+ASKED = CallRequest("llm", "digest", "{}")
 PATH = "0:main"
 
 
@@ -25,11 +25,11 @@ def ledger(store: str) -> Iterator[Ledger]:
 
 @pytest.fixture
 def hold(ledger: Ledger) -> Hold:
-    ledger.create(Run("r", "app", "1", "Context", "main", "digest", "{}"))
+    ledger.create(RunRow("r", "app", "1", "Context", "main", "digest", "{}"))
     return claimed(ledger, "worker")[1]
 
 
-def claimed(ledger: Ledger, worker: str) -> tuple[Run, Hold, dict[str, Call]]:
+def claimed(ledger: Ledger, worker: str) -> tuple[RunRow, Hold, dict[str, CallRow]]:
     taken = ledger.claim("r", worker)
     assert taken is not None
     return taken
@@ -97,11 +97,11 @@ def test_who_lost_the_run_writes_no_more(ledger: Ledger, hold: Hold) -> None:
 def test_a_person_decides_only_what_is_open(ledger: Ledger, hold: Hold) -> None:
     ledger.begin(hold, PATH, 0, ASKED)
     waiting = ledger.wait(hold, PATH)
-    assert ledger.decided([("r", PATH)]) == []
+    assert ledger.find_decided([("r", PATH)]) == []
     first, second = ledger.decide_for("r", PATH, "[1]"), ledger.decide_for("r", PATH, "[2]")
 
     assert (waiting.state, first, second) == ("waiting", True, False)
-    assert [call.batch for call in ledger.decided([("r", PATH)])] == ["[1]"]
+    assert [call.batch for call in ledger.find_decided([("r", PATH)])] == ["[1]"]
 
 
 def test_what_is_not_there_is_named(ledger: Ledger, hold: Hold) -> None:
@@ -114,7 +114,7 @@ def test_what_is_not_there_is_named(ledger: Ledger, hold: Hold) -> None:
 def test_a_run_is_written_down_once_with_what_belongs_to_it(ledger: Ledger, hold: Hold) -> None:
     """What shall happen with a new run happens in one transaction with it, or not at all."""
     done: list[str] = []
-    asked = Run("r", "app", "1", "Context", "main", "other digest", "{}")
+    asked = RunRow("r", "app", "1", "Context", "main", "other digest", "{}")
     assert ledger.create(asked, lambda _: done.append("r")).digest == "digest"
 
     def fails(connection: object) -> None:

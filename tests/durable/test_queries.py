@@ -14,10 +14,10 @@ from tests.durable.assistant import Names
 from tests.durable.support import Program, saying, working
 
 ASKED: dict[str, Callable[[Runs], object]] = {
-    "what was decided": lambda runs: runs.ledger.decided([("r", "0:main"), ("s", "0:main/0:llm")]),
+    "what was decided": lambda runs: runs.ledger.find_decided([("r", "0:main"), ("s", "0:main/0:llm")]),
     "who has the runs": lambda runs: runs.ledger.epochs(["r", "s"]),
     "what a worker left": lambda runs: runs.statuses.left_by("worker"),
-    "who was not seen": lambda runs: WorkerList(runs.engine).unseen(1.0),
+    "who was not seen": lambda runs: WorkerList(runs.engine).find_unseen(1.0),
     "the newest runs": lambda runs: runs.list(limit=20),
     "those that wait": lambda runs: runs.list(state="waiting", limit=20),
     "one run": lambda runs: runs.show("r"),

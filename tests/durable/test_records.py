@@ -62,7 +62,7 @@ def test_role_hints_and_steps_are_no_part_of_what_is_asked(
 )  # fmt: skip
 def test_what_differs_is_shown(was: BoundCall, now: BoundCall, told: str) -> None:
     """D-11: never two equal texts; what is not compared is not shown."""
-    text = difference(request_of(was).shown, request_of(now).shown)
+    text = difference(request_of(was).readable, request_of(now).readable)
 
     assert told in text
     assert '"id"' not in text

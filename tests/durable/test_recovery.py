@@ -233,11 +233,11 @@ async def test_workers_that_were_seen_lately_are_left_alone(sqlite: str) -> None
     workers = WorkerList(engine)
     workers.add("somebody", "sabir", "1", "host", 1)
 
-    assert workers.unseen(60.0) == []
-    assert workers.unseen(0.0) == ["somebody"]
-    assert workers.seen("somebody")
+    assert workers.find_unseen(60.0) == []
+    assert workers.find_unseen(0.0) == ["somebody"]
+    assert workers.mark_seen("somebody")
     workers.remove("somebody")
-    assert not workers.seen("somebody")
+    assert not workers.mark_seen("somebody")
     engine.dispose()
 
 

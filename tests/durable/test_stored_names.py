@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 import sabir
 from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy, ReplayMismatch
-from sabir_runtime.durable import DurableFault, DurableRunner, RowRefused, RunNotFound, faults
+from sabir_runtime.durable import DurableFault, DurableRunner, RowRefused, RunNotFound, stored_faults
 from sabir_runtime.durable.engine import ReadableJSON
 from sabir_runtime.failures import PolicyFailed
 
@@ -101,12 +101,12 @@ async def test_two_classes_with_one_stored_name_are_refused(sqlite: str) -> None
 def test_a_renamed_error_keeps_its_stored_name(kind: type[Exception]) -> None:
     renamed = type("Renamed", (kind,), {})
 
-    assert faults.fault_text(renamed("why")) == f"{kind.__name__}: why"
+    assert stored_faults.fault_text(renamed("why")) == f"{kind.__name__}: why"
     assert ReadableJSON().serialize(renamed("why")) == f'{{"error": "{kind.__name__}", "message": "why"}}'
 
 
 def test_no_stored_name_of_an_error_changes_or_is_missing() -> None:
-    assert set(faults.NAMES.values()) >= NAMES
+    assert set(stored_faults.NAMES.values()) >= NAMES
 
 
 def test_errors_of_other_classes_have_one_stored_name() -> None:

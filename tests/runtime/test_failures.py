@@ -7,7 +7,7 @@ import pytest
 from sabir import OptionFailed
 from sabir.errors import RateLimited
 from sabir_runtime import PolicyFailed
-from sabir_runtime.failures import MOST_CHARACTERS, MOST_FAILURES, Failure, failure_of
+from sabir_runtime.failures import MOST_CHARACTERS, MOST_FAILURES, StoredFailure, failure_of
 
 
 class Unsure(Exception):
@@ -60,7 +60,7 @@ def test_a_tree_of_failures_is_bounded_and_what_is_left_out_is_counted(is_shared
     assert is_shared or told.message == f"g … and {5_000 - MOST_FAILURES + 1} more"
 
 
-def all_of(failure: Failure) -> Iterator[Failure]:
+def all_of(failure: StoredFailure) -> Iterator[StoredFailure]:
     """It, its causes and its members."""
     yield failure
     for each in (*failure.members, *filter(None, [failure.cause])):
@@ -104,4 +104,4 @@ def test_an_error_of_pythons_own_keeps_its_plain_arguments_and_attributes() -> N
 def test_what_names_no_class_that_is_known_everywhere_is_a_failure_and_no_more() -> None:
     """From afar may come any name, of a function or of what would end the process; none is looked for elsewhere."""
     for known_as in ("print", "KeyboardInterrupt", "SystemExit", "MemoryError", "ExceptionGroup", "os.PathLike", "Own"):
-        assert type(Failure(type="Own", message="x", known_as=known_as).error()) is PolicyFailed
+        assert type(StoredFailure(type="Own", message="x", known_as=known_as).error()) is PolicyFailed

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import sabir
 from sabir import ToolContext
-from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent, running
+from sabir_actors import AEIOUY_CHAIN, ActorError, ActorSystem, Chain, Message, ThreadClient, ThreadEvent, thread_runs
 from sabir_actors.durable import DurableQueue
 from sabir_actors.state import thread_id_of
 from sabir_session import PostgresStore, SQLiteStore, Store
@@ -185,7 +185,7 @@ async def program(told: Told, fuse: Fuse, store: Store) -> None:
         adapters=lambda _: work.model,
     ) as system:  # fmt: skip
         with suppress(ActorError):  # the first process of a case has no thread yet
-            await system.threads.go_on(told.thread_id)
+            await system.threads.continue_thread(told.thread_id)
         for message in told.messages():
             response = await system.send_message(message)
             told.note("answers", message.id, response.model_dump_json())
@@ -257,7 +257,7 @@ class DyingQueue(DurableQueue):
 
 def work(crew: Crew, die_at: int | str, name: str = "worker", beat: float = BEAT) -> None:
     """Work until it is over, or until that point."""
-    running.LOOK, running.SWEEP = LOOK, SWEEP
+    thread_runs.LOOK, thread_runs.SWEEP = LOOK, SWEEP
     fuse = crew.fuse(die_at)
     with opened(named(crew.store, name)) as store:
         asyncio.run(_working(crew, fuse, dying(store, fuse), name, beat))

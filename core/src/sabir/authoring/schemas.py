@@ -360,8 +360,8 @@ class _Walk:
             return schema
         if items is False and "maxItems" not in schema:
             schema = {**schema, "maxItems": len(members)}
-        reason = "the API requires 'items'; a schema for any of the 'prefixItems', or for any value, was added"
-        self.change("rewritten", at, reason)
+        accepted = "any of the 'prefixItems'" if members and items is not True else "any value"
+        self.change("rewritten", at, f"the API requires 'items'; 'items' that accept {accepted} were added")
         return {**schema, "items": either(members) if members and items is not True else {}}
 
     def _takes(self, name: str, value: JSONValue, schema: Schema) -> bool:

@@ -143,8 +143,8 @@ class ReplyStream(_Stream, AsyncClosing):
 
     Reading the first event sends the request. `async with` closes the connection. A stream that is read to its end
     closes itself. Reading an event raises the errors of the call: a CallError before the first event, StreamBroken with
-    the partial reply after it. Reading after an error raises the error again; reading a closed stream raises
-    StreamBroken. A second reader at the same time gets SettingsInvalid.
+    the partial reply after it. Reading after an error raises the error again. Reading a stream that was closed before
+    its end raises StreamBroken. A second reader at the same time gets SettingsInvalid.
 
     >>> import asyncio, sabir
     >>> async def kinds() -> list[str]:

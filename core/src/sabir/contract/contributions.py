@@ -44,7 +44,7 @@ class Contribution:
         for each, kind in _TUPLES.items():
             if not (isinstance(members[each], tuple | list) and all(isinstance(item, kind) for item in members[each])):
                 raise ProviderBroken(
-                    f"{what} has {each} of type {type(members[each]).__name__}; it must be a tuple of {kind.__name__}"
+                    f"{what} has {each} of type {type(members[each]).__name__}; pass a tuple or list of {kind.__name__}"
                 )
         if not members["dialects"]:
             raise ProviderBroken(f"{what} has no dialect; its `dialects` must name at least one")

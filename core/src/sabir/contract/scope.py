@@ -351,7 +351,7 @@ class DecodeScope:
             most = self.bounds.most_values
             self.tally.values += count_values(event, most)
             if self.tally.values > most:
-                raise self.limit_error(f"events with more than {most:,} JSON values", "values")
+                raise self.limit_error(f"events with more than {most:,} JSON values in total", "values")
 
     def count_copied_bytes(self, size: int) -> None:
         """Add `size` bytes to the total of copied bytes. Raises ResponseInvalid if the total exceeds

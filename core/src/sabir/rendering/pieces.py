@@ -162,13 +162,11 @@ class PartFilter:
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
         stored = part.document
         if stored["kind"] != "media":
-            reason = f"parts of the kind {stored['kind']!r} are unknown to this version of sabir"
+            reason = f"parts of the kind {stored['kind']!r} need a newer version of sabir"
         elif stored.get("modality") not in get_args(Modality):
-            reason = f"media of the modality {stored.get('modality')!r} are unknown to this version of sabir"
+            reason = f"media of the modality {stored.get('modality')!r} need a newer version of sabir"
         else:
-            reason = (
-                f"URLs of the scheme {MediaURL(str(stored.get('url'))).scheme!r} are unknown to this version of sabir"
-            )
+            reason = f"URLs of the scheme {MediaURL(str(stored.get('url'))).scheme!r} need a newer version of sabir"
         return self._lose("dropped", reason, at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:

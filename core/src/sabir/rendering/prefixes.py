@@ -107,7 +107,7 @@ class Found(NamedTuple):
     """Where a rendering starts: at a boundary of a cached prefix, or at the start of the conversation."""
 
     prefix: Prefix | None
-    """The cached prefix; None means the start of the conversation."""
+    """The cached prefix, or None if no cached prefix fits, so that rendering starts with the first message."""
     number: int
     """The index of the boundary in `prefix.boundaries`."""
     boundary: Boundary

@@ -234,7 +234,9 @@ def _check_web_url(url: str) -> None:
 
 def _check_data_url(url: str) -> None:
     if len(url) > DATA_URL_CAP:
-        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; the limit is {DATA_URL_CAP}; upload it")
+        raise MediaRefused(
+            f"{shorten(url)} has more than {DATA_URL_CAP} characters; upload the content to the provider"
+        )
     _, mime, is_base64, offset, _ = DataURL.parse(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
         raise MediaRefused(f"{shorten(url)} is empty; pass a data URL with a payload")

@@ -13,7 +13,6 @@ from sabir_actors.client import ThreadClient
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phase import PhaseActor
 from sabir_actors.phases import AEIOUY_CHAIN, Chain, Phase, PhaseReply
-from sabir_actors.policies import RestartPolicy
 from sabir_actors.protocol import (
     AEIOUY,
     TYPES,
@@ -25,10 +24,11 @@ from sabir_actors.protocol import (
     validate_message,
 )
 from sabir_actors.queues import ThreadQueue
+from sabir_actors.restart_policy import RestartPolicy
 from sabir_actors.state import ThreadEvent, ThreadView
 from sabir_actors.supervisor import SupervisorActor
 from sabir_actors.system import ActorSystem
-from sabir_actors.threads import ThreadActor
+from sabir_actors.thread_actor import ThreadActor
 
 __all__ = [
     "AEIOUY",

@@ -25,7 +25,7 @@ from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.observers import log, logger, spanned
+from sabir_actors.observers import answer_in_span, log, logger
 from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, validate_message
 from sabir_actors.resources import SharedResources
 
@@ -37,7 +37,7 @@ REMEMBERED = 1000
 """How many answers an actor remembers for messages that arrive again, and how many failed messages for RETRY."""
 CLEANUP = 1.0
 """The number of seconds that an actor waits for an interrupted handler to end."""
-Handled: TypeAlias = typed.Data | Mapping[str, Any] | Response
+HandlerResult: TypeAlias = typed.Data | Mapping[str, Any] | Response
 """A handler's return value: the data of the response, or a complete Response."""
 
 
@@ -73,19 +73,19 @@ class Actor:
         self.phases: tuple[str, ...] = AEIOUY
         """The phase names that are valid as `phase_type` in messages to this actor."""
         self._mailbox, self._longest = mailbox, system.restarts.timeout if longest is None else longest
-        self._turn = asyncio.Lock()
+        self._turn_lock = asyncio.Lock()
         self._is_stopped = False
-        self._ending: asyncio.Task[None] | None = None
-        self._began = monotonic()
+        self._stop_task: asyncio.Task[None] | None = None
+        self._started_at = monotonic()
         self._running: dict[str, asyncio.Task[Response]] = {}
-        self._handlers: dict[str, asyncio.Future[Handled]] = {}
+        self._handlers: dict[str, asyncio.Future[HandlerResult]] = {}
         """Id of a message → its running handler, in order of their start."""
         self._may_begin = asyncio.Event()
         """Cleared during a restart, so that no handler of a waiting message starts."""
         self._may_begin.set()
         self._restarting = 0
         """The number of RESTARTs that are being handled."""
-        self._given_up: dict[str, ActorError] = {}
+        self._interruptions: dict[str, ActorError] = {}
         """Id of an interrupted message → the error of its response."""
         self._answers: OrderedDict[str, Response] = OrderedDict()
         self._failed: OrderedDict[str, Message] = OrderedDict()
@@ -94,12 +94,12 @@ class Actor:
         return f"<{type(self).__name__} {self.actor_id}>"
 
     def _request(
-        self, message_type: str, said: Mapping[str, Any], receiver: str, correlation_id: str | None, **envelope: Any
+        self, message_type: str, fields: Mapping[str, Any], receiver: str, correlation_id: str | None, **envelope: Any
     ) -> Message:
-        """Return a message from this actor to the actor `receiver`. `said` is its data."""
+        """Return a message from this actor to the actor `receiver`. `fields` is its data."""
         return Message(
             type=message_type,
-            data=said,
+            data=fields,
             sender=self.actor_id,
             receiver=receiver,
             correlation_id=correlation_id,
@@ -107,36 +107,38 @@ class Actor:
         )
 
     async def receive(self, message: Message) -> Response:
-        """Handle a message and return its response, an ErrorResponse for errors. If its id was handled before, return
-        the earlier response, unless that was RECORDING_FAILED.
+        """Handle a message and return its response, an ErrorResponse for errors.
+
+        If the actor answered a message with this id recently, return the earlier response. Only responses with
+        RECORDING_FAILED and refusals without handling are not remembered, so such a message is handled again.
         """
         running = self._running.get(message.id)
         if running is None:
-            found = self._answers.get(message.id)
-            if found is not None:
-                return found
+            earlier_response = self._answers.get(message.id)
+            if earlier_response is not None:
+                return earlier_response
             self.system.log(message)
-            refusal = self._refusal(message)
+            refusal = self._refuse_early(message)
             if refusal is not None:
                 self.system.log(refusal)
                 return refusal
-            running = asyncio.ensure_future(self.system.spanned(message, self._answer))
+            running = asyncio.ensure_future(self.system.answer_in_span(message, self._answer_message))
             self._running[message.id] = running
             reason = f"{message.type} was not handled within {self._longest:g} s by actor {self.actor_id}"
             error = ActorError(ErrorCode.TIMEOUT, reason, retryable=True)
-            late = running.get_loop().call_later(self._longest, self._give_up, message.id, error)
-            running.add_done_callback(lambda _: self._done(message.id, late))
+            time_limit = running.get_loop().call_later(self._longest, self._interrupt, message.id, error)
+            running.add_done_callback(lambda _: self._end_message(message.id, time_limit))
         return await asyncio.shield(running)
 
-    def _done(self, message_id: str, late: asyncio.TimerHandle) -> None:
-        late.cancel()
+    def _end_message(self, message_id: str, time_limit: asyncio.TimerHandle) -> None:
+        time_limit.cancel()
         del self._running[message_id]
 
-    def _refusal(self, message: Message) -> Response | None:
-        """Return the ERROR for a message that is refused before it is queued; None for others."""
+    def _refuse_early(self, message: Message) -> Response | None:
+        """Return the ERROR for an invalid message, a stopped actor or a full mailbox; None if nothing is wrong."""
         try:
             validate_message(message, self.phases)
-            self._check_works()
+            self._check_not_stopped()
             waiting = len(self._running)
             if waiting >= self._mailbox and message.type not in self.immediate:
                 full = f"actor {self.actor_id} has {waiting} messages, its maximum; send the message again later"
@@ -145,32 +147,34 @@ class Actor:
             return message.error(error)
         return None
 
-    def _check_works(self) -> None:
+    def _check_not_stopped(self) -> None:
         if self._is_stopped:
             raise ActorError(ErrorCode.STOPPED, f"actor {self.actor_id} is stopped; send to another actor")
 
-    async def _answer(self, message: Message) -> Response:
+    async def _answer_message(self, message: Message) -> Response:
         try:
-            response = await self._outcome(message)
+            response = await self._respond(message)
         except asyncio.CancelledError:
-            error = self._given_up.get(message.id)
+            error = self._interruptions.get(message.id)
             if error is None:
                 raise
             response = message.error(error)
-        self._given_up.pop(message.id, None)
+        self._interruptions.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
-            _keep(self._failed, message.id, message)
-        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # nothing was done: a retry may help
-            _keep(self._answers, message.id, response)
+            _remember(self._failed, message.id, message)
+        if (
+            response.data.get("error_code") != ErrorCode.RECORDING_FAILED
+        ):  # not remembered, so that the same message can be tried again
+            _remember(self._answers, message.id, response)
         self.system.log(response)
         return response
 
-    async def _outcome(self, message: Message) -> Response:
+    async def _respond(self, message: Message) -> Response:
         """Return the handler's response, or the ERROR for its exception."""
-        if message.id in self._given_up:
+        if message.id in self._interruptions:
             raise asyncio.CancelledError
         try:
-            return await self._in_turn(message)
+            return await self._handle_in_turn(message)
         except ActorError as error:
             return message.error(error)
         except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
@@ -185,23 +189,25 @@ class Actor:
             await self.system.notify_supervisor(self, message, failure)
             return message.error(failure)
 
-    async def _in_turn(self, message: Message) -> Response:
+    async def _handle_in_turn(self, message: Message) -> Response:
         """Wait until it is this message's turn, and return the handler's response."""
         if message.type in self.immediate:
             return await self._handle(message)
-        async with self._turn:
+        async with self._turn_lock:
             await self._may_begin.wait()
-            self._check_works()
+            self._check_not_stopped()
             return await self._handle(message)
 
     async def _handle(self, message: Message) -> Response:
         name = f"on_{message.type.lower()}"
-        handler: Callable[[Message], Awaitable[Handled]] | None = getattr(self, name, None)
+        handler: Callable[[Message], Awaitable[HandlerResult]] | None = getattr(self, name, None)
         if handler is None or message.type != message.type.upper():
             raise ActorError(ErrorCode.UNKNOWN_TYPE, f"Unknown message type: {message.type}")
-        return self._checked(message, await self._performed(message, handler))
+        return self._build_response(message, await self._run_handler(message, handler))
 
-    async def _performed(self, message: Message, handler: Callable[[Message], Awaitable[Handled]]) -> Handled:
+    async def _run_handler(
+        self, message: Message, handler: Callable[[Message], Awaitable[HandlerResult]]
+    ) -> HandlerResult:
         """Run a handler in its own task. A cancellation of the present task interrupts the handler."""
         work = asyncio.ensure_future(handler(message))
         self._handlers[message.id] = work
@@ -213,7 +219,7 @@ class Actor:
             await asyncio.wait([work], timeout=CLEANUP)
             if not work.done():
                 logger.warning("a handler of %s at %s does not end; not waiting for it", message.type, self.actor_id)
-            elif message.id in self._given_up and not work.cancelled() and work.exception() is None:
+            elif message.id in self._interruptions and not work.cancelled() and work.exception() is None:
                 return work.result()  # the handler finished nevertheless
             raise
         finally:
@@ -222,7 +228,7 @@ class Actor:
             raise HandlerCancelled("the handler, or a task that it awaits, was cancelled, but not by the actor")
         return work.result()
 
-    def _checked(self, message: Message, result: object) -> Response:
+    def _build_response(self, message: Message, result: object) -> Response:
         """Return the response for a handler's result. Raises HandlerInvalid if the result is not valid."""
         if isinstance(result, Response):
             response = message.answered_by(result)
@@ -242,63 +248,68 @@ class Actor:
         """Accept no more messages, and return at once. The running handler finishes, and then `stopping` is called.
         Waiting messages get the ERROR STOPPED. Use `drained` to wait for the end.
         """
-        if self._ending is None:
+        if self._stop_task is None:
             self._is_stopped = True
-            self._ending = asyncio.ensure_future(self._end())
+            self._stop_task = asyncio.ensure_future(self._finish_stop())
 
-    async def _end(self) -> None:
-        async with self._turn:
+    async def _finish_stop(self) -> None:
+        async with self._turn_lock:
             try:
                 await self.stopping()
             except (Exception, asyncio.CancelledError) as error:
                 logger.warning("actor %s failed while stopping: %s", self.actor_id, one_line(f"{error!r}"))
 
-    def abandon(self, *message_ids: str) -> None:
+    def interrupt(self, *message_ids: str) -> None:
         """Interrupt the messages with these ids; without ids, all. Their senders receive an ERROR (STOPPED)."""
         for message_id in message_ids or tuple(self._running):
             reason = f"the message {message_id} was interrupted at actor {self.actor_id} before it was done"
-            self._give_up(message_id, ActorError(ErrorCode.STOPPED, reason))
+            self._interrupt(message_id, ActorError(ErrorCode.STOPPED, reason))
 
-    def _give_up(self, message_id: str, error: ActorError) -> None:
+    def _interrupt(self, message_id: str, error: ActorError) -> None:
         """Interrupt a message, and answer it with this error."""
         task = self._running.get(message_id)
-        if task is not None and not task.done() and message_id not in self._given_up:
-            self._given_up[message_id] = error
+        if task is not None and not task.done() and message_id not in self._interruptions:
+            self._interruptions[message_id] = error
             work = task.get_coro()
             if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
                 task.cancel()  # a task that has not begun checks this itself
 
     async def drained(self, within: float | None = None) -> None:
-        """Wait until all messages are answered and a stop is complete. Interrupt them after `within` seconds."""
+        """Wait until all messages are answered and a stop that began is complete.
+
+        After `within` seconds, interrupt the messages and the stop; None means no limit.
+        """
         until = None if within is None else monotonic() + within
         while self._running:
             late = until is not None and monotonic() >= until
             if late:
-                self.abandon()
-            await asyncio.wait(list(self._running.values()), timeout=CLEANUP if late else _left(until))
-        if self._ending is not None:
-            await asyncio.wait([self._ending], timeout=_left(until))
-            if not self._ending.done():
+                self.interrupt()
+            await asyncio.wait(list(self._running.values()), timeout=CLEANUP if late else _seconds_until(until))
+        if self._stop_task is not None:
+            await asyncio.wait([self._stop_task], timeout=_seconds_until(until))
+            if not self._stop_task.done():
                 logger.warning("actor %s does not stop in time; interrupting it", self.actor_id)
-                self._ending.cancel()
-                await asyncio.wait([self._ending], timeout=CLEANUP)
+                self._stop_task.cancel()
+                await asyncio.wait([self._stop_task], timeout=CLEANUP)
 
     # What every actor answers
 
-    async def on_heartbeat(self, message: Message) -> Handled:
+    async def on_heartbeat(self, message: Message) -> HandlerResult:
         """Handle HEARTBEAT: return the actor's uptime in seconds, and how full its mailbox is (0 to 1)."""
-        uptime, others = monotonic() - self._began, len(self._running) - 1
+        uptime, others = monotonic() - self._started_at, len(self._running) - 1
         return typed.HeartbeatResponse(uptime=uptime, load=min(others / self._mailbox, 1.0))
 
-    async def on_stop(self, message: Message) -> Handled:
+    async def on_stop(self, message: Message) -> HandlerResult:
         """Handle STOP: accept no more messages. The running handler finishes, and waiting messages receive an ERROR."""
-        self._check_meant(message)
+        self._check_addressed(message)
         await self.stop()
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
-    async def on_restart(self, message: Message) -> Handled:
-        """Handle RESTART: call `restarting`. Earlier handlers first get `RestartPolicy.patience` seconds to end."""
-        self._check_meant(message)
+    async def on_restart(self, message: Message) -> HandlerResult:
+        """Handle RESTART: call `restarting`. Before, wait `RestartPolicy.patience` seconds for the handlers that began
+        earlier, and interrupt those that do not end.
+        """
+        self._check_addressed(message)
         self._restarting += 1
         self._may_begin.clear()
         try:
@@ -311,33 +322,33 @@ class Actor:
         return typed.RestartComplete(actor_id=self.actor_id, restarted_at=now())
 
     async def _interrupt_before(self, message_id: str) -> None:
-        """Wait for handlers that began before this message. Interrupt those that do not end in time."""
+        """Wait for the handlers that began before the handler of this message, and interrupt late ones."""
         earlier = list(takewhile(lambda each: each != message_id, self._handlers))
         handlers = [self._handlers[each] for each in earlier]
         if handlers:
             await asyncio.wait(handlers, timeout=self.system.restarts.patience)
         for each in (each for each in earlier if each in self._handlers):
             reason = f"the message {each} was interrupted by a RESTART of actor {self.actor_id}; send it again"
-            self._give_up(each, ActorError(ErrorCode.STOPPED, reason, retryable=True))
+            self._interrupt(each, ActorError(ErrorCode.STOPPED, reason, retryable=True))
         late = [work for work in handlers if not work.done()]
         if late:
             await asyncio.wait(late, timeout=CLEANUP)
 
-    async def on_error(self, message: Message) -> Handled:
+    async def on_error(self, message: Message) -> HandlerResult:
         """Handle ERROR: log an error that another actor reports."""
-        told = data_of(message, typed.ErrorData)
-        logger.warning("%s received an error: %s", self.actor_id, one_line(told.error_message, 200))
+        report = data_of(message, typed.ErrorData)
+        logger.warning("%s received an error: %s", self.actor_id, one_line(report.error_message, 200))
         return typed.ErrorAcknowledged(actor_id=self.actor_id, action_taken="logged")
 
-    async def on_retry(self, message: Message) -> Handled:
-        """Handle RETRY: handle a failed message of this actor again, and return the response to the failed message."""
-        again = data_of(message, typed.Retry)
-        original = self._failed.get(again.original_message_id)
+    async def on_retry(self, message: Message) -> HandlerResult:
+        """Handle RETRY: handle a message again that failed at this actor, and return its new response."""
+        retry = data_of(message, typed.Retry)
+        original = self._failed.get(retry.original_message_id)
         if original is None:
-            reason = f"no message {again.original_message_id} failed at this actor; send the original message again"
+            reason = f"no message {retry.original_message_id} failed at this actor; send the original message again"
             raise ActorError(ErrorCode.UNKNOWN_MESSAGE, reason)
-        if again.attempt > again.max_attempts:
-            reason = f"attempt {again.attempt} exceeds max_attempts={again.max_attempts}"
+        if retry.attempt > retry.max_attempts:
+            reason = f"attempt {retry.attempt} exceeds max_attempts={retry.max_attempts}"
             raise ActorError(ErrorCode.RETRIES_EXHAUSTED, reason)
         response = await self._handle(original)
         if not response.is_error:
@@ -350,10 +361,12 @@ class Actor:
     async def stopping(self) -> None:
         """Close the actor's resources after its last message. Does nothing; override it if needed."""
 
-    def _check_meant(self, message: Message) -> None:
-        meant = data_of(message, typed.ActorReason).actor_id
-        if meant != self.actor_id:
-            reason = f"{message.type} is for actor {meant!r}, but reached {self.actor_id!r}; set receiver={meant!r}"
+    def _check_addressed(self, message: Message) -> None:
+        addressee = data_of(message, typed.ActorReason).actor_id
+        if addressee != self.actor_id:
+            reason = (
+                f"{message.type} is for actor {addressee!r}, but reached {self.actor_id!r}; set receiver={addressee!r}"
+            )
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
 
@@ -371,20 +384,20 @@ def _ignore_result(work: "asyncio.Future[Any]") -> None:
         work.exception()
 
 
-def _left(until: float | None) -> float | None:
+def _seconds_until(until: float | None) -> float | None:
     """Return the number of seconds until a time; None for no limit."""
     return None if until is None else max(0.0, until - monotonic())
 
 
-Kept = TypeVar("Kept")
+Entry = TypeVar("Entry")
 
 
-def _keep(kept: OrderedDict[str, Kept], key: str, value: Kept) -> None:
+def _remember(entries: OrderedDict[str, Entry], key: str, entry: Entry) -> None:
     """Add a value at the end, and remove the oldest value if there are more than REMEMBERED."""
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > REMEMBERED:
-        kept.popitem(last=False)
+    entries[key] = entry
+    entries.move_to_end(key)
+    if len(entries) > REMEMBERED:
+        entries.popitem(last=False)
 
 
 class ActorHost(SharedResources):
@@ -395,8 +408,8 @@ class ActorHost(SharedResources):
         """Id → actor, in the order of their addition."""
         return {}
 
-    _leaves_at: float | None = None
-    """The time at which running handlers are interrupted, once the system stops; None before."""
+    _stop_deadline: float | None = None
+    """The time at which a stopping system interrupts running handlers; None before the stop."""
 
     def add(self, actor: Actor) -> None:
         """Add an actor. Raises ActorError (INVALID_CONFIG) if another actor has its id."""
@@ -413,10 +426,10 @@ class ActorHost(SharedResources):
 
     def get_actor(self, actor_id: str) -> Actor:
         """Return the actor with this id. Raises ActorError (UNKNOWN_ACTOR) for an unknown id."""
-        found = self._actors.get(actor_id)
-        if found is None:
+        actor = self._actors.get(actor_id)
+        if actor is None:
             raise ActorError(ErrorCode.UNKNOWN_ACTOR, f"no actor has the id {actor_id!r}; see system.actors()")
-        return found
+        return actor
 
     async def send_message(self, message: Message) -> Response:
         """Send a message to the actor `message.receiver`, and return the response when it arrives.
@@ -429,50 +442,54 @@ class ActorHost(SharedResources):
         try:
             actor = self.get_actor(message.receiver)
         except ActorError as error:
-            self.bury(message)
+            self.add_dead_letter(message)
             return message.error(error)
         return await actor.receive(message)
 
-    def bury(self, message: AnyMessage) -> None:
-        """Add a message for an unknown receiver to `dead_letters`, and count it."""
+    def add_dead_letter(self, message: AnyMessage) -> None:
+        """Add a message for an unknown receiver to `dead_letters`, and log a warning."""
         self.dead_letters.append(message)
-        self.dead_count += 1
         logger.warning("no receiver for %s %s to %s", message.type, message.id, message.receiver)
 
     def log(self, message: AnyMessage) -> None:
         """Log a message's type, id and addresses, not its contents, and pass the message to the `trace` function."""
         log(message, self._trace)
 
-    async def spanned(self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]) -> Response:
+    async def answer_in_span(
+        self, message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]]
+    ) -> Response:
         """Return `await answer(message)`, within the context manager that `spans` returns for the message."""
-        return await spanned(message, answer, self._spans)
+        return await answer_in_span(message, answer, self._spans)
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
-        """Report an actor's error to the supervisor, and return its response; None without another supervisor."""
+        """Report an actor's error to the supervisor, and return its response.
+
+        Return None, and report nothing, without a supervisor, and if the supervisor is the actor or the sender.
+        """
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None
         details = {"message_id": message.id, "message_type": message.type, "retryable": error.retryable}
-        said = {"actor_id": actor.actor_id, "error_message": str(error), "error_code": error.code.value, **details}
-        told = actor._request("ERROR_NOTIFICATION", said, self.supervisor_id, message.correlation_id)
-        return await self.send_message(told)
+        report = {"actor_id": actor.actor_id, "error_message": str(error), "error_code": error.code.value, **details}
+        notification = actor._request("ERROR_NOTIFICATION", report, self.supervisor_id, message.correlation_id)
+        return await self.send_message(notification)
 
     async def stop(self) -> None:
         """Stop the running threads, close the queue, stop the actors in reverse order, and close the adapters.
 
         Interrupt running handlers after `RestartPolicy.leaving` seconds. Log a handler that does not end even then.
         """
-        self._leaves_at = monotonic() + self.restarts.leaving
-        await self.let_go(THREADS)  # first, because its runs wait for other actors
+        self._stop_deadline = monotonic() + self.restarts.leaving
+        await self.stop_actor(THREADS)  # first, because its runs wait for other actors
         if self.queue is not None:
-            await self._bounded(self.queue.aclose(), "the queue")
+            await self._close_in_time(self.queue.aclose(), "the queue")
         for actor_id in reversed(self.actors()):
             if not self._seconds_left():
                 break
-            await self.let_go(actor_id)
-        await asyncio.gather(*map(self.let_go, self.actors()))
-        await self._bounded(self.adapters.aclose(), "the adapters")
+            await self.stop_actor(actor_id)
+        await asyncio.gather(*map(self.stop_actor, self.actors()))
+        await self._close_in_time(self.adapters.aclose(), "the adapters")
 
-    async def let_go(self, actor_id: str) -> None:
+    async def stop_actor(self, actor_id: str) -> None:
         """Stop and remove one actor; ignore an unknown id. Running handlers get `RestartPolicy.leaving` seconds."""
         actor = self._actors.get(actor_id)
         if actor is not None:
@@ -482,10 +499,10 @@ class ActorHost(SharedResources):
 
     def _seconds_left(self) -> float:
         """Return the number of seconds that running handlers still have."""
-        return self.restarts.leaving if self._leaves_at is None else max(0.0, self._leaves_at - monotonic())
+        return self.restarts.leaving if self._stop_deadline is None else max(0.0, self._stop_deadline - monotonic())
 
-    async def _bounded(self, closing: Coroutine[Any, Any, object], name: str) -> None:
-        """Close a resource, and log a warning if this is not done when the time for leaving is over."""
+    async def _close_in_time(self, closing: Coroutine[Any, Any, object], name: str) -> None:
+        """Close a resource. If this takes longer than the rest of the system's stop, cancel it and log a warning."""
         task = asyncio.ensure_future(closing)
         try:
             await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)

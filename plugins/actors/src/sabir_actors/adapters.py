@@ -1,9 +1,8 @@
 """The adapters of a system: one for each model, shared by the agents of all threads.
 
-take(model) ─▶ in use ─▶ give_back(…)                the adapter stays open for the next agent
-                    └──▶ give_back(…, anew=True)     the next agent gets a new adapter; the old one closes after its
-                    last
-                                                     user gave it back
+acquire(model) ─▶ in use ─▶ release(…)                  the adapter stays open for the next agent
+                       └──▶ release(…, replace=True)    the next agent gets a new adapter; the old adapter is closed
+                                                        after its last use
 """
 
 from collections.abc import Callable
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Shared:
+class SharedAdapter:
     """An adapter and the number of its present users (agent managers)."""
 
     adapter: "Adapter"
@@ -27,25 +26,25 @@ class Adapters:
 
     def __init__(self, make: "Callable[[str], Adapter]") -> None:
         self._make = make
-        self._current: dict[str, Shared] = {}
-        self._retired: set[Shared] = set()
+        self._current: dict[str, SharedAdapter] = {}
+        self._retired: set[SharedAdapter] = set()
 
-    def take(self, model: str) -> Shared:
-        """Return the adapter of a model, a new one if there is none. End its use with `give_back`. Raises the errors of
+    def acquire(self, model: str) -> SharedAdapter:
+        """Return the adapter of a model, a new one if there is none. End its use with `release`. Raises the errors of
         creating an adapter.
         """
         shared = self._current.get(model)
         if shared is None:
-            shared = self._current[model] = Shared(self._make(model))
+            shared = self._current[model] = SharedAdapter(self._make(model))
         shared.users += 1
         return shared
 
-    async def give_back(self, model: str, shared: Shared, *, anew: bool = False) -> None:
-        """End the use of an adapter. With `anew`, the next `take` creates a new adapter, and the old adapter is closed
-        after its last use.
+    async def release(self, model: str, shared: SharedAdapter, *, replace: bool = False) -> None:
+        """End the use of an adapter. With `replace`, the next `acquire` creates a new adapter, and the old adapter is
+        closed after its last use.
         """
         shared.users -= 1
-        if anew and self._current.get(model) is shared:
+        if replace and self._current.get(model) is shared:
             del self._current[model]
             self._retired.add(shared)
         if shared in self._retired and not shared.users:
@@ -54,8 +53,8 @@ class Adapters:
 
     async def aclose(self) -> None:
         """Close all adapters."""
-        open_ones = [*self._current.values(), *self._retired]
+        open_adapters = [*self._current.values(), *self._retired]
         self._current.clear()
         self._retired.clear()
-        for shared in open_ones:
+        for shared in open_adapters:
             await shared.adapter.aclose()

@@ -31,8 +31,8 @@ from sabir_session import (
 )
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, ActorHost, Handled
-from sabir_actors.adapters import Shared
+from sabir_actors.actor import Actor, ActorHost, HandlerResult
+from sabir_actors.adapters import SharedAdapter
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import AGENTS, Phase, PhaseReply
 from sabir_actors.protocol import Message, data_of
@@ -82,7 +82,7 @@ class AgentManagerActor(Actor):
         self.agents: dict[str, Agent] = {}
         self.usage: dict[str, Usage] = {}
         """Agent id → the token usage of the agent's latest run."""
-        self._adapters: dict[str, Shared] = {}
+        self._adapters: dict[str, SharedAdapter] = {}
         if session is not None:
             enable_inner_message_recording(session)
 
@@ -90,79 +90,81 @@ class AgentManagerActor(Actor):
         """Add or replace an agent. Raises ActorError (INVALID_CONFIG) for an unknown model or option, or an invalid
         setting.
         """
-        self._adapter(agent.config.model)
-        self._options(agent.config)
-        self._settings(agent)
+        self._acquire_adapter(agent.config.model)
+        self._find_options(agent.config)
+        self._merge_settings(agent)
         self.agents[agent_id] = agent
 
-    async def on_process_with_agent(self, message: Message) -> Handled:
+    async def on_process_with_agent(self, message: Message) -> HandlerResult:
         """Handle PROCESS_WITH_AGENT: run an agent and return its answer.
 
         Without `agent_id`, the agent with the sender's id answers, else the only agent, unless the sender is a phase of
         the thread. Raises ActorError: UNKNOWN_AGENT, AGENT_ERROR if the model's call failed, INVALID_CONFIG,
         INVALID_MESSAGE or RECORDING_FAILED.
         """
-        return await self._asked(message, data_of(message, typed.ProcessWithAgent))
+        return await self._run_agent(message, data_of(message, typed.ProcessWithAgent))
 
-    async def on_invoke_agent(self, message: Message) -> Handled:
+    async def on_invoke_agent(self, message: Message) -> HandlerResult:
         """Handle INVOKE_AGENT: run the agent with the id in the message, and return its answer."""
-        asked = data_of(message, typed.InvokeAgent)
-        answer = await self._asked(message, asked)
-        return typed.AgentInvoked(agent_id=asked.agent_id, **dict(answer))
+        request = data_of(message, typed.InvokeAgent)
+        answer = await self._run_agent(message, request)
+        return typed.AgentInvoked(agent_id=request.agent_id, **dict(answer))
 
-    async def on_update_agent_config(self, message: Message) -> Handled:
+    async def on_update_agent_config(self, message: Message) -> HandlerResult:
         """Handle UPDATE_AGENT_CONFIG: change an agent's configuration from its next run on. Raises ActorError
         (UNKNOWN_AGENT or INVALID_CONFIG), and changes nothing then.
         """
-        wanted = data_of(message, typed.UpdateAgentConfig)
-        agent = self._agent(wanted.agent_id)
-        self.add_agent(wanted.agent_id, Agent(changed(agent.config, wanted.config), agent.output))
-        return typed.AgentConfigUpdated(agent_id=wanted.agent_id)
+        request = data_of(message, typed.UpdateAgentConfig)
+        agent = self._find_agent(request.agent_id)
+        self.add_agent(request.agent_id, Agent(apply_change(agent.config, request.config), agent.output))
+        return typed.AgentConfigUpdated(agent_id=request.agent_id)
 
     async def restarting(self) -> None:
         """Use new adapters from the next run on. Other threads that use the present adapters keep them."""
-        await self._give_back(anew=True)
+        await self._release_adapters(replace=True)
 
     async def stopping(self) -> None:
         """End the use of the shared adapters."""
-        await self._give_back(anew=False)
+        await self._release_adapters(replace=False)
 
-    async def _give_back(self, *, anew: bool) -> None:
+    async def _release_adapters(self, *, replace: bool) -> None:
         adapters, self._adapters = self._adapters, {}
         for model, shared in adapters.items():
-            await self.system.adapters.give_back(model, shared, anew=anew)
+            await self.system.adapters.release(model, shared, replace=replace)
 
-    async def _asked(self, message: Message, asked: typed.ProcessWithAgent) -> typed.AgentResponse:
+    async def _run_agent(self, message: Message, request: typed.ProcessWithAgent) -> typed.AgentResponse:
         began = monotonic()
-        agent_id = asked.agent_id or self._agent_of(message)
-        agent = self._agent(agent_id)
+        agent_id = request.agent_id or self._choose_agent_id(message)
+        agent = self._find_agent(agent_id)
         try:
-            response = await self._evaluated(agent, asked, message)
-            result = _result(response, agent.output)
+            response = await self._evaluate_request(agent, request, message)
+            result = _build_agent_result(response, agent.output)
         except ActorError:
             raise
         except SabirError as error:
-            raise _failure(agent_id, error) from error
+            raise _convert_error(agent_id, error) from error
         self.usage[agent_id] = response.usage
         return typed.AgentResponse(result=result, processing_time=monotonic() - began)
 
-    async def _evaluated(self, agent: Agent, asked: typed.ProcessWithAgent, message: Message) -> PromptResponse[None]:
-        key = str(asked.context.get("run") or message.id)
-        prompt: Prompt[None] = Prompt(ns=NAMESPACE, key=key, messages=_conversation(agent.config, asked))
-        earlier = self._evaluation_of(key)
+    async def _evaluate_request(
+        self, agent: Agent, request: typed.ProcessWithAgent, message: Message
+    ) -> PromptResponse[None]:
+        key = str(request.context.get("run") or message.id)
+        prompt: Prompt[None] = Prompt(ns=NAMESPACE, key=key, messages=_build_messages(agent.config, request))
+        earlier = self._find_evaluation_id(key)
         return await evaluate(
-            self._adapter(agent.config.model),
+            self._acquire_adapter(agent.config.model),
             prompt,
-            options=self._options(agent.config),
-            settings=self._settings(agent),
+            options=self._find_options(agent.config),
+            settings=self._merge_settings(agent),
             session=self.session,
-            recorder=self.system.apart if self.session is not None and self.session.has_journal else None,
+            recorder=self.system.store_thread if self.session is not None and self.session.has_journal else None,
             resume=earlier is not None,
             evaluation_id=earlier,
-            watch=partial(self._said, message) if asked.stream else None,
+            watch=partial(self._notify_watcher, message) if request.stream else None,
         )
 
-    def _said(self, message: Message, event: Event) -> None:
+    def _notify_watcher(self, message: Message, event: Event) -> None:
         """Pass an event of an agent's reply to the system's `watch` function, if there is one."""
         if self.system.watch is not None:
             self.system.watch(message, event)
@@ -172,14 +174,14 @@ class AgentManagerActor(Actor):
         records = () if self.session is None else self.session.select_all(InnerMessage)
         return [message.origin for record in records for message in record.messages if message.origin]
 
-    def _evaluation_of(self, key: str) -> str | None:
+    def _find_evaluation_id(self, key: str) -> str | None:
         """Return the id of the latest recorded evaluation of a run, named by its prompt key; None if there is none."""
         if self.session is None:
             return None
-        of_run = [each for each in self.session.select_all(InnerMessage) if each.prompt_key == key]
-        return of_run[-1].evaluation_id if of_run else None
+        records = [each for each in self.session.select_all(InnerMessage) if each.prompt_key == key]
+        return records[-1].evaluation_id if records else None
 
-    def _agent_of(self, message: Message) -> str:
+    def _choose_agent_id(self, message: Message) -> str:
         """Return the id of the agent of the sender's phase, or of the only agent.
 
         Raises ActorError (UNKNOWN_AGENT) if there are several and the sender is not a phase with one of them.
@@ -197,29 +199,29 @@ class AgentManagerActor(Actor):
         thread_id, _, name = self.actor_id.rpartition("/")
         return name == AGENTS and (actor_id or "").rpartition("/")[0] == thread_id and bool(thread_id)
 
-    def _agent(self, agent_id: str) -> Agent:
-        found = self.agents.get(agent_id)
-        if found is None:
+    def _find_agent(self, agent_id: str) -> Agent:
+        agent = self.agents.get(agent_id)
+        if agent is None:
             known = ", ".join(self.agents) or "none"
             raise ActorError(ErrorCode.UNKNOWN_AGENT, f"no agent has the id {agent_id!r}; known ids: {known}")
-        return found
+        return agent
 
-    def _adapter(self, model: str) -> Adapter:
+    def _acquire_adapter(self, model: str) -> Adapter:
         try:
             if model not in self._adapters:
-                self._adapters[model] = self.system.adapters.take(model)
+                self._adapters[model] = self.system.adapters.acquire(model)
             return self._adapters[model].adapter
         except SabirError as error:
             raise ActorError(ErrorCode.INVALID_CONFIG, one_line(f"the model {model!r}: {error}")) from None
 
-    def _options(self, config: typed.AgentConfig) -> Sequence[Option]:
+    def _find_options(self, config: typed.AgentConfig) -> Sequence[Option]:
         unknown = [name for name in config.tools if name not in self.system.options]
         if unknown:
             known = ", ".join(self.system.options) or "none"
             raise ActorError(ErrorCode.INVALID_CONFIG, f"no option is named {unknown[0]!r}; the system has {known}")
         return [self.system.options[name] for name in config.tools]
 
-    def _settings(self, agent: Agent) -> Settings:
+    def _merge_settings(self, agent: Agent) -> Settings:
         common = self.system.settings
         return agent.settings if common is None else agent.settings.laid_over(common)
 
@@ -237,13 +239,13 @@ def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequen
     tools = system.options if phase.options is None else phase.options
     config = typed.AgentConfig(model=model, tools=list(tools))
     for change in view.configs.get(phase.name, ()):
-        config = changed(config, change)
+        config = apply_change(config, change)
         if change.model:
             config = config.model_copy(update={"model": continued_model(change.model, origins)})
     return config
 
 
-def changed(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
+def apply_change(config: typed.AgentConfig, change: typed.AgentChange) -> typed.AgentConfig:
     """Return the configuration with the fields of a change. A field that the change sets to None gets its default."""
     fields = {**config.model_dump(exclude_unset=True), **change.model_dump(exclude_unset=True)}
     return typed.AgentConfig(**{name: value for name, value in fields.items() if value is not None})
@@ -254,70 +256,71 @@ def read_turns(turns: Sequence[typed.Turn]) -> list[ModelMessage]:
     return [_ROLES[turn.role](turn.content) for turn in turns]
 
 
-def _conversation(config: typed.AgentConfig, asked: typed.ProcessWithAgent) -> list[ModelMessage]:
+def _build_messages(config: typed.AgentConfig, request: typed.ProcessWithAgent) -> list[ModelMessage]:
     """Return the messages for the model: the agent's system prompt, the messages in the context, and the input. Raises
     ActorError (INVALID_MESSAGE) for invalid messages in the context.
     """
-    told = [sabir.system(config.system_prompt)] if config.system_prompt else []
+    system_messages = [sabir.system(config.system_prompt)] if config.system_prompt else []
     try:
-        turns = _TURNS.validate_python(asked.context.get("messages") or [])
+        turns = _TURNS.validate_python(request.context.get("messages") or [])
     except ValidationError as error:
         reason = one_line(f"the context's messages are invalid: {describe_validation_error(error)}")
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason) from None
-    return [*told, *read_turns(turns), sabir.user(asked.input)]
+    return [*system_messages, *read_turns(turns), sabir.user(request.input)]
 
 
-def _result(response: PromptResponse[None], output: type[BaseModel]) -> typed.AgentResult:
-    """Return the result of a reply. For PhaseReply, a reply that is not valid JSON is used as text.
+def _build_agent_result(response: PromptResponse[None], output: type[BaseModel]) -> typed.AgentResult:
+    """Return the agent's result for a reply.
 
-    Raises OutputInvalid or OutputTruncated if the reply does not match another `output`, and ActorError (AGENT_ERROR)
-    for an empty reply.
+    If the reply does not match PhaseReply, its text is the response: ActorError (AGENT_ERROR) is raised if it is empty.
+    For any other `output`, OutputInvalid or OutputTruncated is raised instead.
     """
-    calls = _calls(response.messages)
+    calls = _collect_tool_calls(response.messages)
     try:
-        said = response.reply.parse(output)
+        answer = response.reply.parse(output)
     except (OutputInvalid, OutputTruncated):
         if output is not PhaseReply:
             raise
-        text = _plain_response(response.text)
+        text = _extract_response(response.text)
         if not text.strip():
             reason = f"the reply is empty; its finish reason is {response.reply.finish_reason}"
             raise ActorError(ErrorCode.AGENT_ERROR, reason) from None
         return typed.AgentResult(response=text, tool_calls=calls)
-    words: object = getattr(said, "response", None)
-    sure: object = getattr(said, "confidence", None)
-    extra: dict[str, Any] = {"output": said.model_dump(mode="json")}
+    response_field: object = getattr(answer, "response", None)
+    confidence: object = getattr(answer, "confidence", None)
+    extra: dict[str, Any] = {"output": answer.model_dump(mode="json")}
     return typed.AgentResult(
-        response=words if isinstance(words, str) else said.model_dump_json(),
-        confidence=sure if isinstance(sure, float) and 0 <= sure <= 1 else None,
+        response=response_field if isinstance(response_field, str) else answer.model_dump_json(),
+        confidence=confidence if isinstance(confidence, float) and 0 <= confidence <= 1 else None,
         tool_calls=calls,
         **extra,
     )
 
 
-def _plain_response(text: str) -> str:
-    """Return the field `response` if the text is a JSON object with such a text, otherwise the complete text."""
+def _extract_response(text: str) -> str:
+    """Return the field `response` if the text is a JSON object in which it is a non-empty text, else `text`."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
         return text
-    said = found.get("response") if isinstance(found, dict) else None
-    return said if isinstance(said, str) and said else text
+    response = parsed.get("response") if isinstance(parsed, dict) else None
+    return response if isinstance(response, str) and response else text
 
 
-def _calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
+def _collect_tool_calls(messages: Sequence[ModelMessage]) -> list[typed.ToolCall]:
     results = {each.result.invocation_id: each.result for each in messages if each.result}
-    found = []
+    tool_calls = []
     for call in (each.call for each in messages if each.call):
         result = results.get(call.invocation_id)
-        value = None if result is None else _value_of(result)
-        found.append(typed.ToolCall(name=call.option_name, arguments=dict(call.arguments), result=value))
-    return found
+        value = None if result is None else _result_content(result)
+        tool_calls.append(typed.ToolCall(name=call.option_name, arguments=dict(call.arguments), result=value))
+    return tool_calls
 
 
-def _value_of(result: OptionResultPayload) -> object:
-    """Return the value of an option result: an error's text, the joined text if all parts are texts, other parts as
-    JSON, or else the result's value.
+def _result_content(result: OptionResultPayload) -> object:
+    """Return the value of an option result, or the text of its error.
+
+    Parts replace the value: their joined text if all are texts, otherwise a list of the parts as JSON objects.
     """
     if result.is_error or not result.parts:
         return result.error_message if result.is_error else result.result
@@ -326,10 +329,8 @@ def _value_of(result: OptionResultPayload) -> object:
     return [part.model_dump(mode="json") for part in result.parts]
 
 
-def _failure(agent_id: str, error: Exception) -> ActorError:
-    """Return the ActorError for an exception of an agent's run. It is retryable if the exception is a retryable
-    CallError.
-    """
+def _convert_error(agent_id: str, error: Exception) -> ActorError:
+    """Convert an exception of an agent's run to an ActorError, which is retryable if it was a retryable CallError."""
     retryable = isinstance(error, CallError) and error.retryable
     code = ErrorCode.INVALID_CONFIG if isinstance(error, PluginError) else ErrorCode.AGENT_ERROR
     if isinstance(error, RecordingFailed):

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from sabir_actors import data as typed
-from sabir_actors.actor import REMEMBERED, THREADS, Actor, Handled
-from sabir_actors.protocol import Message, data_of, raised
+from sabir_actors.actor import REMEMBERED, THREADS, Actor, HandlerResult
+from sabir_actors.protocol import Message, data_of, raise_for_error
 from sabir_actors.state import ENDS, thread_id_of
 from sabir_actors.system import ActorSystem
 
@@ -48,16 +48,16 @@ class ThreadClient(Actor):
         """Id of a thread that this client created → its result, None before its end. Only the latest REMEMBERED threads
         whose result was not read are stored.
         """
-        self._told = asyncio.Event()
+        self._thread_ended = asyncio.Event()
         """Set when a thread of this client ends, and then replaced by a new event."""
         system.add(self)
 
-    async def on_thread_result(self, message: Message) -> Handled:
+    async def on_thread_result(self, message: Message) -> HandlerResult:
         """Handle THREAD_RESULT, which the system sends at a thread's end: store the result for `result`."""
         result = data_of(message, typed.ThreadResult)
-        self._expect(result.thread_id, result)
-        told, self._told = self._told, asyncio.Event()
-        told.set()
+        self._store_result(result.thread_id, result)
+        thread_ended, self._thread_ended = self._thread_ended, asyncio.Event()
+        thread_ended.set()
         return {"thread_id": result.thread_id}
 
     async def create(
@@ -71,11 +71,13 @@ class ThreadClient(Actor):
 
         Raises ActorError: INVALID_CONFIG for an unknown chain, or RECORDING_FAILED if the store cannot be written.
         """
-        said = {"user_id": user_id, "initial_input": text, "metadata": dict(metadata or {}), "chain": chain}
+        fields = {"user_id": user_id, "initial_input": text, "metadata": dict(metadata or {}), "chain": chain}
         message_id = str(uuid4())
-        made = thread_id_of(message_id)
-        self._expect(made, None)
-        return (await self._asked("CREATE_THREAD", said, typed.ThreadCreated, made, id=message_id)).thread_id
+        thread_id = thread_id_of(message_id)
+        self._store_result(thread_id, None)
+        return (
+            await self._send_request("CREATE_THREAD", fields, typed.ThreadCreated, thread_id, id=message_id)
+        ).thread_id
 
     async def start(self, thread_id: str) -> typed.ThreadStarted:
         """Start the phases of a created thread, and return at once. Use `result` to wait for the end.
@@ -83,36 +85,36 @@ class ThreadClient(Actor):
         Raises ActorError: UNKNOWN_THREAD, INVALID_STATE if the thread was started before, or INVALID_CONFIG if the
         system lacks a model, an option or the chain of the thread.
         """
-        return await self._asked("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
+        return await self._send_request("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
 
     async def pause(self, thread_id: str) -> typed.ThreadPaused:
         """Pause a thread: the running phase continues to its end, and no further phase starts until `resume`.
 
         Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread is not processing.
         """
-        return await self._asked("PAUSE_THREAD", {"thread_id": thread_id}, typed.ThreadPaused, thread_id)
+        return await self._send_request("PAUSE_THREAD", {"thread_id": thread_id}, typed.ThreadPaused, thread_id)
 
     async def resume(self, thread_id: str) -> typed.ThreadResumed:
         """Continue a paused thread with the next phase.
 
         Raises ActorError: UNKNOWN_THREAD, INVALID_STATE if the thread is not paused, or INVALID_CONFIG as `start`.
         """
-        return await self._asked("RESUME_THREAD", {"thread_id": thread_id}, typed.ThreadResumed, thread_id)
+        return await self._send_request("RESUME_THREAD", {"thread_id": thread_id}, typed.ThreadResumed, thread_id)
 
     async def terminate(self, thread_id: str, reason: str = "user_request") -> typed.ThreadTerminated:
         """End a thread for good. A running phase is interrupted. `reason` is stored with the thread.
 
         Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread has already ended.
         """
-        said = {"thread_id": thread_id, "reason": reason}
-        return await self._asked("TERMINATE_THREAD", said, typed.ThreadTerminated, thread_id)
+        fields = {"thread_id": thread_id, "reason": reason}
+        return await self._send_request("TERMINATE_THREAD", fields, typed.ThreadTerminated, thread_id)
 
     async def status(self, thread_id: str) -> typed.ThreadStatus:
         """Return the thread's state, its completed and remaining phases, and its result once it has ended.
 
         Raises ActorError (UNKNOWN_THREAD) for an unknown id.
         """
-        return await self._asked("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus, thread_id)
+        return await self._send_request("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus, thread_id)
 
     async def configure(self, thread_id: str, phase: str, **change: Any) -> typed.AgentConfigUpdated:
         """Change the configuration of a phase's agent, from the agent's next run on.
@@ -122,8 +124,8 @@ class ThreadClient(Actor):
         for an ended thread, INVALID_MESSAGE for an unknown phase or an invalid field, or INVALID_CONFIG for a wrong
         model, option or setting.
         """
-        said = {"agent_id": f"{thread_id}/{phase}", "config": change}
-        return await self._asked("UPDATE_AGENT_CONFIG", said, typed.AgentConfigUpdated, thread_id)
+        fields = {"agent_id": f"{thread_id}/{phase}", "config": change}
+        return await self._send_request("UPDATE_AGENT_CONFIG", fields, typed.AgentConfigUpdated, thread_id)
 
     async def watch(self, thread_id: str, *, every: float = 0.2) -> AsyncIterator[typed.ThreadStatus]:
         """Yield the thread's status now and after each change, until the thread has ended.
@@ -151,28 +153,28 @@ class ThreadClient(Actor):
         """
         is_due = thread_id not in self._results or self.system.queue is not None
         while True:
-            told, found = self._told, self._results.pop(thread_id, None)
-            if found is None and is_due:
-                found = (await self.status(thread_id)).result
-            if found is not None:
-                return found
+            thread_ended, thread_result = self._thread_ended, self._results.pop(thread_id, None)
+            if thread_result is None and is_due:
+                thread_result = (await self.status(thread_id)).result
+            if thread_result is not None:
+                return thread_result
             try:
-                await asyncio.wait_for(told.wait(), every)
+                await asyncio.wait_for(thread_ended.wait(), every)
             except TimeoutError:
                 is_due = True
 
-    def _expect(self, thread_id: str, result: typed.ThreadResult | None) -> None:
+    def _store_result(self, thread_id: str, result: typed.ThreadResult | None) -> None:
         self._results[thread_id] = result
         if len(self._results) > REMEMBERED:
             self._results.popitem(last=False)
 
-    async def _asked(
-        self, message_type: str, said: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any
+    async def _send_request(
+        self, message_type: str, fields: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any
     ) -> Answer:
         """Send a message about a thread, and return the response's data as `answer`. Raises the ActorError of an ERROR.
 
-        Fields of `said` that are None are not sent. The correlation id is the thread's id.
+        `fields` is the message's data; fields that are None are not sent. The correlation id is the thread's id.
         """
-        sent = {name: value for name, value in said.items() if value is not None}
-        request = self._request(message_type, sent, self._threads, thread_id, **envelope)
-        return data_of(raised(await self.system.send_message(request)), answer)
+        set_fields = {name: value for name, value in fields.items() if value is not None}
+        request = self._request(message_type, set_fields, self._threads, thread_id, **envelope)
+        return data_of(raise_for_error(await self.system.send_message(request)), answer)

@@ -26,10 +26,21 @@ from sabir_session import SQLiteStore, Store
 
 from sabir_actors.actor import THREADS
 from sabir_actors.client import ThreadClient
-from sabir_actors.shown import SHORT, age, cost_of_phase, cut, dollars, phase_of, summary_of, table_of, tokens_of, why
 from sabir_actors.state import ThreadView
 from sabir_actors.system import ActorSystem
-from sabir_actors.threads import ThreadActor
+from sabir_actors.thread_actor import ThreadActor
+from sabir_actors.thread_display import (
+    SHORT,
+    age,
+    cost_of_phase,
+    cut,
+    dollars,
+    phase_of,
+    reason_of,
+    summary_of,
+    table_of,
+    tokens_of,
+)
 
 THREADS_DB = "sqlite:///threads.db"
 Action: TypeAlias = Literal["list", "run", "show", "watch", "pause", "resume", "terminate"]
@@ -71,12 +82,12 @@ def threads(
     if action != "list" and not thread.strip():
         what = "a question or request" if action == "run" else "the id of a thread; `sabir threads` lists the ids"
         raise SettingsInvalid(f"`sabir threads {action}` needs {what}")
-    with _opened(store, is_made=action == "run") as opened:
-        order = _Order(opened, store, thread, model, reason, json)
-        return _ACTIONS[action](order)
+    with _open_store(store, may_create=action == "run") as database:
+        arguments = _Arguments(database, store, thread, model, reason, json)
+        return _ACTIONS[action](arguments)
 
 
-class _Order:
+class _Arguments:
     """The arguments of the command line, and its store."""
 
     def __init__(self, store: Store, url: str, thread: str, model: str | None, reason: str, json: bool) -> None:
@@ -92,151 +103,157 @@ class _Order:
             asyncio.run(sabir.adapter(model).aclose())
         return ActorSystem(model, store=self.store, recovers=False)
 
-    def stored(self) -> ThreadActor:
+    def thread_actor(self) -> ThreadActor:
         """Return the actor that reads threads from the store."""
         return ThreadActor(THREADS, self.system(), self.store)
 
     def views(self) -> list[ThreadView]:
         """Return all threads, in the order of their creation."""
-        actor = self.stored()
-        found = [actor.view(each) for each in actor.thread_ids()]
-        return sorted((each for each in found if each.created_at), key=lambda each: str(each.created_at))
+        actor = self.thread_actor()
+        views = [actor.view(each) for each in actor.thread_ids()]
+        return sorted((each for each in views if each.created_at), key=lambda each: str(each.created_at))
 
     def view(self) -> ThreadView:
         """Return the thread that the command names. Raises SettingsInvalid if none or several match."""
-        actor = self.stored()
-        found = [each for each in actor.thread_ids() if each.startswith(self.thread)]
-        if len(found) == 1:
-            return actor.view(found[0])
-        which = "no thread has an id that begins" if not found else f"{len(found)} threads have ids that begin"
-        raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.where()}` lists the ids")
+        actor = self.thread_actor()
+        matching_ids = [each for each in actor.thread_ids() if each.startswith(self.thread)]
+        if len(matching_ids) == 1:
+            return actor.view(matching_ids[0])
+        which = f"{len(matching_ids)} threads have" if matching_ids else "no thread has"
+        raise SettingsInvalid(
+            f"{which} an id that begins with {self.thread!r}; `sabir threads{self.store_flag()}` lists the ids"
+        )
 
-    def where(self) -> str:
+    def store_flag(self) -> str:
         """Return the text " --store URL" for a suggested command; "" for the default store."""
         return "" if self.url == THREADS_DB else f" --store {self.url}"
 
-    def remedy(self, thread_id: str) -> str:
+    def resume_command(self, thread_id: str) -> str:
         """Return the command, in backquotes, that continues a thread."""
-        return f"`sabir threads resume {thread_id[:SHORT]}{self.where()}`"
+        return f"`sabir threads resume {thread_id[:SHORT]}{self.store_flag()}`"
 
 
 @contextmanager
-def _opened(url: str, *, is_made: bool) -> Iterator[Store]:
+def _open_store(url: str, *, may_create: bool) -> Iterator[Store]:
     if url.startswith("sqlite:///"):
         path = Path(url.removeprefix("sqlite:///"))
-        if not is_made and not path.exists():
+        if not may_create and not path.exists():
             raise SettingsInvalid(f"{url} does not exist; `sabir threads run` creates it, or name another with --store")
-        opened: Store = SQLiteStore(path)
+        store: Store = SQLiteStore(path)
     elif url.startswith(("postgresql://", "postgres://")):
         from sabir_session import PostgresStore
 
-        opened = PostgresStore(url)
+        store = PostgresStore(url)
     else:
         raise SettingsInvalid(f"{url!r} is not a store; pass sqlite:///file.db or postgresql://user@host/database")
-    with opened:
-        yield opened
+    with store:
+        yield store
 
 
-def _list(order: _Order) -> int:
-    views = order.views()
-    if order.json:
-        _write_json([summary_of(each) for each in views])
-    for view in () if order.json else views:
+def _list_threads(arguments: _Arguments) -> int:
+    views = arguments.views()
+    if arguments.json:
+        _print_json([summary_of(each) for each in views])
+    for view in () if arguments.json else views:
         done = f"{len(view.outputs)}/{len(view.phases)}"
         head = f"{view.thread_id[:SHORT]}  {view.status:10}  {done:>4}  {age(view.updated_at):>4}  "
-        _write(head + cut(view.initial_input, WIDTH - len(head)))
-    if not views and not order.json:
-        _write("no threads")
+        _print_text(head + cut(view.initial_input, WIDTH - len(head)))
+    if not views and not arguments.json:
+        _print_text("no threads")
     return 0
 
 
-def _show(order: _Order) -> int:
-    view = order.view()
-    if order.json:
-        _write_json({**summary_of(view), "phases": {name: phase_of(view, name) for name in view.outputs}})
+def _show_thread(arguments: _Arguments) -> int:
+    view = arguments.view()
+    if arguments.json:
+        _print_json({**summary_of(view), "phases": {name: phase_of(view, name) for name in view.outputs}})
         return 0
-    _write(f"thread  {view.thread_id}\nstate   {view.status}\nasked   {one_line(view.initial_input, WIDTH - 8)}")
+    _print_text(f"thread  {view.thread_id}\nstate   {view.status}\nasked   {one_line(view.initial_input, WIDTH - 8)}")
     if view.cause:
-        _write(f"why     {one_line(why(view), 300)}")
+        _print_text(f"why     {one_line(reason_of(view), 300)}")
     for name, output in view.outputs.items():
         usage = view.usage.get(name) or {}
         cost = cost_of_phase(usage)
-        said = [f"{view.seconds[name]:.1f} s", f"{tokens_of(usage, 'input')} in, {tokens_of(usage, 'output')} out"]
-        said += [] if cost is None else [dollars(cost)]
-        said += [] if output.confidence is None else [f"confidence {output.confidence:g}"]
-        _write(f"\n{name} ({', '.join(said)})\n{output.response}")
+        details = [f"{view.seconds[name]:.1f} s", f"{tokens_of(usage, 'input')} in, {tokens_of(usage, 'output')} out"]
+        details += [] if cost is None else [dollars(cost)]
+        details += [] if output.confidence is None else [f"confidence {output.confidence:g}"]
+        _print_text(f"\n{name} ({', '.join(details)})\n{output.response}")
     return 0
 
 
-def _run(order: _Order) -> int:
-    model = order.model or os.environ.get(MODEL_VARIABLE) or EMBEDDED
+def _run_thread(arguments: _Arguments) -> int:
+    model = arguments.model or os.environ.get(MODEL_VARIABLE) or EMBEDDED
 
     async def run(system: ActorSystem, client: ThreadClient) -> int:
         user, metadata = os.environ.get("USER", "user"), {"model": model}
-        thread_id = await client.create(user, order.thread, metadata=metadata)
-        if not order.json:
-            _write(f"thread {thread_id}")
+        thread_id = await client.create(user, arguments.thread, metadata=metadata)
+        if not arguments.json:
+            _print_text(f"thread {thread_id}")
         await client.start(thread_id)
-        return await _watched(order, system, thread_id)
+        return await _follow_own_thread(arguments, system, thread_id)
 
-    return _at_work(order.system(model), run)
-
-
-def _watch(order: _Order) -> int:
-    view = order.view()
-    return asyncio.run(_followed(order, view.thread_id, lambda now: not now.is_over))
+    return _run_in_system(arguments.system(model), run)
 
 
-def _resume(order: _Order) -> int:
-    view = order.view()
-    system = order.system(order.model or view.metadata.get("model") or os.environ.get(MODEL_VARIABLE) or EMBEDDED)
+def _watch_thread(arguments: _Arguments) -> int:
+    view = arguments.view()
+    return asyncio.run(_follow_thread(arguments, view.thread_id, lambda now: not now.is_over))
+
+
+def _resume_thread(arguments: _Arguments) -> int:
+    view = arguments.view()
+    system = arguments.system(
+        arguments.model or view.metadata.get("model") or os.environ.get(MODEL_VARIABLE) or EMBEDDED
+    )
     if view.chain not in system.chains:
         reason = f"thread {view.thread_id} uses the chain {view.chain!r}, which only the program that created it has"
         raise SettingsInvalid(f"{reason}; resume it with that program")
     if view.runs:
         reason = f"thread {view.thread_id} is run by the workers of a queue"
-        raise SettingsInvalid(f"{reason}; resume it with a ThreadClient of an ActorSystem that has this queue")
+        raise SettingsInvalid(f"{reason}; resume it with a ThreadClient whose ActorSystem has this queue")
 
     async def resume(system: ActorSystem, client: ThreadClient) -> int:
         if view.status == "created":  # its process died before it started the thread
             await client.start(view.thread_id)
         elif view.status == "processing":  # its process died while it ran the thread
-            await system.threads.go_on(view.thread_id)
+            await system.threads.continue_thread(view.thread_id)
         else:
             await client.resume(view.thread_id)
-        return await _watched(order, system, view.thread_id)
+        return await _follow_own_thread(arguments, system, view.thread_id)
 
-    return _at_work(system, resume)
+    return _run_in_system(system, resume)
 
 
-def _steer(order: _Order, step: Callable[[ThreadClient, str], Coroutine[Any, Any, object]]) -> int:
-    thread_id = order.view().thread_id
+def _control_thread(arguments: _Arguments, step: Callable[[ThreadClient, str], Coroutine[Any, Any, object]]) -> int:
+    thread_id = arguments.view().thread_id
 
-    async def steer(_: ActorSystem, client: ThreadClient) -> int:
+    async def control(_: ActorSystem, client: ThreadClient) -> int:
         await step(client, thread_id)
         return 0
 
-    _at_work(order.system(), steer)
-    view = order.stored().view(thread_id)
-    if order.json:
-        _write_json(summary_of(view))
+    _run_in_system(arguments.system(), control)
+    view = arguments.thread_actor().view(thread_id)
+    if arguments.json:
+        _print_json(summary_of(view))
     else:
-        _write(f"thread {thread_id} is {view.status}")
+        _print_text(f"thread {thread_id} is {view.status}")
     return 0
 
 
-_ACTIONS: dict[Action, Callable[[_Order], int]] = {
-    "list": _list,
-    "run": _run,
-    "show": _show,
-    "watch": _watch,
-    "resume": _resume,
-    "pause": lambda order: _steer(order, lambda client, thread_id: client.pause(thread_id)),
-    "terminate": lambda order: _steer(order, lambda client, thread_id: client.terminate(thread_id, order.reason)),
+_ACTIONS: dict[Action, Callable[[_Arguments], int]] = {
+    "list": _list_threads,
+    "run": _run_thread,
+    "show": _show_thread,
+    "watch": _watch_thread,
+    "resume": _resume_thread,
+    "pause": lambda arguments: _control_thread(arguments, lambda client, thread_id: client.pause(thread_id)),
+    "terminate": lambda arguments: _control_thread(
+        arguments, lambda client, thread_id: client.terminate(thread_id, arguments.reason)
+    ),
 }
 
 
-def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]) -> int:
+def _run_in_system(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Coroutine[Any, Any, int]]) -> int:
     """Start the system, run `work` with the system and a client, stop the system, and return the exit code."""
 
     async def within() -> int:
@@ -246,42 +263,42 @@ def _at_work(system: ActorSystem, work: Callable[[ActorSystem, ThreadClient], Co
     return asyncio.run(within())
 
 
-async def _watched(order: _Order, system: ActorSystem, thread_id: str) -> int:
+async def _follow_own_thread(arguments: _Arguments, system: ActorSystem, thread_id: str) -> int:
     """Show a thread while it runs in this process. After an interruption, print how to continue the thread."""
 
     def is_going(view: ThreadView) -> bool:
         return view.status == "processing" or any(each.startswith(f"{thread_id}/") for each in system.actors())
 
     try:
-        return await _followed(order, thread_id, is_going)
+        return await _follow_thread(arguments, thread_id, is_going)
     except asyncio.CancelledError:
-        _complain(f"interrupted; {order.remedy(thread_id)} continues the thread")
+        _print_error(f"interrupted; {arguments.resume_command(thread_id)} continues the thread")
         raise
 
 
-async def _followed(order: _Order, thread_id: str, is_going: Callable[[ThreadView], bool]) -> int:
+async def _follow_thread(arguments: _Arguments, thread_id: str, is_going: Callable[[ThreadView], bool]) -> int:
     """Show a thread as long as `is_going` returns True, then its result. Return 1 if the thread failed, else 0."""
-    with _table(order) as show:
+    with _open_display(arguments) as show:
         while True:
-            view = await asyncio.to_thread(order.stored().view, thread_id)
+            view = await asyncio.to_thread(arguments.thread_actor().view, thread_id)
             show(view)
             if not is_going(view):
                 break
             await asyncio.sleep(EVERY)
     last = view.last_output
-    if order.json:
-        _write_json(summary_of(view))
+    if arguments.json:
+        _print_json(summary_of(view))
     elif view.status == "failed":
-        _complain(f"thread {thread_id} failed: {why(view)}")
+        _print_error(f"thread {thread_id} failed: {reason_of(view)}")
     elif view.status == "paused":
-        _write(f"paused; {order.remedy(thread_id)} continues the thread")
+        _print_text(f"paused; {arguments.resume_command(thread_id)} continues the thread")
     elif view.status == "completed" and last is not None:
-        _write(f"\n{last.response}")
+        _print_text(f"\n{last.response}")
     return 1 if view.status == "failed" else 0
 
 
 @contextmanager
-def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
+def _open_display(arguments: _Arguments) -> Iterator[Callable[[ThreadView], None]]:
     """Yield a function that shows a thread: in a live table on a terminal, otherwise one line for each change. With
     --json, the function prints nothing.
     """
@@ -289,24 +306,24 @@ def _table(order: _Order) -> Iterator[Callable[[ThreadView], None]]:
     from rich.live import Live
 
     console = Console()
-    if order.json or not console.is_terminal:
+    if arguments.json or not console.is_terminal:
         last = [""]
 
         def tell(view: ThreadView) -> None:
             phase = "" if view.is_over else view.current_phase or ""
             line = f"{view.status} {len(view.outputs)}/{len(view.phases)} {phase}".rstrip()
-            if line != last[0] and not order.json:
-                _write(line)
+            if line != last[0] and not arguments.json:
+                _print_text(line)
             last[0] = line
 
         yield tell
         return
-    with Live(console=console, refresh_per_second=8) as live, _silent():
+    with Live(console=console, refresh_per_second=8) as live, _suppress_logs():
         yield lambda view: live.update(table_of(view, min(WIDTH, console.width)))
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
+def _suppress_logs() -> Iterator[None]:
     """Suppress sabir's log lines in the `with` block, while a live table is shown."""
     logger, nothing = logging.getLogger("sabir"), logging.NullHandler()
     before, logger.propagate = logger.propagate, False
@@ -318,14 +335,14 @@ def _silent() -> Iterator[None]:
         logger.removeHandler(nothing)
 
 
-def _write(text: str) -> None:
+def _print_text(text: str) -> None:
     """Print a text, with control characters replaced."""
     print(printable(text), flush=True)
 
 
-def _write_json(value: object) -> None:
-    _write(json_text.dumps(value, indent=2))
+def _print_json(value: object) -> None:
+    _print_text(json_text.dumps(value, indent=2))
 
 
-def _complain(text: str) -> None:
+def _print_error(text: str) -> None:
     print(f"sabir: {printable(text)}", file=sys.stderr, flush=True)

@@ -174,11 +174,11 @@ SETTINGS: frozenset[str] = frozenset(field.alias or name for name, field in Sett
 """The names of the settings of `sabir.Settings` that an agent's configuration may contain: all except
 `response_format`, which the phase sets.
 """
-_SAME = "max_output_tokens", "max_tokens"
+_MAX_TOKENS_NAMES = "max_output_tokens", "max_tokens"
 """The two names of one setting: in `sabir.Settings`, and in an agent's configuration."""
 
 
-class _Configured(Data):
+class _ConfigFields(Data):
     """The base class of agents' configurations. Further fields are settings with their names in `sabir.Settings`.
 
     `max_tokens` is the setting `max_output_tokens`, which is accepted too. Other unknown fields raise ValidationError.
@@ -189,34 +189,36 @@ class _Configured(Data):
 
     @model_validator(mode="before")
     @classmethod
-    def _rename(cls, given: object) -> object:
+    def _rename_max_tokens(cls, config: object) -> object:
         """Rename `max_output_tokens` to `max_tokens`, so that there is one field for the setting. Raises ValueError for
         different values of the two.
         """
-        setting, name = _SAME
-        if not isinstance(given, Mapping) or setting not in given:
-            return given
-        if name in given and given[name] != given[setting]:
+        setting, name = _MAX_TOKENS_NAMES
+        if not isinstance(config, Mapping) or setting not in config:
+            return config
+        if name in config and config[name] != config[setting]:
             raise ValueError(f"{setting} and {name} are the same setting; pass only one of them")
-        fields = {key: value for key, value in given.items() if key != setting}
-        return {**fields, name: given[setting]}
+        fields = {key: value for key, value in config.items() if key != setting}
+        return {**fields, name: config[setting]}
 
     @model_validator(mode="after")
-    def _check_names(self) -> Self:
+    def _check_field_names(self) -> Self:
         unknown = sorted(set(self.model_extra or {}) - SETTINGS)
         if unknown:
-            known = ", ".join([*type(self).model_fields, *sorted(SETTINGS - set(type(self).model_fields) - {_SAME[0]})])
+            known = ", ".join(
+                [*type(self).model_fields, *sorted(SETTINGS - set(type(self).model_fields) - {_MAX_TOKENS_NAMES[0]})]
+            )
             raise ValueError(f"a configuration has no field {unknown[0]!r}; its fields are {known}")
         return self
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that are not None, with their names in `sabir.Settings`."""
-        named = {"temperature": self.temperature, _SAME[0]: self.max_tokens, **(self.model_extra or {})}
+        named = {"temperature": self.temperature, _MAX_TOKENS_NAMES[0]: self.max_tokens, **(self.model_extra or {})}
         return {name: value for name, value in named.items() if value is not None}
 
 
-class AgentConfig(_Configured):
+class AgentConfig(_ConfigFields):
     """The configuration of an agent: `model` is a model string, `system_prompt` is sent before all other messages, and
     `tools` are the names of the system's options that the agent may call.
 
@@ -228,7 +230,7 @@ class AgentConfig(_Configured):
     tools: list[Name] = []
 
 
-class AgentChange(_Configured):
+class AgentChange(_ConfigFields):
     """The fields of an agent's configuration to change. The value null unsets a setting or the system prompt.
 
     Further fields are settings of `sabir.Settings`, except `response_format`. Unknown fields raise ValidationError.

@@ -110,9 +110,9 @@ async def _thread(
     The work is done in the system's event loop, because actors need it and the engine may use another. If the run
     fails, the run is paused with the reason, and `sabir runs resume` continues the run. The thread does not fail.
     """
-    performed = asyncio.run_coroutine_threadsafe(_performed(ctx, observations[-1].text, run), ctx.loop)
+    future = asyncio.run_coroutine_threadsafe(_perform_in_loop(ctx, observations[-1].text, run), ctx.loop)
     try:
-        await asyncio.wrap_future(performed)
+        await asyncio.wrap_future(future)
     except Exception as error:
         worker = await ctx.runner.launch()
         with suppress(DurableFault):  # the run was stopped meanwhile
@@ -121,5 +121,5 @@ async def _thread(
     return [assistant("performed")]
 
 
-async def _performed(ctx: Threads, thread_id: str, run: str) -> None:
+async def _perform_in_loop(ctx: Threads, thread_id: str, run: str) -> None:
     await ctx.perform(thread_id, run, holds_run)

@@ -63,7 +63,7 @@ class ActorError(SabirError, ValueError):
     """
 
     def __init__(self, code: ErrorCode, message: str, /, *, retryable: bool = False, **details: object) -> None:
-        super().__init__(_unicode(message))
+        super().__init__(_replace_surrogates(message))
         self.code = code
         self.retryable = retryable
         self.details = {name: _as_json(value) for name, value in details.items()}
@@ -74,10 +74,10 @@ def _as_json(value: object) -> object:
     try:
         encode_json(value)
     except ValueError:
-        return one_line(_unicode(str(value)))
+        return one_line(_replace_surrogates(str(value)))
     return value
 
 
-def _unicode(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Return the text with `?` for each lone surrogate, which cannot be encoded."""
     return text.encode(errors="replace").decode()

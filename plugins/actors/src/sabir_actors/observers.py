@@ -1,5 +1,6 @@
-"""Observers of actors: logging, and the user's functions `trace`, `watch` and `spans`. Exceptions of these functions
-are logged, and do not affect actors.
+"""Observers of actors: logging, and the user's functions `trace`, `watch` and `spans`.
+
+Exceptions of `trace` and `watch`, and of `spans` before a message is handled, are logged and do not affect actors.
 """
 
 import logging
@@ -15,13 +16,14 @@ from sabir_actors.protocol import AnyMessage, Message, Response
 logger = logging.getLogger("sabir.actors")
 Spans: TypeAlias = Callable[[Message], AbstractContextManager[Callable[[Response], None]]]
 """A function that returns a context manager for the handling of a message. The context manager yields a function that
-is called with the response. An example is `sabir_otel.message_span`."""
-Told = TypeVar("Told")
+receives the response. An example is `sabir_otel.message_span`."""
+Returned = TypeVar("Returned")
 
 
 class Observers(TypedDict, total=False):
-    """The observer arguments of ActorSystem; None for no observer. Exceptions of `trace`, and of calling `spans`, are
-    logged and do not affect actors.
+    """The observer arguments of ActorSystem; None for no observer.
+
+    Exceptions of `trace` and `watch`, and of `spans` before a message is handled, are logged and do not affect actors.
 
     `trace` is called with every message and response. `watch` is called with the PROCESS_WITH_AGENT message that is
     being answered and an event of the agent's reply, for each event as it arrives. `spans` is called with each message
@@ -40,10 +42,10 @@ def log(message: AnyMessage, trace: Callable[[AnyMessage], None] | None) -> None
         message.type, message.id, message.sender, message.receiver, message.correlation_id,
     )  # fmt: skip
     if trace is not None:
-        _told("trace", message, trace)
+        _call_observer("trace", message, trace)
 
 
-async def spanned(
+async def answer_in_span(
     message: Message, answer: Callable[[Message], Coroutine[Any, Any, Response]], spans: Spans | None
 ) -> Response:
     """Return `await answer(message)`. With `spans`, do this inside the context manager that `spans` returns for the
@@ -52,15 +54,15 @@ async def spanned(
     if spans is None:
         return await answer(message)
     with ExitStack() as stack:
-        tell = _told("spans", message, lambda said: stack.enter_context(spans(said)))
+        report_response = _call_observer("spans", message, lambda request: stack.enter_context(spans(request)))
         response = await answer(message)
-        if tell is not None:
-            tell(response)
+        if report_response is not None:
+            report_response(response)
     return response
 
 
-def _told(name: str, message: Message | Response, observer: Callable[[Any], Told]) -> Told | None:
-    """Call an observer with a message and return its value. If it raises, log the exception and return None."""
+def _call_observer(name: str, message: Message | Response, observer: Callable[[Any], Returned]) -> Returned | None:
+    """Call an observer with a message, and return what it returns. If it raises, log the exception and return None."""
     try:
         return observer(message)
     except Exception as error:

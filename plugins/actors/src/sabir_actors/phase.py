@@ -12,11 +12,11 @@ from time import monotonic
 from typing import Any
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, ActorHost, Handled
+from sabir_actors.actor import Actor, ActorHost, HandlerResult
 from sabir_actors.agents import Agent, AgentManagerActor
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import Chain, Phase
-from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raised, validate_message
+from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raise_for_error, validate_message
 
 
 class PhaseActor(Actor):
@@ -33,43 +33,43 @@ class PhaseActor(Actor):
         self.chain, self.phase, self.agents = chain, phase, agents
         self.agent_id = actor_id
 
-    async def on_initialize_phase(self, message: Message) -> Handled:
+    async def on_initialize_phase(self, message: Message) -> HandlerResult:
         """Handle INITIALIZE_PHASE: add or replace the phase's agent, with the configuration in the message."""
-        wanted = data_of(message, typed.InitializePhase)
-        self._check(wanted.phase_type)
-        self.agents.add_agent(self.agent_id, Agent(wanted.config, self.phase.output))
+        request = data_of(message, typed.InitializePhase)
+        self._check_phase_type(request.phase_type)
+        self.agents.add_agent(self.agent_id, Agent(request.config, self.phase.output))
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
         """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation, and the previous output unless it
         already ends the conversation.
         """
-        wanted = data_of(message, typed.PrepareContext)
-        self._check(wanted.phase_type)
-        history = list(wanted.conversation_history)
-        before = (wanted.previous_phase_output or {}).get("response")
-        if before and (not history or history[-1].content != before):
-            history.append(typed.Turn(role="assistant", content=str(before)))
+        request = data_of(message, typed.PrepareContext)
+        self._check_phase_type(request.phase_type)
+        history = list(request.conversation_history)
+        previous_response = (request.previous_phase_output or {}).get("response")
+        if previous_response and (not history or history[-1].content != previous_response):
+            history.append(typed.Turn(role="assistant", content=str(previous_response)))
         context = typed.PreparedContext(
             messages=[typed.Turn(role="system", content=self.phase.instructions), *history],
             tools=self.agents.agents[self.agent_id].config.tools if self.agent_id in self.agents.agents else [],
-            metadata=_metadata(message.data),
+            metadata=_read_metadata(message.data),
         )
-        return typed.ContextPrepared(thread_id=wanted.thread_id, phase_type=self.phase.name, context=context)
+        return typed.ContextPrepared(thread_id=request.thread_id, phase_type=self.phase.name, context=context)
 
-    async def on_process_phase(self, message: Message) -> Handled:
+    async def on_process_phase(self, message: Message) -> HandlerResult:
         """Handle PROCESS_PHASE: run the phase's agent, and return the phase's output.
 
         Raises ActorError if the agent fails and no restart helps, with the code of the agent's error.
         """
-        wanted, began = data_of(message, typed.ProcessPhase), monotonic()
-        self._check(wanted.phase_type)
-        prepared, run = await self._prepared(message, wanted), f"{wanted.thread_id}/{self.phase.name}"
-        context = {**wanted.context, **prepared.context.model_dump(mode="json"), "run": run}
-        ask: dict[str, Any] = {"input": wanted.input, "agent_id": self.agent_id, "context": context}
+        request, began = data_of(message, typed.ProcessPhase), monotonic()
+        self._check_phase_type(request.phase_type)
+        prepared, run = await self._prepare_context(message, request), f"{request.thread_id}/{self.phase.name}"
+        context = {**request.context, **prepared.context.model_dump(mode="json"), "run": run}
+        fields: dict[str, Any] = {"input": request.input, "agent_id": self.agent_id, "context": context}
         if self.system.watch is not None:
-            ask["stream"] = True
-        answer = data_of(await self._answered(message, ask), typed.AgentResponse)
+            fields["stream"] = True
+        answer = data_of(await self._run_agent_with_retries(message, fields), typed.AgentResponse)
         output = typed.PhaseOutput(
             response=answer.result.response,
             next_phase=self.chain.following(self.phase.name),
@@ -79,57 +79,59 @@ class PhaseActor(Actor):
         usage, model = self.agents.usage.get(self.agent_id), self.agents.agents[self.agent_id].config.model
         figures = {} if usage is None else usage.model_dump(mode="json", exclude={"details_json"})
         return typed.PhaseProcessed(
-            thread_id=wanted.thread_id,
+            thread_id=request.thread_id,
             phase_type=self.phase.name,
             output=output,
             processing_time=monotonic() - began,
             usage={**figures, "model": model},
         )
 
-    def _check(self, phase_type: str) -> None:
+    def _check_phase_type(self, phase_type: str) -> None:
         if phase_type != self.phase.name:
             reason = f"Invalid phase_type: {phase_type}; {self.actor_id} runs {self.phase.name}"
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
-    async def _prepared(self, message: Message, wanted: typed.ProcessPhase) -> typed.ContextPrepared:
-        context = wanted.context
-        said: dict[str, Any] = {
-            "thread_id": wanted.thread_id,
-            "phase_type": wanted.phase_type,
+    async def _prepare_context(self, message: Message, request: typed.ProcessPhase) -> typed.ContextPrepared:
+        context = request.context
+        fields: dict[str, Any] = {
+            "thread_id": request.thread_id,
+            "phase_type": request.phase_type,
             "previous_phase_output": context.get("previous_phase_output"),
             "conversation_history": context.get("conversation_history") or [],
-            "metadata": _metadata(context),
+            "metadata": _read_metadata(context),
         }
-        request = self._request("PREPARE_CONTEXT", said, self.actor_id, message.correlation_id)
-        self.system.log(request)
-        validate_message(request, self.phases)
-        return await self.on_prepare_context(request)
+        prepare_message = self._request("PREPARE_CONTEXT", fields, self.actor_id, message.correlation_id)
+        self.system.log(prepare_message)
+        validate_message(prepare_message, self.phases)
+        return await self.on_prepare_context(prepare_message)
 
-    async def _answered(self, message: Message, ask: dict[str, Any]) -> Response:
+    async def _run_agent_with_retries(self, message: Message, fields: dict[str, Any]) -> Response:
         """Return the agent's response. If the agent fails and was restarted, send a RETRY, at most `most_attempts`
         runs. Raises the ActorError of the last failure.
         """
-        request = self._request("PROCESS_WITH_AGENT", ask, self.agents.actor_id, message.correlation_id)
-        response = await self._asked(request)
+        request = self._request("PROCESS_WITH_AGENT", fields, self.agents.actor_id, message.correlation_id)
+        response = await self._send_interruptible(request)
         for attempt in count(2):
             if not isinstance(response, ErrorResponse):
                 break
-            if not await self._is_mended(response, message) or attempt > self.most_attempts:
-                raised(response)
-            again = {"original_message_id": request.id, "attempt": attempt, "max_attempts": self.most_attempts}
-            response = await self._asked(self._request("RETRY", again, self.agents.actor_id, message.correlation_id))
+            if not await self._was_restarted(response, message) or attempt > self.most_attempts:
+                raise_for_error(response)
+            retry = {"original_message_id": request.id, "attempt": attempt, "max_attempts": self.most_attempts}
+            response = await self._send_interruptible(
+                self._request("RETRY", retry, self.agents.actor_id, message.correlation_id)
+            )
         return response
 
-    async def _asked(self, request: Message) -> Response:
+    async def _send_interruptible(self, request: Message) -> Response:
         """Send a request and return the response. If this is cancelled, the receiver's handler is interrupted too."""
         try:
             return await self.system.send_message(request)
         except asyncio.CancelledError:
             with suppress(ActorError):
-                self.system.get_actor(request.receiver or "").abandon(request.id)
+                self.system.get_actor(request.receiver or "").interrupt(request.id)
             raise
 
-    async def _is_mended(self, error: ErrorResponse, message: Message) -> bool:
+    async def _was_restarted(self, error: ErrorResponse, message: Message) -> bool:
         """Return whether the actor of the agents was restarted: by the RESTART that caused the error, or now by the
         supervisor, to which the error is reported.
         """
@@ -138,17 +140,19 @@ class PhaseActor(Actor):
         supervisor = self.system.supervisor_id
         if supervisor is None:
             return False
-        said = {**error.data, "actor_id": self.actor_id, "culprit": self.agents.actor_id}
-        answer = await self._asked(self._request("ERROR_NOTIFICATION", said, supervisor, message.correlation_id))
+        fields = {**error.data, "actor_id": self.actor_id, "culprit": self.agents.actor_id}
+        answer = await self._send_interruptible(
+            self._request("ERROR_NOTIFICATION", fields, supervisor, message.correlation_id)
+        )
         return answer.data.get("action_taken") == "restart"
 
 
-def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
+def _read_metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the thread's metadata, with the user's id as `user_id`. Raises ActorError (INVALID_MESSAGE) if the
     metadata is not an object.
     """
-    found = said.get("metadata") or {}
-    if not isinstance(found, Mapping):
-        reason = f"metadata has the type {type(found).__name__}; pass a JSON object"
+    metadata = fields.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        reason = f"metadata has the type {type(metadata).__name__}; pass a JSON object"
         raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
-    return {**({"user_id": said["user_id"]} if "user_id" in said else {}), **found}
+    return {**({"user_id": fields["user_id"]} if "user_id" in fields else {}), **metadata}

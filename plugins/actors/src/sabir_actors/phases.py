@@ -87,20 +87,20 @@ class Chain:
 
     def following(self, name: str) -> str | None:
         """Return the name of the phase after `name`; None after the last. Raises ValueError for an unknown name."""
-        place = self.names.index(name) + 1
-        return self.names[place] if place < len(self.names) else None
+        position = self.names.index(name) + 1
+        return self.names[position] if position < len(self.names) else None
 
 
-_ASKED = "Answer in a few sentences, for the person who asked."
+_STYLE = "Answer in a few sentences, for the person who asked."
 AEIOUY_CHAIN = Chain(
     "aeiou-y",
     (
-        Phase("action", f"You are the action phase. Give a first answer to what was asked. {_ASKED}"),
-        Phase("experience", f"You are the experience phase. Add what is known from like cases. {_ASKED}"),
-        Phase("intention", f"You are the intention phase. Say what the person wants to reach. {_ASKED}"),
-        Phase("observation", f"You are the observation phase. Say what the answers so far leave out. {_ASKED}"),
-        Phase("understanding", f"You are the understanding phase. Decide what matters and what does not. {_ASKED}"),
-        Phase("yield", f"You are the yield phase. Give the final answer, from all that was said. {_ASKED}"),
+        Phase("action", f"You are the action phase. Give a first answer to what was asked. {_STYLE}"),
+        Phase("experience", f"You are the experience phase. Add what is known from like cases. {_STYLE}"),
+        Phase("intention", f"You are the intention phase. Say what the person wants to reach. {_STYLE}"),
+        Phase("observation", f"You are the observation phase. Say what the answers so far leave out. {_STYLE}"),
+        Phase("understanding", f"You are the understanding phase. Decide what matters and what does not. {_STYLE}"),
+        Phase("yield", f"You are the yield phase. Give the final answer, from all that was said. {_STYLE}"),
     ),
 )
 """The default chain, with the phases action, experience, intention, observation, understanding and yield."""

@@ -66,16 +66,16 @@ AEIOUY = ("action", "experience", "intention", "observation", "understanding", "
 """The names of the phases of AEIOUY_CHAIN, in order."""
 
 
-def _as_object(given: object) -> FrozenDict:
+def _copy_object(json_object: object) -> FrozenDict:
     """Return an immutable copy of a mapping of JSON values. Raises ValueError for anything else."""
-    if not isinstance(given, Mapping):
-        raise ValueError(f"expected a JSON object, got a value of type {type(given).__name__}")
-    view: FrozenDict = encode_json(dict(given)).view()
+    if not isinstance(json_object, Mapping):
+        raise ValueError(f"expected a JSON object, got a value of type {type(json_object).__name__}")
+    view: FrozenDict = encode_json(dict(json_object)).view()
     return view
 
 
 DataObject = Annotated[
-    Mapping[str, Any], PlainValidator(_as_object), PlainSerializer(dict), WithJsonSchema({"type": "object"})
+    Mapping[str, Any], PlainValidator(_copy_object), PlainSerializer(dict), WithJsonSchema({"type": "object"})
 ]
 """The type of a field with a JSON object, which is stored as an immutable copy."""
 
@@ -122,12 +122,12 @@ class Message(_Envelope):
         Sender and receiver are swapped, and the correlation id is the same. `response_type` is by default
         `get_response_type()`.
         """
-        found = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else response_data
-        return Response(type=response_type or self.get_response_type(), data=found, **self._answering())
+        fields = response_data.model_dump(mode="json") if isinstance(response_data, BaseModel) else response_data
+        return Response(type=response_type or self.get_response_type(), data=fields, **self._response_addresses())
 
     def answered_by(self, response: "Response") -> "Response":
         """Return a copy of a response, addressed as the response to this message: with its id, sender and receiver."""
-        return response.model_copy(update=self._answering())
+        return response.model_copy(update=self._response_addresses())
 
     def error(self, error: ActorError) -> "ErrorResponse":
         """Return the ERROR response for this message, with the error's text, code, details and `retryable`."""
@@ -135,10 +135,10 @@ class Message(_Envelope):
             error_message=str(error),
             error_code=error.code.value,
             data={**error.details, "retryable": error.retryable},
-            **self._answering(),
+            **self._response_addresses(),
         )
 
-    def _answering(self) -> dict[str, Any]:
+    def _response_addresses(self) -> dict[str, Any]:
         return {
             "sender": self.receiver,
             "receiver": self.sender,
@@ -157,7 +157,7 @@ class Response(_Envelope):
     message_id: Text | None = None
 
     @model_validator(mode="after")
-    def _is_of_its_class(self) -> Self:
+    def _check_class(self) -> Self:
         is_error = isinstance(self, ErrorResponse)
         if (self.type == "ERROR") != is_error or (self.envelope == "error") != is_error:
             raise ValueError("a response with the type 'ERROR' or the envelope 'error' must be an ErrorResponse")
@@ -194,20 +194,20 @@ class ErrorResponse(Response):
 
     @model_validator(mode="before")
     @classmethod
-    def _merge(cls, given: Any) -> Any:
+    def _merge_error_fields(cls, arguments: Any) -> Any:
         """Move the arguments `error_message` and `error_code` into `data`."""
-        if not isinstance(given, Mapping) or "error_message" not in given:
-            return given
-        fields = dict(given)
-        told = {name: fields.pop(name) for name in ("error_message", "error_code") if name in fields}
+        if not isinstance(arguments, Mapping) or "error_message" not in arguments:
+            return arguments
+        fields = dict(arguments)
+        error_fields = {name: fields.pop(name) for name in ("error_message", "error_code") if name in fields}
         data = fields.get("data", {})
         if not isinstance(data, Mapping):
             return fields
-        code = data.get("error_code") if told.get("error_code") is None else told["error_code"]
-        return {**fields, "data": {**data, **told, "error_code": code}}
+        code = data.get("error_code") if error_fields.get("error_code") is None else error_fields["error_code"]
+        return {**fields, "data": {**data, **error_fields, "error_code": code}}
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _check_error_data(self) -> Self:
         try:
             typed.ErrorData.model_validate(self.data)
         except ValidationError as error:
@@ -250,16 +250,18 @@ def validate_message(message: AnyMessage, phases: Collection[str] = AEIOUY) -> b
         return True
     phase = message.data.get("phase_type") if "phase_type" in model.model_fields else None
     if isinstance(phase, str) and phase not in phases:
-        raise _invalid(f"Invalid phase_type: {phase}; {message.type} accepts {', '.join(phases)}")
+        raise _invalid_message(f"Invalid phase_type: {phase}; {message.type} accepts {', '.join(phases)}")
     try:
         model.model_validate(message.data)
     except ValidationError as error:
         missing = [each["loc"] for each in error.errors(include_url=False) if each["type"] == "missing"]
         if not missing:
-            raise _invalid(f"{message.type} message has invalid data: {describe_validation_error(error)}") from None
-        place = ".".join(map(str, missing[0]))
+            raise _invalid_message(
+                f"{message.type} message has invalid data: {describe_validation_error(error)}"
+            ) from None
+        path = ".".join(map(str, missing[0]))
         fields = ", ".join(message.data) or "no fields"
-        raise _invalid(f"{message.type} message must contain {place!r} field; its data has {fields}") from None
+        raise _invalid_message(f"{message.type} message must contain {path!r} field; its data has {fields}") from None
     return True
 
 
@@ -268,16 +270,16 @@ def data_of(message: AnyMessage, model: type[typed.TypedData]) -> typed.TypedDat
     return model.model_validate(message.data)
 
 
-def raised(response: Response) -> Response:
+def raise_for_error(response: Response) -> Response:
     """Return a response. For an ErrorResponse, raise its error as an ActorError, with the code FAILED if its code is
     not in ErrorCode.
     """
     if not isinstance(response, ErrorResponse):
         return response
     code = response.error_code if response.error_code in set(ErrorCode) else ErrorCode.FAILED
-    said: dict[str, Any] = {k: v for k, v in response.data.items() if k not in ("error_message", "error_code")}
-    retryable = bool(said.pop("retryable", False))
-    raise ActorError(ErrorCode(code), response.error_message, retryable=retryable, **said)
+    details: dict[str, Any] = {k: v for k, v in response.data.items() if k not in ("error_message", "error_code")}
+    retryable = bool(details.pop("retryable", False))
+    raise ActorError(ErrorCode(code), response.error_message, retryable=retryable, **details)
 
 
 def serialize_message(message: AnyMessage) -> str:
@@ -303,44 +305,48 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
     """
     _check_size(text)
     try:
-        found = json.loads(text, object_pairs_hook=_unique)
+        fields = json.loads(text, object_pairs_hook=_reject_duplicate_names)
     except (ValueError, RecursionError) as error:
-        raise _invalid(f"the text is not a message: it is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise _invalid(f"the text is not a message: it is a JSON value of type {type(found).__name__}, not an object")
-    kind = found.get("envelope", _guessed(found))
+        raise _invalid_message(f"the text is not a message: it is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise _invalid_message(
+            f"the text is not a message: it is a JSON value of type {type(fields).__name__}, not an object"
+        )
+    kind = fields.get("envelope", _guess_envelope(fields))
     model = _CLASSES.get(kind) if isinstance(kind, str) else None
     if model is None:
-        shown = repr(kind) if isinstance(kind, str) else f"a value of type {type(kind).__name__}"
-        raise _invalid(f"the text is not a message: its envelope is {shown}; expected one of {', '.join(_CLASSES)}")
+        envelope = repr(kind) if isinstance(kind, str) else f"a value of type {type(kind).__name__}"
+        raise _invalid_message(
+            f"the text is not a message: its envelope is {envelope}; expected one of {', '.join(_CLASSES)}"
+        )
     try:
-        return model.model_validate(found)
+        return model.model_validate(fields)
     except ValidationError as error:
-        raise _invalid(f"the text is not a message: {describe_validation_error(error)}") from None
+        raise _invalid_message(f"the text is not a message: {describe_validation_error(error)}") from None
 
 
-def _guessed(found: Mapping[str, Any]) -> str:
+def _guess_envelope(fields: Mapping[str, Any]) -> str:
     """Return the value of `envelope` for an object without this field, by its other fields: responses have
     `message_id`.
     """
-    if "message_id" not in found:
+    if "message_id" not in fields:
         return "request"
-    return "error" if found.get("type") == "ERROR" else "response"
+    return "error" if fields.get("type") == "ERROR" else "response"
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the (name, value) pairs of a JSON object as a dict. Raises ValueError for a duplicate name."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         [(name, times)] = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"an object has the name {one_line(name, 100)!r} {times} times")
-    return found
+    return members
 
 
 def _check_size(text: str | bytes) -> None:
     if len(text) > LARGEST:
-        raise _invalid(f"the text of the message has size {len(text)}; the maximum is {LARGEST}")
+        raise _invalid_message(f"the text of the message has size {len(text)}; the maximum is {LARGEST}")
 
 
-def _invalid(reason: str) -> ActorError:
+def _invalid_message(reason: str) -> ActorError:
     return ActorError(ErrorCode.INVALID_MESSAGE, one_line(reason))

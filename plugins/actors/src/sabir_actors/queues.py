@@ -4,17 +4,17 @@
 
 A run is a thread's work from its start or resumption until the thread is paused or has ended. A queue stores a run
 until `perform` returns, and assigns the run to another process if its process dies. A suspended process may wake up
-after its run was assigned to another process, so `perform` calls `is_given` before it takes the thread.
+after its run was assigned to another process, so `perform` calls `is_assigned` before it takes the thread.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
-IsGiven: TypeAlias = Callable[[], Awaitable[bool]]
+IsAssigned: TypeAlias = Callable[[], Awaitable[bool]]
 """An async function that returns whether a run is still assigned to this process: False if it was stopped or assigned
 to another process."""
-Perform: TypeAlias = Callable[[str, str, IsGiven], Awaitable[None]]
-"""`perform(thread_id, run, is_given)`: run a thread until it is paused or has ended, or another process has its run.
+Perform: TypeAlias = Callable[[str, str, IsAssigned], Awaitable[None]]
+"""`perform(thread_id, run, is_assigned)`: run a thread until it is paused or has ended, or another process has its run.
 If `perform` is cancelled, the run is unfinished, and another process may continue it."""
 
 
@@ -30,7 +30,7 @@ class ThreadQueue(Protocol):
         """Whether this process performs runs. False for a process that only creates and controls threads."""
 
     async def open(self, perform: Perform) -> None:
-        """Start the queue. If this process performs runs, call `perform(thread_id, run, is_given)` for each run that
+        """Start the queue. If this process performs runs, call `perform(thread_id, run, is_assigned)` for each run that
         the queue assigns to it.
 
         Called by ActorSystem when it starts.

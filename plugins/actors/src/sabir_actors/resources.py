@@ -10,18 +10,18 @@ from sabir.authoring import OptionLike, show_arguments
 from sabir_session import Store
 
 from sabir_actors.adapters import Adapters
-from sabir_actors.apart import StoreThread
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import Observers
 from sabir_actors.phases import AEIOUY_CHAIN, Chain
-from sabir_actors.policies import RestartPolicy
 from sabir_actors.protocol import AnyMessage
 from sabir_actors.queues import ThreadQueue
+from sabir_actors.restart_policy import RestartPolicy
+from sabir_actors.store_thread import StoreThread
 
 SUPERVISOR = "supervisor"
 """The id of the supervisor in every system."""
 DEAD_LETTERS = 1000
-"""The maximum number of messages in `dead_letters`, which contains the latest. `dead_count` counts all of them."""
+"""The maximum number of messages in `dead_letters`. The oldest are removed first."""
 
 
 @show_arguments
@@ -50,7 +50,7 @@ class SharedResources:
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}
         self.store = store
-        self.apart = StoreThread()
+        self.store_thread = StoreThread()
         """Runs functions that use the store in a thread, so that they do not block the event loop."""
         if queue is not None and store is None:
             reason = "a queue needs a store that all processes share; pass ActorSystem(store=…)"
@@ -60,8 +60,7 @@ class SharedResources:
         self.adapters = Adapters(adapters)
         """The adapters of the agents, one for each model."""
         self.dead_letters: deque[AnyMessage] = deque(maxlen=DEAD_LETTERS)
-        self.dead_count = 0
-        """The number of messages that were sent to unknown receivers so far."""
+        """The latest messages to unknown receivers, at most DEAD_LETTERS."""
         self.supervisor_id: str | None = SUPERVISOR
         self.restarts = restarts or RestartPolicy()
         self.watch = observers.get("watch")

@@ -22,11 +22,11 @@ from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.phases import Chain, Phase
 from sabir_actors.protocol import Message
 
-What: TypeAlias = Literal[
+EventKind: TypeAlias = Literal[
     "created", "started", "paused", "resumed", "terminated", "completed", "failed", "phase_done", "agent_updated",
     "taken", "queued", "left", "refused",
 ]  # fmt: skip
-MOVES: Mapping[What, tuple[frozenset[ThreadState], ThreadState]] = {
+MOVES: Mapping[EventKind, tuple[frozenset[ThreadState], ThreadState]] = {
     "started": (frozenset({"created"}), "processing"),
     "paused": (frozenset({"processing"}), "paused"),
     "resumed": (frozenset({"paused"}), "processing"),
@@ -64,7 +64,7 @@ class ThreadEvent(BaseModel):
     stored_as: ClassVar[str] = "sabir.thread_event"
     stored_before: ClassVar[tuple[str, ...]] = ("sabir_actors.state:ThreadEvent",)  # store layout 1
 
-    what: What
+    what: EventKind
     at: AwareDatetime
     data: dict[str, Any] = {}
     message_id: str | None = None
@@ -134,7 +134,7 @@ class ThreadView:
         """The name of the running or next phase; None if all phases are done."""
         return next(iter(self.remaining), None)
 
-    def allow(self, what: What) -> None:
+    def allow(self, what: EventKind) -> None:
         """Check that the present state allows the event `what`, one of MOVES. Raises ActorError (INVALID_STATE) if
         not.
         """
@@ -150,39 +150,39 @@ class ThreadView:
         for name in ("outputs", "seconds", "usage", "answers"):
             setattr(view, name, dict(getattr(self, name)))
         view.configs = {phase: list(changes) for phase, changes in self.configs.items()}
-        view.take(event)
+        view.apply(event)
         return view
 
-    def take(self, event: ThreadEvent) -> None:
+    def apply(self, event: ThreadEvent) -> None:
         """Apply one event to this view, in place. The event is not checked against MOVES."""
-        said = event.data
+        fields = event.data
         if event.what == "created":
-            self._create(event)
+            self._apply_created(event)
         elif event.what == "phase_done":
-            phase = said["phase_type"]
-            self.outputs[phase] = PhaseOutput.model_validate(said["output"])
-            self.seconds[phase] = said["processing_time"]
-            self.usage[phase] = said.get("usage") or {}
+            phase = fields["phase_type"]
+            self.outputs[phase] = PhaseOutput.model_validate(fields["output"])
+            self.seconds[phase] = fields["processing_time"]
+            self.usage[phase] = fields.get("usage") or {}
         elif event.what == "agent_updated":
-            self.configs.setdefault(said["phase_type"], []).append(AgentChange.stored(said["config"]))
+            self.configs.setdefault(fields["phase_type"], []).append(AgentChange.stored(fields["config"]))
         elif event.what in MOVES:
             self.status = MOVES[event.what][1]
-            self.cause = said if event.what in ("failed", "terminated") else self.cause
+            self.cause = fields if event.what in ("failed", "terminated") else self.cause
             self.started_at = event.at if event.what == "started" else self.started_at
         if event.message_id is not None and event.response is not None:
             self.answers[event.message_id] = event.response
-        self.runner = said.get("by", self.runner)
-        self.runs += bool(said.get("run"))
-        self.run = said.get("run", self.run)
+        self.runner = fields.get("by", self.runner)
+        self.runs += bool(fields.get("run"))
+        self.run = fields.get("run", self.run)
         if event.what not in ("taken", "queued", "left", "refused"):
             self.updated_at = event.at
 
-    def _create(self, event: ThreadEvent) -> None:
-        said = event.data
-        self.thread_id, self.user_id = said["thread_id"], said["user_id"]
-        self.initial_input, self.metadata = said["initial_input"], said.get("metadata") or {}
-        self.client, self.correlation_id = said.get("client"), said.get("correlation_id")
-        self.chain, self.phases = said["chain"], tuple(said["phases"])
+    def _apply_created(self, event: ThreadEvent) -> None:
+        fields = event.data
+        self.thread_id, self.user_id = fields["thread_id"], fields["user_id"]
+        self.initial_input, self.metadata = fields["initial_input"], fields.get("metadata") or {}
+        self.client, self.correlation_id = fields.get("client"), fields.get("correlation_id")
+        self.chain, self.phases = fields["chain"], tuple(fields["phases"])
         self.created_at = event.at
 
 
@@ -193,14 +193,14 @@ def thread_id_of(message_id: str) -> str:
     return str(uuid5(_IDS, message_id))
 
 
-def request_of(message: Message, wanted: typed.CreateThread, chain: Chain) -> dict[str, Any]:
+def created_fields(message: Message, request: typed.CreateThread, chain: Chain) -> dict[str, Any]:
     """Return the data of the event "created" for a CREATE_THREAD message."""
     thread_id = thread_id_of(message.id)
     return {
         "thread_id": thread_id,
-        "user_id": wanted.user_id,
-        "initial_input": wanted.initial_input,
-        "metadata": wanted.metadata,
+        "user_id": request.user_id,
+        "initial_input": request.initial_input,
+        "metadata": request.metadata,
         "chain": chain.name,
         "phases": list(chain.names),
         "client": message.sender,
@@ -218,10 +218,10 @@ def context_of(view: ThreadView) -> dict[str, Any]:
     user's id and the metadata.
     """
     last = view.last_output
-    said = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
-    asked = [{"role": "user", "content": view.initial_input}] if said else []
+    answers = [{"role": "assistant", "content": output.response} for output in view.outputs.values()]
+    question = [{"role": "user", "content": view.initial_input}] if answers else []
     return {
-        "conversation_history": [*(view.metadata.get("conversation_history") or ()), *asked, *said],
+        "conversation_history": [*(view.metadata.get("conversation_history") or ()), *question, *answers],
         "previous_phase_output": last and last.model_dump(mode="json"),
         "user_id": view.user_id,
         "metadata": {name: value for name, value in view.metadata.items() if name != "conversation_history"},

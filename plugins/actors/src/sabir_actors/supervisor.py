@@ -5,8 +5,8 @@ ERROR_NOTIFICATION ─▶ may a restart help? ─no─▶ "escalate"
                           ├ restarts within the window < limit ─▶ pause, RESTART ─▶ "restart"
                           └ else ─▶ "escalate"
 
-A restart may help unless the notification contains `retryable: false`. For an actor that SUPERVISE named, it always
-may.
+A restart may help unless the notification contains `retryable: false`. An actor that was named in SUPERVISE is
+restarted even then.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from weakref import WeakKeyDictionary, WeakSet
 from sabir.authoring import one_line
 
 from sabir_actors import data as typed
-from sabir_actors.actor import Actor, ActorHost, Handled
+from sabir_actors.actor import Actor, ActorHost, HandlerResult
 from sabir_actors.errors import ActorError
 from sabir_actors.observers import logger
-from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raised
+from sabir_actors.protocol import ErrorResponse, Message, Response, data_of, raise_for_error
 
 
 class SupervisorActor(Actor):
@@ -40,7 +40,7 @@ class SupervisorActor(Actor):
     # Errors of several actors are handled concurrently: each handler waits for its own pause.
     immediate = Actor.immediate | {"ERROR_NOTIFICATION"}
 
-    async def on_supervise(self, message: Message) -> Handled:
+    async def on_supervise(self, message: Message) -> HandlerResult:
         """Handle SUPERVISE: from now on, restart an actor after any error, even if the error is not retryable. Raises
         ActorError (UNKNOWN_ACTOR) for an unknown id.
         """
@@ -48,39 +48,41 @@ class SupervisorActor(Actor):
         self.supervised.add(self.system.get_actor(actor_id))
         return typed.SupervisionStarted(actor_id=actor_id)
 
-    async def on_restart(self, message: Message) -> Handled:
+    async def on_restart(self, message: Message) -> HandlerResult:
         """Handle RESTART: restart the actor that the message names, which may be the supervisor itself. This restart
         has no pause and no limit. Raises ActorError if the actor is unknown or its restart fails.
         """
-        wanted = data_of(message, typed.ActorReason)
-        if wanted.actor_id == self.actor_id:
+        request = data_of(message, typed.ActorReason)
+        if request.actor_id == self.actor_id:
             return await super().on_restart(message)
-        return raised(await self._restart(wanted.actor_id, wanted.reason, message.correlation_id)).data
+        return raise_for_error(await self._restart(request.actor_id, request.reason, message.correlation_id)).data
 
-    async def on_error_notification(self, message: Message) -> Handled:
+    async def on_error_notification(self, message: Message) -> HandlerResult:
         """Handle ERROR_NOTIFICATION: restart the actor `culprit` (by default the failed actor `actor_id`), if this may
-        help and the limit allows it. The response tells whether it was restarted.
+        help and the limit allows it. The response's `action_taken` is "restart" or "escalate".
         """
-        told = data_of(message, typed.ErrorNotification)
-        logger.warning("%s failed: %s", told.actor_id, one_line(told.error_message, 200))
-        action = "restart" if await self._mended(told, message.correlation_id) else "escalate"
-        return typed.ErrorAcknowledged(actor_id=told.actor_id, action_taken=action)
+        notification = data_of(message, typed.ErrorNotification)
+        logger.warning("%s failed: %s", notification.actor_id, one_line(notification.error_message, 200))
+        action = "restart" if await self._try_restart(notification, message.correlation_id) else "escalate"
+        return typed.ErrorAcknowledged(actor_id=notification.actor_id, action_taken=action)
 
-    async def _mended(self, told: typed.ErrorNotification, correlation_id: str | None) -> bool:
+    async def _try_restart(self, notification: typed.ErrorNotification, correlation_id: str | None) -> bool:
         """Restart the actor, after a pause, if this may help and the limit allows it. Return whether it was
         restarted.
         """
-        extra = told.model_extra or {}
+        extra = notification.model_extra or {}
         try:
-            culprit = self.system.get_actor(str(extra.get("culprit") or told.actor_id))
+            culprit = self.system.get_actor(str(extra.get("culprit") or notification.actor_id))
         except ActorError:
             return False
-        may_mend = extra.get("retryable", True) or culprit in self.supervised
-        if not may_mend or not self._may_restart(culprit):
+        is_restartable = extra.get("retryable", True) or culprit in self.supervised
+        if not is_restartable or not self._may_restart(culprit):
             return False
-        wanted = extra.get("retry_after")
+        retry_after = extra.get("retry_after")
         await asyncio.sleep(
-            self.policy.pause(len(self._restarts[culprit]) - 1, wanted if isinstance(wanted, int | float) else 0.0)
+            self.policy.pause(
+                len(self._restarts[culprit]) - 1, retry_after if isinstance(retry_after, int | float) else 0.0
+            )
         )
         return not isinstance(await self._restart(culprit.actor_id, "error_recovery", correlation_id), ErrorResponse)
 
@@ -95,5 +97,5 @@ class SupervisorActor(Actor):
         return True
 
     async def _restart(self, actor_id: str, reason: str, correlation_id: str | None) -> Response:
-        said = {"actor_id": actor_id, "reason": reason}
-        return await self.system.send_message(self._request("RESTART", said, actor_id, correlation_id))
+        fields = {"actor_id": actor_id, "reason": reason}
+        return await self.system.send_message(self._request("RESTART", fields, actor_id, correlation_id))

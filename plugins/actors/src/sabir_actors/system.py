@@ -9,7 +9,7 @@ from typing import Self
 from sabir_actors.actor import THREADS, ActorHost
 from sabir_actors.resources import SUPERVISOR
 from sabir_actors.supervisor import SupervisorActor
-from sabir_actors.threads import ThreadActor
+from sabir_actors.thread_actor import ThreadActor
 
 
 class ActorSystem(ActorHost):
@@ -51,7 +51,7 @@ class ActorSystem(ActorHost):
                 await self.queue.open(threads.runs.perform)
                 if self.queue.performs:
                     await threads.runs.sweep()
-                    threads.runs.look()
+                    threads.runs.start_checking()
             elif self.recovers:
                 await threads.recover()
         except BaseException:
@@ -68,6 +68,6 @@ class ActorSystem(ActorHost):
     @property
     def threads(self) -> ThreadActor:
         """The actor of all threads. Raises ActorError (UNKNOWN_ACTOR) outside of the `async with` block."""
-        found = self.get_actor(THREADS)
-        assert isinstance(found, ThreadActor)
-        return found
+        thread_actor = self.get_actor(THREADS)
+        assert isinstance(thread_actor, ThreadActor)
+        return thread_actor

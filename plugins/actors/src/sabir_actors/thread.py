@@ -31,16 +31,16 @@ from sabir_session.state.codec import Codec, names_of, now
 
 from sabir_actors.actor import Actor
 from sabir_actors.agents import AgentManagerActor
-from sabir_actors.apart import StoreThread
 from sabir_actors.errors import ActorError, ErrorCode
 from sabir_actors.observers import logger
 from sabir_actors.protocol import Message, Response, deserialize_message
-from sabir_actors.state import ThreadEvent, ThreadView, What
+from sabir_actors.state import EventKind, ThreadEvent, ThreadView
+from sabir_actors.store_thread import StoreThread
 
-Given = TypeVar("Given")
+StepResult = TypeVar("StepResult")
 JOURNAL = "thread:"
 """The prefix of the names of threads' journals in a store."""
-APPENDED: frozenset[What] = frozenset({"phase_done", "failed"})
+APPENDED: frozenset[EventKind] = frozenset({"phase_done", "failed"})
 """Kinds of events that the process running a thread may record even if another process wrote a record in the meantime.
 All other events depend on the thread's state, so writing them fails then, and the state is read again.
 """
@@ -83,7 +83,7 @@ class Thread:
         session, view = Session(journal=journal), ThreadView()
         session.mutate(ThreadEvent).register(ThreadEvent, append_item)
         for event in session.select_all(ThreadEvent):
-            view.take(event)
+            view.apply(event)
         self.journal, self.session, self.view = journal, session, view
 
     def refresh(self) -> None:
@@ -94,14 +94,14 @@ class Thread:
             return
         length = self.journal.length()
         if length is None:
-            raise unknown(self.thread_id)
+            raise unknown_thread_error(self.thread_id)
         if length != self.journal.position and not (self.is_mine and self.journal.catch_up()):
             self.read()
 
     def record(
-        self, what: What, said: dict[str, Any], message: Message | None = None, response: Response | None = None
+        self, what: EventKind, fields: dict[str, Any], message: Message | None = None, response: Response | None = None
     ) -> None:
-        """Write one event, with the response to `message`, to the journal, and then apply it to `view`. `said` is its
+        """Write one event, with the response to `message`, to the journal, and then apply it to `view`. `fields` is its
         data.
 
         Raises RecordingFailed if the journal cannot be written, and PositionTaken (a RecordingFailed) if another
@@ -110,7 +110,7 @@ class Thread:
         event = ThreadEvent(
             what=what,
             at=now(),
-            data=said,
+            data=fields,
             message_id=message.id if message else None,
             response=response.model_dump(mode="json") if response else None,
         )
@@ -119,7 +119,7 @@ class Thread:
         except PositionTaken:
             if what not in APPENDED or self.journal is None or not self.journal.catch_up():
                 raise
-            return self.record(what, said, message, response)
+            return self.record(what, fields, message, response)
         self.view = self.view.after(event)
 
     def agents_session(self) -> Session:
@@ -134,28 +134,29 @@ class Thread:
 
     def answer_to(self, message: Message) -> Response | None:
         """Return the response to a message that any process recorded; None if there is none."""
-        found = self.view.answers.get(message.id)
-        if found is None:
+        stored_response = self.view.answers.get(message.id)
+        if stored_response is None:
             return None
-        response = deserialize_message(json.dumps(found))
+        response = deserialize_message(json.dumps(stored_response))
         assert isinstance(response, Response)
         return response
 
 
 class ThreadJournal:
-    """The journal of a thread. If another process wrote records in the meantime, agents' records are written after
-    them.
+    """The journal of a thread, with this process's position in it.
+
+    If another process wrote records in the meantime, the records of agents are appended after them.
     """
 
     def __init__(self, thread: Thread, store: Store) -> None:
         self._thread, self._store, self._name = thread, store, f"{JOURNAL}{thread.thread_id}"
-        self._opened = store.journal(self._name)
+        self._journal = store.journal(self._name)
         self._is_lost = False
 
     @property
     def position(self) -> int:
         """The number of records that this process has read or written."""
-        return len(self._opened)
+        return len(self._journal)
 
     def length(self) -> int | None:
         """Return the number of records in the store; None if the journal was deleted."""
@@ -167,14 +168,14 @@ class ThreadJournal:
         """
         while True:
             try:
-                return self._opened.append(kind, body)
+                return self._journal.append(kind, body)
             except PositionTaken:
                 if kind in _EVENT_NAMES or not self.catch_up():
                     raise
 
     def read(self) -> Iterator[tuple[str, str]]:
         """Return the records that this process has read or written, as (kind, body)."""
-        return self._opened.read()
+        return self._journal.read()
 
     def catch_up(self) -> bool:
         """Read and apply the records of other processes. Return False, also in later calls, if this process does not
@@ -183,22 +184,22 @@ class ThreadJournal:
         Raises RecordingFailed if the records cannot be read now, and JournalInvalid for an invalid event.
         """
         try:
-            opened = self._store.journal(self._name)
-            news = list(opened.read(self.position))
+            journal = self._store.journal(self._name)
+            new_records = list(journal.read(self.position))
         except StoreError as error:
             raise RecordingFailed(f"other processes' records in {self._name!r} cannot be read: {error}") from error
         try:
-            events = [_EVENT_CODEC.decode(body) for kind, body in news if kind in _EVENT_NAMES]
+            events = [_EVENT_CODEC.decode(body) for kind, body in new_records if kind in _EVENT_NAMES]
         except ValueError as error:
             raise JournalInvalid(f"a record of {self._name!r} is not an event of a thread: {error}") from None
-        if self._is_lost or len(events) < len(news) or self._thread.journal is not self:
+        if self._is_lost or len(events) < len(new_records) or self._thread.journal is not self:
             self._is_lost = True
             return False
         for event in events:
             self._thread.view = self._thread.view.after(event)
         self._is_lost = not self._thread.is_mine
         if not self._is_lost:
-            self._opened = opened
+            self._journal = journal
         return not self._is_lost
 
 
@@ -207,47 +208,47 @@ class KnownThreads:
 
     def __init__(self, store: Store | None, runner: str, thread: StoreThread) -> None:
         self.store, self.runner = store, runner
-        self.held: dict[str, Thread] = {}
+        self.running: dict[str, Thread] = {}
         """The threads that run in this process; without a store, all threads."""
-        self._thread = thread
+        self._store_thread = thread
         self._used: WeakValueDictionary[str, Thread] = WeakValueDictionary()
         """Id → the object of a thread that is in use. There is one object for each thread, so that all see its
         changes.
         """
 
-    async def apart(self, step: Callable[[], Given]) -> Given:
+    async def call_store(self, step: Callable[[], StepResult]) -> StepResult:
         """Call a function that may use the store, in the store's own OS thread, and return its result. Without a store,
         call it directly.
         """
-        return step() if self.store is None else await self._thread(step)
+        return step() if self.store is None else await self._store_thread(step)
 
     def open(self, thread_id: str) -> Thread:
         """Return a thread in its present state. Raises ActorError: UNKNOWN_THREAD for an unknown id, or
         RECORDING_FAILED if its journal cannot be read.
         """
-        thread = self.held.get(thread_id) or self._used.get(thread_id)
-        with _reading(thread_id):
+        thread = self.running.get(thread_id) or self._used.get(thread_id)
+        with _convert_store_errors(thread_id):
             if thread is not None:
                 thread.refresh()
             elif self.store is not None and self.store.length(f"{JOURNAL}{thread_id}"):
-                thread = self.made(thread_id)
+                thread = self.open_or_create(thread_id)
         if thread is None or not thread.view.exists:
-            raise unknown(thread_id)
+            raise unknown_thread_error(thread_id)
         return thread
 
-    def made(self, thread_id: str) -> Thread:
+    def open_or_create(self, thread_id: str) -> Thread:
         """Return the thread in memory, or else read its journal, which is created if there is none. Raises ActorError
         (RECORDING_FAILED) if the journal cannot be read.
         """
-        thread = self.held.get(thread_id) or self._used.get(thread_id)
+        thread = self.running.get(thread_id) or self._used.get(thread_id)
         if thread is None:
-            with _reading(thread_id):
+            with _convert_store_errors(thread_id):
                 thread = Thread(thread_id, self.store, self.runner)
             self._used[thread_id] = thread
         elif self.store is not None:
-            with _reading(thread_id):
+            with _convert_store_errors(thread_id):
                 thread.read() if thread.is_behind and not thread.is_mine else thread.refresh()
-        return thread if self.store is not None else self.held.setdefault(thread_id, thread)
+        return thread if self.store is not None else self.running.setdefault(thread_id, thread)
 
     def view(self, thread_id: str) -> ThreadView:
         """Return the state of a thread. May be called in any OS thread. Raises ActorError: UNKNOWN_THREAD for an
@@ -255,11 +256,11 @@ class KnownThreads:
         """
         if self.store is None:
             return self.open(thread_id).view
-        with _reading(thread_id):
+        with _convert_store_errors(thread_id):
             has_records = self.store.length(f"{JOURNAL}{thread_id}")
             view = Thread(thread_id, self.store, self.runner).view if has_records else ThreadView()
         if not view.exists:
-            raise unknown(thread_id)
+            raise unknown_thread_error(thread_id)
         return view
 
     def ids(self) -> list[str]:
@@ -267,7 +268,7 @@ class KnownThreads:
         thread.
         """
         stored = [name for name in self.names() if self.store is not None and self.store.length(f"{JOURNAL}{name}")]
-        return sorted({*tuple(self.held), *stored})
+        return sorted({*tuple(self.running), *stored})
 
     def names(self) -> list[str]:
         """Return the thread ids of all journals in the store, also of empty journals."""
@@ -276,7 +277,7 @@ class KnownThreads:
 
 
 @contextmanager
-def _reading(thread_id: str) -> Iterator[None]:
+def _convert_store_errors(thread_id: str) -> Iterator[None]:
     """Convert a SessionError in the `with` block to ActorError (RECORDING_FAILED), which is retryable unless the
     journal is invalid.
     """
@@ -288,7 +289,7 @@ def _reading(thread_id: str) -> Iterator[None]:
         raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=not is_damaged) from error
 
 
-def done(message: Message, thread: Thread, step: Callable[[Thread], Response]) -> Response:
+def run_step(message: Message, thread: Thread, step: Callable[[Thread], Response]) -> Response:
     """Return the response of `step(thread)`. If it raises INVALID_STATE, record and return the ERROR, so that a
     repeated message gets the same response.
     """
@@ -314,11 +315,11 @@ def fail(thread: Thread, error: BaseException) -> None:
     if error.code is ErrorCode.RECORDING_FAILED:
         raise RecordingFailed(str(error)) from error
     if not thread.view.is_over:
-        said = {**error.details, "error_message": str(error), "error_code": error.code.value}
-        thread.record("failed", said)
+        fields = {**error.details, "error_message": str(error), "error_code": error.code.value}
+        thread.record("failed", fields)
 
 
-def unknown(thread_id: str) -> ActorError:
+def unknown_thread_error(thread_id: str) -> ActorError:
     """Return the ActorError (UNKNOWN_THREAD) for an unknown thread."""
     reason = f"no thread has the id {thread_id!r}; create the thread first, or look up the ids of all threads"
     return ActorError(ErrorCode.UNKNOWN_THREAD, reason, thread_id=thread_id)

@@ -87,7 +87,7 @@ class CloudProvider(SDKProvider):
         answer = ask()
         secrets = {each.name for each in self.credentials if each.secret}
         if not isinstance(answer, str) and (others := sorted(answer.keys() - secrets)):
-            expected = f"expected only {', '.join(sorted(secrets))}; set variables for the others"
+            expected = f"return only {', '.join(sorted(secrets))}, and set environment variables for the rest"
             raise SettingsInvalid(f"api_key= of {self.name} returned {', '.join(others)}; {expected}")
         return answer
 

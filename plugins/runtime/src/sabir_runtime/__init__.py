@@ -9,7 +9,7 @@ from sabir_runtime.extras import ExtraMissing
 from sabir_runtime.failures import LoopLimit, PolicyFailed, PolicyInvalid, ReplayMismatch, RuntimeFault, UnknownOption
 from sabir_runtime.paths import branch
 from sabir_runtime.policies import Batch, Policy
-from sabir_runtime.ready import LLMPolicy, Question, human_policy, llm_policy, loop_policy
+from sabir_runtime.ready_policies import LLMPolicy, Question, human_policy, llm_policy, loop_policy
 
 __all__ = [
     "BaseContext",

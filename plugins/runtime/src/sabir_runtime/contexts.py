@@ -34,7 +34,7 @@ from sabir_runtime.signatures import PolicySignature, read_policy
 
 _CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
 """The option call that is being answered now; unset outside of option calls."""
-MOST_KEPT = 16
+MOST_CACHED = 16
 """How many `Option` objects are cached for each bound policy. Each list of offered names has its own object."""
 
 
@@ -84,7 +84,7 @@ class Runner(BaseRunner):
         raise NotImplementedError(f"{type(self).__name__} does not define the method perform(call), which it must")
 
 
-class _Wrapping(Runner):
+class _FunctionRunner(Runner):
     """Performs the calls of one policy with the function that a runner's own bind function returned for it."""
 
     def __init__(self, function: AnyPolicy) -> None:
@@ -124,8 +124,10 @@ class InMemoryRunner(Runner):
         """
         if self._span is None:
             return await answer_batch(await call.decide(), call.answer)
-        asked = call.observations[-1].call if call.is_option else None
-        with self._span(call.bound.signature.function_name, invocation_id=asked.invocation_id if asked else ""):
+        option_call = call.observations[-1].call if call.is_option else None
+        with self._span(
+            call.bound.signature.function_name, invocation_id=option_call.invocation_id if option_call else ""
+        ):
             return await answer_batch(await call.decide(), call.answer)
 
 
@@ -170,7 +172,7 @@ class BaseContext(AsyncClosing):
 
     def __init__(self, runner: BaseRunner) -> None:
         self._runner = runner
-        self._bind: Callable[..., BoundPolicy] = partial(_bound_by, runner.create_bind_function(self), self)
+        self._bind: Callable[..., BoundPolicy] = partial(_bind_with, runner.create_bind_function(self), self)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Assign an attribute. A bound policy gets the attribute's name as its own name.
@@ -196,13 +198,13 @@ class BaseContext(AsyncClosing):
         """
         if isinstance(names, str):
             raise UnknownOption(f"options must be a list of names, not the string {names!r}; write options=[{names!r}]")
-        given = list(names)
+        option_names = list(names)
         attributes = self.__dict__
-        for name in given:
+        for name in option_names:
             if not isinstance(attributes.get(name), BoundPolicy) or name[0] == "_":
                 known = f"bound are: {', '.join(self.bound_policies()) or 'none'}"
                 raise UnknownOption(f"{type(self).__name__} binds no policy {name!r}; {known}")
-        return given
+        return option_names
 
     def offer(self, names: Sequence[str] | None) -> list[Option]:
         """Return the bound policies of these names as options, which an adapter can send to a model.
@@ -219,7 +221,7 @@ class BaseContext(AsyncClosing):
         A policy or runner without this method is left unchanged. The runner is closed for other contexts, too.
         """
         closable: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
-        for each in closable:  # a policy is any callable
+        for each in closable:  # a policy is any callable, so it may have no `aclose`
             if (close := getattr(each, "aclose", None)) is not None:
                 await close()
 
@@ -257,7 +259,7 @@ class BoundPolicy:
         self.context = context
         self.runner = runner
         self.options = None if options is None else list(options)
-        self.as_option = lru_cache(MOST_KEPT)(self._as_option)
+        self.as_option = lru_cache(MOST_CACHED)(self._as_option)
         self._name = ""
 
     @property
@@ -282,8 +284,10 @@ class BoundPolicy:
         Raises PolicyInvalid if the bound policy already has another name, or if the name is reserved.
         """
         if name == RUNTIME:
-            reason = f"the name {RUNTIME!r} is reserved for results that the library writes itself"
-            raise PolicyInvalid(f"{reason}; use another attribute name for {self.signature.function_name!r}")
+            remedy = f"bind {self.signature.function_name!r} to an attribute with another name"
+            raise PolicyInvalid(
+                f"the name {RUNTIME!r} is reserved for results that the library writes itself; {remedy}"
+            )
         if self._name not in ("", name):
             remedy = "call self._bind(…) again for the second name"
             raise PolicyInvalid(f"bound policy {self._name!r} cannot also be named {name!r}; {remedy}")
@@ -316,11 +320,11 @@ class BoundPolicy:
         return self.runner.perform(BoundCall(self, observations, options, arguments))
 
     def _as_option(self, offered: tuple[str, ...]) -> Option:
-        """Return this policy as an option. `offered` are the names that the caller may call. Cached by `offered`."""
+        """Return this policy as an option for a caller that may call the policies `offered`. `as_option` caches it."""
 
         async def perform(**arguments: Any) -> Any:  # a result contains any JSON value
             options = offered if self.options is None else self.options
-            return _value_of(await self.perform([_CHOSEN.get()], options, arguments))
+            return _result_value_of(await self.perform([_CHOSEN.get()], options, arguments))
 
         return self.signature.as_option(self.name, perform)
 
@@ -410,21 +414,23 @@ class BoundCall:
 
 
 # A runner's own function defines its further arguments, hence Any.
-def _bound_by(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, **how: Any) -> BoundPolicy:
+def _bind_with(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy, **keywords: Any) -> BoundPolicy:
     """Bind a policy with a runner's bind function, and return the BoundPolicy.
 
     The bind function may also return a function: the bound policy then calls this function instead of the policy.
     """
-    bound = bind(policy, **how)
+    bound = bind(policy, **keywords)
     if isinstance(bound, BoundPolicy):
         return bound
     if not callable(bound):
         remedy = "return a function, or derive the runner from Runner"
         raise PolicyInvalid(f"the runner's bind function returned a {type(bound).__name__}, not a policy; {remedy}")
-    return BoundPolicy(policy, ctx, _Wrapping(bound), options=how.get("options"), description=how.get("description"))
+    return BoundPolicy(
+        policy, ctx, _FunctionRunner(bound), options=keywords.get("options"), description=keywords.get("description")
+    )
 
 
-def _value_of(batch: Batch) -> Any:  # a result contains any JSON value
+def _result_value_of(batch: Batch) -> Any:  # a result contains any JSON value
     """Return the value of the option result for a batch that answers an option call.
 
     The value is the joined text if the batch contains only text, None if the batch is empty, else the list of its

@@ -1,6 +1,6 @@
 """The errors of the runtime, and the conversion of a policy's exception to PolicyFailed, the same under every runner.
 
-    raised ──failure_of──▶ Failure ──▶ stored or sent, as JSON ──▶ Failure ──error──▶ PolicyFailed
+    raised ──failure_of──▶ StoredFailure ──▶ stored or sent, as JSON ──▶ StoredFailure ──error──▶ PolicyFailed
 
     LookupError("no disk")     PolicyFailed and LookupError: "no disk"
     LoopLimit("…")             PolicyFailed and LoopLimit
@@ -9,7 +9,7 @@
 
 The in-memory runner converts exceptions too, so an `except` clause works wherever the policy runs. The members of an
 exception group and the `__cause__` of an error are converted alike, at most `MOST_FAILURES` in all. Exceptions with a
-built-in base class keep their `args` if all are texts, numbers, booleans or None, and the attributes in `_KEPT`.
+built-in base class keep their `args` if all are texts, numbers, booleans or None, and the attributes in `_ATTRIBUTES`.
 
 SabirError
 └── RuntimeFault
@@ -75,9 +75,9 @@ MOST_CAUSES = 20
 MOST_FAILURES = 100
 """The maximum number of exceptions that are converted for one error: the error itself, its causes and its members. An
 exception that occurs several times counts each time."""
-_KEPT = ("errno", "strerror", "filename", "msg", "name")
-"""Attributes of built-in exceptions that a Failure contains if they are texts, numbers, booleans or None."""
-_ALONE = (StopIteration, MemoryError, ExceptionGroup)
+_ATTRIBUTES = ("errno", "strerror", "filename", "msg", "name")
+"""Attributes of built-in exceptions that a StoredFailure contains if they are texts, numbers, booleans or None."""
+_UNCOMBINED = (StopIteration, MemoryError, ExceptionGroup)
 """Built-in classes without a PolicyFailed counterpart: StopIteration cannot leave a coroutine, and MemoryError cannot
 have two bases. A group is converted with its members."""
 
@@ -127,16 +127,16 @@ class PolicyFailed(RuntimeFault, OptionFailed):
 
     def __str__(self) -> str:
         """Return the message in one line, with the class name of the policy's exception first if the class differs."""
-        shown = " ".join(self.error_message.split())
-        is_named = type(self).__name__ == self.error_type or shown == self.error_type
-        return shown if is_named else f"{self.error_type}: {shown}"
+        text = " ".join(self.error_message.split())
+        is_named = type(self).__name__ == self.error_type or text == self.error_type
+        return text if is_named else f"{self.error_type}: {text}"
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return how pickle restores the error with its causes and members in another process."""
-        return Failure.error, (failure_of(self),)
+        return StoredFailure.error, (failure_of(self),)
 
 
-class Failure(StoredModel):
+class StoredFailure(StoredModel):
     """A policy's exception as data that can be stored or sent as JSON.
 
     `type` is the exception's class name, `message` its text, and `retryable` is True if another attempt may succeed.
@@ -147,38 +147,38 @@ class Failure(StoredModel):
     retryable: bool = False
     known_as: str = ""
     """The name of the nearest base class that is built in or in `_OWN`; "" if there is none, and for a group."""
-    cause: "Failure | None" = None
-    members: "tuple[Failure, ...]" = ()
+    cause: "StoredFailure | None" = None
+    members: "tuple[StoredFailure, ...]" = ()
     """The members of an exception group."""
     args: tuple[Plain, ...] | None = None
     """The `args` of an exception with a built-in base class, if all are of the type `Plain`; else None."""
     attributes: tuple[tuple[str, Plain], ...] = ()
-    """The attributes in `_KEPT` of an exception with a built-in base class that are of the type `Plain`."""
+    """The attributes in `_ATTRIBUTES` of an exception with a built-in base class that are of the type `Plain`."""
 
     def error(self) -> PolicyFailed:
         """Return the exception that the caller receives. The `__cause__` and the members are converted too."""
-        error = self._new()
+        error = self._new_error()
         PolicyFailed.__init__(error, self.type, self.message, retryable=self.retryable)
         if self.args is not None:
             error.args = self.args
         for name, value in self.attributes:
-            if name in _KEPT and hasattr(error, name):
+            if name in _ATTRIBUTES and hasattr(error, name):
                 setattr(error, name, value)
         if self.cause is not None:
             error.__cause__ = self.cause.error()
         return error
 
-    def _new(self) -> PolicyFailed:
+    def _new_error(self) -> PolicyFailed:
         """Return an uninitialised instance of the matching class: exception classes differ in their `__init__`."""
         if self.members:
-            make: Callable[..., PolicyFailed] = _failed_as(ExceptionGroup).__new__
-            return make(_failed_as(ExceptionGroup), self.message, [each.error() for each in self.members])
-        found: object = _OWN.get(self.known_as) or getattr(builtins, self.known_as, None)
-        kind = _failed_as(found) if _is_known(found) else PolicyFailed
+            make: Callable[..., PolicyFailed] = _combined_class(ExceptionGroup).__new__
+            return make(_combined_class(ExceptionGroup), self.message, [each.error() for each in self.members])
+        named_class: object = _OWN.get(self.known_as) or getattr(builtins, self.known_as, None)
+        kind = _combined_class(named_class) if _is_known(named_class) else PolicyFailed
         return kind.__new__(kind)
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> StoredFailure:
     """Convert an exception with its causes and members: at most `MOST_CAUSES` levels, and `MOST_FAILURES` in all.
 
     Causes and members beyond these limits are left out.
@@ -186,24 +186,26 @@ def failure_of(error: BaseException) -> Failure:
     return _convert(error, MOST_CAUSES, iter(range(1, MOST_FAILURES)), MOST_CHARACTERS)
 
 
-def _convert(error: BaseException, depth: int, places: Iterator[int], most: int) -> Failure:
-    """Convert one exception, with at most `most` characters of its text. Each cause and member uses one of `places`."""
+def _convert(error: BaseException, depth: int, budget: Iterator[int], most: int) -> StoredFailure:
+    """Convert one exception, with at most `most` characters of its text. Each cause and member takes one of `budget`;
+    when nothing is left, causes and members are left out.
+    """
 
-    def convert(each: BaseException) -> Failure | None:
-        if not depth or next(places, None) is None:
+    def convert(each: BaseException) -> StoredFailure | None:
+        if not depth or next(budget, None) is None:
             return None
-        return _convert(each, depth - 1, places, MOST_CHARACTERS // 10)
+        return _convert(each, depth - 1, budget, MOST_CHARACTERS // 10)
 
-    kind, message, retryable = _describe(error)
+    kind, message, retryable = _describe_exception(error)
     cause = None if error.__cause__ is None else convert(error.__cause__)
-    given = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    members = tuple(each for each in map(convert, given) if each)
-    left_out = len(given) - len(members)
+    exceptions = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    members = tuple(each for each in map(convert, exceptions) if each)
+    left_out = len(exceptions) - len(members)
     known = next(filter(_is_known, type(error).__mro__), None)
     is_pythons = known is not None and known not in _OWN.values()
-    return Failure(
-        type=_as_text(kind)[:most] or "Exception",
-        message=_as_text(message)[:most] + (f" … and {left_out} more" if left_out else ""),
+    return StoredFailure(
+        type=_escape_text(kind)[:most] or "Exception",
+        message=_escape_text(message)[:most] + (f" … and {left_out} more" if left_out else ""),
         retryable=retryable,
         known_as=known.__name__ if known is not None else "",
         cause=cause,
@@ -214,14 +216,14 @@ def _convert(error: BaseException, depth: int, places: Iterator[int], most: int)
 
 
 def _args_of(error: BaseException) -> tuple[Plain, ...] | None:
-    args: tuple[object, ...] = BaseException.args.__get__(error)  # type: ignore[attr-defined]  # whatever a class made of it
-    plain = tuple(filter(_is_plain, islice(args, len(_KEPT))))
+    args: tuple[object, ...] = BaseException.args.__get__(error)  # type: ignore[attr-defined]  # a class may override `args`
+    plain = tuple(filter(_is_plain, islice(args, len(_ATTRIBUTES))))
     return plain if len(plain) == len(args) else None
 
 
 def _attributes_of(error: BaseException) -> tuple[tuple[str, Plain], ...]:
     attributes = []
-    for name in _KEPT:
+    for name in _ATTRIBUTES:
         try:
             value: object = getattr(error, name, None)
         except Exception:
@@ -232,7 +234,7 @@ def _attributes_of(error: BaseException) -> tuple[tuple[str, Plain], ...]:
 
 
 def _is_plain(value: object) -> TypeGuard[Plain]:
-    """Return whether a value is a text, number, boolean or None that JSON does not change, of limited length."""
+    """Return whether JSON keeps a text, number, boolean or None unchanged, and the JSON text is not too long."""
     try:
         return type(value) in (str, int, float, bool, NoneType) and len(encode_json(value)) <= MOST_CHARACTERS // 10
     except NotJSON:
@@ -245,22 +247,22 @@ def is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _describe(error: BaseException) -> tuple[str, str, bool]:
+def _describe_exception(error: BaseException) -> tuple[str, str, bool]:
     """Return the class name, the message, and whether another attempt may succeed."""
-    said = RaisedError.from_exception(error)
+    raised = RaisedError.from_exception(error)
     if isinstance(error, OptionFailed):
-        return said
-    message = said.message
+        return raised
+    message = raised.message
     if isinstance(error, BaseExceptionGroup):
         message = error.message
     elif isinstance(error, asyncio.CancelledError):
         message = "the policy awaited a task that was cancelled"
     elif not isinstance(error, Exception):
-        message = f"the policy raised {_shown(error)}"
-    return type(error).__name__, message, said.retryable
+        message = f"the policy raised {_repr_of(error)}"
+    return type(error).__name__, message, raised.retryable
 
 
-def _shown(error: BaseException) -> str:
+def _repr_of(error: BaseException) -> str:
     try:
         return repr(error)
     except Exception:
@@ -268,23 +270,23 @@ def _shown(error: BaseException) -> str:
 
 
 def _is_known(kind: object) -> TypeGuard[type[Exception]]:
-    """Return whether an exception class is built in or in `_OWN`, and is neither Exception nor in `_ALONE`."""
+    """Return whether an exception class is built in or in `_OWN`, and is neither Exception nor in `_UNCOMBINED`."""
     if not (isinstance(kind, type) and issubclass(kind, Exception)) or kind is Exception:
         return False
-    is_pythons = kind.__module__ == "builtins" and not issubclass(kind, _ALONE)
+    is_pythons = kind.__module__ == "builtins" and not issubclass(kind, _UNCOMBINED)
     return is_pythons or kind in _OWN.values()
 
 
-def _failed_as(kind: type[Exception]) -> type[PolicyFailed]:
-    """Return the class that is derived from both PolicyFailed and `kind`. Each class is created once."""
-    if kind not in _made:
-        _made[kind] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
-    return _made[kind]
+def _combined_class(kind: type[Exception]) -> type[PolicyFailed]:
+    """Return a class derived from PolicyFailed and `kind`, always the same class for the same `kind`."""
+    if kind not in _combined_classes:
+        _combined_classes[kind] = type(kind.__name__, (PolicyFailed, kind), {"__module__": __name__})
+    return _combined_classes[kind]
 
 
-_made: dict[type[Exception], type[PolicyFailed]] = {}
+_combined_classes: dict[type[Exception], type[PolicyFailed]] = {}
 
 
-def _as_text(said: object) -> str:
+def _escape_text(source: object) -> str:
     """Return the text of an object, cut to `MOST_CHARACTERS`, with lone surrogates escaped for JSON."""
-    return str(said)[:MOST_CHARACTERS].encode(errors="backslashreplace").decode()
+    return str(source)[:MOST_CHARACTERS].encode(errors="backslashreplace").decode()

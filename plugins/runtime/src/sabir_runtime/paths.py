@@ -51,15 +51,15 @@ def next_path(name: str) -> str:
     lane = _lane.get()
     if lane is None:
         return f"0:{name}"
-    mine = lane.of_task(_task())
-    index, mine.calls = mine.calls, mine.calls + 1
-    return f"{mine.path}/{index}:{name}"
+    task_lane = lane.of_task(_current_task())
+    index, task_lane.calls = task_lane.calls, task_lane.calls + 1
+    return f"{task_lane.path}/{index}:{name}"
 
 
 @contextmanager
 def enter(path: str) -> Iterator[None]:
     """Number the calls that are made in the `with` block from 0, with paths below `path`."""
-    token = _lane.set(Lane(path, _task()))
+    token = _lane.set(Lane(path, _current_task()))
     try:
         yield
     finally:
@@ -80,12 +80,12 @@ def branch(name: str) -> Iterator[str]:
     [left]
     """
     lane = _lane.get()
-    path = f"{lane.of_task(_task()).path}/[{name}]" if lane else f"[{name}]"
+    path = f"{lane.of_task(_current_task()).path}/[{name}]" if lane else f"[{name}]"
     with enter(path):
         yield path
 
 
-def _task() -> "asyncio.Task[object] | None":
+def _current_task() -> "asyncio.Task[object] | None":
     try:
         return asyncio.current_task()
     except RuntimeError:  # outside of an event loop

@@ -70,8 +70,8 @@ def check_batch(name: str, returned: object) -> Batch:
     for index, message in enumerate(returned):
         if type(message) is not Message:  # a subclass's instance would change when it is recorded or sent
             remedy = "return messages, for example sabir.assistant(…)"
-            place = f"a list with a {type(message).__name__} at index {index}"
-            raise PolicyInvalid(f"policy {name!r} returned {place}; {remedy}")
+            wrong_batch = f"a list with a {type(message).__name__} at index {index}"
+            raise PolicyInvalid(f"policy {name!r} returned {wrong_batch}; {remedy}")
     return list(returned)
 
 

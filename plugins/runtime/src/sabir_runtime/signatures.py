@@ -48,15 +48,15 @@ Parts: TypeAlias = list[tuple[str, object]]
 """The parts of a value, each with its path inside the value."""
 
 
-def difference(was: object, now: object, place: str = "") -> str:
+def difference(was: object, now: object, path: str = "") -> str:
     """Describe the first difference between a value and the value read back from JSON. Return "" if there is none.
 
-    Types are compared, too. `place` is the path of both values inside of the argument.
+    Types are compared, too. `path` is the path of both values inside of the argument.
     """
-    at = place.lstrip(".") or "the value"
+    at = path.lstrip(".") or "the value"
     if type(was) is not type(now):
         return f"{at} has the type {type(was).__name__}, but would be read back as {type(now).__name__}"
-    if lost := _lost(was, now):
+    if lost := _describe_loss(was, now):
         return f"{at} {lost}"
     parts, others = _parts_of(was), _parts_of(now)
     if parts is None or others is None:
@@ -65,12 +65,12 @@ def difference(was: object, now: object, place: str = "") -> str:
     if len(parts) != len(others):
         return f"{at} has {len(parts)} values, but would be read back with {len(others)} values"
     pairs = zip(parts, others, strict=True)
-    differences = (difference(part, other, place + name) for (name, part), (_, other) in pairs)
+    differences = (difference(part, other, path + name) for (name, part), (_, other) in pairs)
     return next(filter(None, differences), "")
 
 
-def _lost(was: object, now: object) -> str:
-    """Describe what a value loses in JSON although the value read back is equal; "" if nothing.
+def _describe_loss(was: object, now: object) -> str:
+    """Describe a loss in JSON that comparing the two values does not show. Return "" if there is none.
 
     The text follows the path of the value, and begins with a verb.
     """
@@ -83,11 +83,11 @@ def _lost(was: object, now: object) -> str:
     return ""
 
 
-def secret_in(value: object, place: str = "") -> str | None:
+def secret_in(value: object, path: str = "") -> str | None:
     """Return the path of the first pydantic secret in a value: "" for the value itself, None if there is no secret."""
     if isinstance(value, Secret | SecretStr | SecretBytes):
-        return place
-    secrets = (secret_in(part, place + name) for name, part in _parts_of(value) or ())
+        return path
+    secrets = (secret_in(part, path + name) for name, part in _parts_of(value) or ())
     return next((each for each in secrets if each is not None), None)
 
 
@@ -110,9 +110,9 @@ def _parts_of(value: object) -> Parts | None:
     return None
 
 
-ALWAYS_GIVEN = 3
+POSITIONAL_PARAMETERS = 3
 """The number of positional parameters of every policy: context, observations and options."""
-_CALLED_WITH = frozenset({"self", "observations", "options"})
+_CALL_PARAMETERS = frozenset({"self", "observations", "options"})
 """The parameter names of `BoundPolicy.__call__`. No argument of a policy may have one of these names."""
 
 
@@ -150,7 +150,9 @@ class PolicySignature:
         Raises PolicyInvalid for arguments that are missing, unknown or of a wrong type. The error names each of these
         arguments.
         """
-        return self._fitting(arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value)
+        return self._convert_arguments(
+            arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value
+        )
 
     def encode(self, arguments: Mapping[str, Any]) -> str:
         """Return arguments as the text of a JSON object. `arguments` must be the return value of `check`.
@@ -158,7 +160,11 @@ class PolicySignature:
         Raises PolicyInvalid for an argument that is not JSON, that `decode` would return changed, or that contains a
         secret.
         """
-        return "{" + ",".join(f"{json.dumps(name)}:{self._encode(name, arguments[name])}" for name in arguments) + "}"
+        return (
+            "{"
+            + ",".join(f"{json.dumps(name)}:{self._encode_argument(name, arguments[name])}" for name in arguments)
+            + "}"
+        )
 
     def decode(self, text: str) -> dict[str, Any]:
         """Return the arguments in a JSON text, converted to their parameters' types.
@@ -170,14 +176,16 @@ class PolicySignature:
         except ValueError:
             arguments = None
         if not isinstance(arguments, dict):
-            raise self._misfit("the arguments are not a JSON object")
-        return self._fitting(arguments, _read_again)
+            raise self._wrong_arguments("the arguments are not a JSON object")
+        return self._convert_arguments(arguments, _read_again)
 
-    def _fitting(self, given: Mapping[str, Any], read: Callable[[TypeAdapter[Any] | None, Any], Any]) -> dict[str, Any]:
-        misfits = [f"argument {name!r}: missing" for name in sorted(self.required.difference(given))]
-        known, converted = self._adapters, dict(given)
+    def _convert_arguments(
+        self, arguments: Mapping[str, Any], read: Callable[[TypeAdapter[Any] | None, Any], Any]
+    ) -> dict[str, Any]:
+        misfits = [f"argument {name!r}: missing" for name in sorted(self.required.difference(arguments))]
+        known, converted = self._adapters, dict(arguments)
         takes = f"the policy accepts {', '.join(known) or 'no arguments'}"
-        for name, value in given.items():
+        for name, value in arguments.items():
             if name not in known and not self.is_open:
                 misfits.append(f"argument {name!r}: unknown; {takes}")
             elif name in self.reserved:
@@ -189,10 +197,10 @@ class PolicySignature:
                     reason = describe_validation_error(error) if isinstance(error, ValidationError) else str(error)
                     misfits.append(f"argument {name!r}: {reason}")
         if misfits:
-            raise self._misfit("; ".join(misfits))
+            raise self._wrong_arguments("; ".join(misfits))
         return converted
 
-    def _misfit(self, reason: str) -> PolicyInvalid:
+    def _wrong_arguments(self, reason: str) -> PolicyInvalid:
         return PolicyInvalid(f"wrong arguments for policy {self.function_name!r}: {one_line(reason, 300)}")
 
     def _bind_open(self, text: JSONText) -> BoundArguments:
@@ -205,7 +213,7 @@ class PolicySignature:
     def _adapters(self) -> dict[str, TypeAdapter[Any]]:
         return {name: TypeAdapter(annotation) for name, annotation in self.annotations.items()}
 
-    def _encode(self, name: str, value: Any) -> str:
+    def _encode_argument(self, name: str, value: Any) -> str:
         policy = f"of policy {self.function_name!r}"
         adapter = self._adapters.get(name)
         try:
@@ -246,33 +254,35 @@ def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
     if not is_plain or hasattr(policy, "__signature__"):  # a method, a partial, or an object with its own signature
-        return _read(policy)
-    if kind not in _KNOWN:
-        _KNOWN[kind] = _read(policy)
-    return _KNOWN[kind]
+        return _read_signature(policy)
+    if kind not in _SIGNATURES:
+        _SIGNATURES[kind] = _read_signature(policy)
+    return _SIGNATURES[kind]
 
 
-_KNOWN: WeakKeyDictionary[Callable[..., Any], PolicySignature] = WeakKeyDictionary()
+_SIGNATURES: WeakKeyDictionary[Callable[..., Any], PolicySignature] = WeakKeyDictionary()
 """Function, or class of callable objects → its signature."""
 
 
-def _read(policy: Callable[..., Any]) -> PolicySignature:
+def _read_signature(policy: Callable[..., Any]) -> PolicySignature:
     inner = Signature.unwrap(policy)
     name = getattr(inner, "__name__", None) or type(inner).__name__
     try:
-        given = list(inspect.signature(policy).parameters.values())
+        parameters = list(inspect.signature(policy).parameters.values())
     except (TypeError, ValueError):
         raise PolicyInvalid(f"{one_line(repr(policy), 80)} is not a policy, because it cannot be called") from None
-    positional = [each for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    if len(positional) < ALWAYS_GIVEN:
-        names = ", ".join(each.name for each in given)
+    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    if len(positional) < POSITIONAL_PARAMETERS:
+        names = ", ".join(each.name for each in parameters)
         remedy = f"write async def {name}(ctx, observations, options=None, …)"
         raise PolicyInvalid(f"policy {name!r} has too few parameters ({names}); {remedy}")
     if not _is_awaited(policy):
         remedy = f"write async def {name}, or annotate the return type: -> Awaitable[list[Message]]"
         raise PolicyInvalid(f"policy {name!r} is not an async function; {remedy}")
-    own = [each for each in given if each not in positional[:ALWAYS_GIVEN]]
-    return _describe(policy, name, own, _CALLED_WITH.union(each.name for each in positional[:ALWAYS_GIVEN]))
+    own = [each for each in parameters if each not in positional[:POSITIONAL_PARAMETERS]]
+    return _build_signature(
+        policy, name, own, _CALL_PARAMETERS.union(each.name for each in positional[:POSITIONAL_PARAMETERS])
+    )
 
 
 def _is_awaited(policy: Callable[..., Any]) -> bool:
@@ -281,14 +291,14 @@ def _is_awaited(policy: Callable[..., Any]) -> bool:
     if Signature.is_asynchronous(inner) or Signature.is_asynchronous(inspect.unwrap(inner)):
         return True
     try:
-        returned = _hints(policy, {"return"}).get("return")
-    except NameError:  # known to type checkers only
+        returned = _resolve_hints(policy, {"return"}).get("return")
+    except NameError:  # the annotation exists only for type checkers
         return False
     kind = get_origin(returned) or returned
     return isinstance(kind, type) and issubclass(kind, Awaitable)
 
 
-def _hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
+def _resolve_hints(policy: Callable[..., Any], names: Set[str]) -> dict[str, Any]:
     """Return the resolved annotations of the parameters `names`.
 
     The annotations of other parameters are not resolved, because a context's type may exist for type checkers only.
@@ -310,7 +320,7 @@ def _function_of(policy: Callable[..., Any]) -> Callable[..., Any]:
     return written
 
 
-def _describe(
+def _build_signature(
     policy: Callable[..., Any], name: str, own: list[inspect.Parameter], reserved: frozenset[str]
 ) -> PolicySignature:
     async def described() -> None: ...
@@ -318,7 +328,7 @@ def _describe(
     named = [each for each in own if each.kind is not each.VAR_KEYWORD]
     described.__doc__ = inspect.getdoc(_function_of(policy))
     try:
-        resolved = _hints(policy, {each.name for each in named})
+        resolved = _resolve_hints(policy, {each.name for each in named})
     except NameError as error:
         remedy = "import it, or define it at the module's top level"
         raise PolicyInvalid(f"policy {name!r} has an annotation that cannot be resolved: {error}; {remedy}") from None

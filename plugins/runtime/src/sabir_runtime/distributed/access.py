@@ -27,7 +27,7 @@ from sabir_runtime.distributed.errors import AccessInvalid
 ENCRYPTED = ("tls", "wss")
 SCHEMES = ("nats", "ws", *ENCRYPTED)
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(%[\w.-]+)?")
-_FORM = "write nats://host:4222 or tls://host:4222, several separated by commas, and credentials elsewhere"
+_URL_FORM = "write nats://host:4222 or tls://host:4222, several separated by commas, and credentials elsewhere"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Address:
 
     url: str = field(repr=False)
     """The complete URL, including secrets."""
-    shown: str
+    display_url: str
     """The URL's scheme, host and port, for display."""
     is_encrypted: bool
     """True if the URL's scheme requires TLS."""
@@ -49,7 +49,7 @@ class Address:
 def read_addresses(target: str) -> tuple[Address, ...]:
     """Parse URLs separated by commas. Raises AccessInvalid, without quoting the URL, if a URL is invalid."""
     urls = [each.strip() for each in target.split(",")]
-    return tuple(_read_address(each, f"NATS URL {place} of {len(urls)}") for place, each in enumerate(urls, 1))
+    return tuple(_read_address(each, f"NATS URL {number} of {len(urls)}") for number, each in enumerate(urls, 1))
 
 
 def without_secrets(text: str, addresses: tuple[Address, ...]) -> str:
@@ -59,47 +59,47 @@ def without_secrets(text: str, addresses: tuple[Address, ...]) -> str:
     return text
 
 
-def _read_address(given: str, what: str) -> Address:
-    scheme, colon, rest = given.rpartition("://")
+def _read_address(written: str, what: str) -> Address:
+    scheme, colon, rest = written.rpartition("://")
     scheme = scheme.lower() if colon else "nats"
     if scheme not in SCHEMES:
-        _refuse(what, f"its scheme is not one of {', '.join(SCHEMES)}")
+        _raise_unreadable(what, f"its scheme is not one of {', '.join(SCHEMES)}")
     if "@" in rest and not colon and not what.endswith(" of 1"):
-        _refuse(what, "it has a user but no scheme, or a password contains a comma")
+        _raise_unreadable(what, "it has a user but no scheme, or a password contains a comma")
     try:
         parts = urlsplit(f"{scheme}://{rest}")
         host, port = parts.hostname or "", parts.port
-    except ValueError:  # its text may repeat the invalid part
-        _refuse(what, "its port is not a number, or its host is invalid")
-    if not _HOST.fullmatch(host) or not given.isprintable() or " " in given:
-        _refuse(what, "its host is missing or invalid")
-    behind = f"{parts.path}?{parts.query}#{parts.fragment}"
-    if port == 0 or "@" in behind or (scheme in ("nats", "tls") and behind not in ("?#", "/?#")):
-        _refuse(what, "the host is followed by something that is not a port; a token cannot be in the query")
-    shown = f"[{host}]" if ":" in host else host
-    shown = f"{scheme}://{shown}" if colon else shown
-    held = filter(None, (parts.username if parts.password is None else parts.password, parts.query))
+    except ValueError:  # the exception is not chained: its text may contain a password
+        _raise_unreadable(what, "its port is not a number, or its host is invalid")
+    if not _HOST.fullmatch(host) or not written.isprintable() or " " in written:
+        _raise_unreadable(what, "its host is missing or invalid")
+    after_host = f"{parts.path}?{parts.query}#{parts.fragment}"
+    if port == 0 or "@" in after_host or (scheme in ("nats", "tls") and after_host not in ("?#", "/?#")):
+        _raise_unreadable(what, "the host is followed by something that is not a port; a token cannot be in the query")
+    server = f"[{host}]" if ":" in host else host
+    server = f"{scheme}://{server}" if colon else server
+    url_secrets = filter(None, (parts.username if parts.password is None else parts.password, parts.query))
     return Address(
         url=f"{scheme}://{rest}",
-        shown=shown if port is None else f"{shown}:{port}",
+        display_url=server if port is None else f"{server}:{port}",
         is_encrypted=scheme in ENCRYPTED,
         has_login="@" in parts.netloc,
-        secrets=tuple(each for secret in held for each in (secret, unquote(secret))),
+        secrets=tuple(each for secret in url_secrets for each in (secret, unquote(secret))),
     )
 
 
-def _refuse(what: str, reason: str) -> NoReturn:
-    raise AccessInvalid(f"{what} cannot be read: {reason}; {_FORM}") from None
+def _raise_unreadable(what: str, reason: str) -> NoReturn:
+    raise AccessInvalid(f"{what} cannot be read: {reason}; {_URL_FORM}") from None
 
 
 _IN_CREDS = ("-----BEGIN NATS USER JWT-----", "-----BEGIN USER NKEY SEED-----")
 _KINDS = ("creds", "nkey", "user", "token_file")
-_ONE = "give one of: creds, nkey, user and password_file, token_file"
+_ONE_KIND = "give one of: creds, nkey, user and password_file, token_file"
 
 
 @dataclass(frozen=True, repr=False)
 class Login:
-    """The credentials and the TLS settings with which a connection is opened. `repr` does not show the secrets."""
+    """The credentials and TLS settings for opening a connection. `repr` does not show the secrets."""
 
     creds: str | None = None
     """The text of a .creds file, which contains a user's JWT and seed."""
@@ -155,52 +155,55 @@ class Access(Frozen):
         Raises AccessInvalid for unusable files, for several kinds of credentials, for a user without a password or a
         password without a user, and for a key without a certificate.
         """
-        tls = self._tls()
+        tls = self._make_tls_context()
         needs_tls = tls is not None or any(each.is_encrypted for each in addresses)
-        given = self._or_variables(any(each.has_login for each in addresses))
-        kinds = [kind for kind in _KINDS if getattr(given, kind) is not None]
-        token = _variable("NATS_TOKEN") if given is not self else None
+        access = self._with_variables(any(each.has_login for each in addresses))
+        kinds = [kind for kind in _KINDS if getattr(access, kind) is not None]
+        token = _read_variable("NATS_TOKEN") if access is not self else None
         if len(kinds) + (token is not None) > 1:
-            raise AccessInvalid(f"credentials of several kinds are given: {', '.join(kinds)}; {_ONE}")
-        if given.password_file and not given.user:
-            raise AccessInvalid(f"a password is given without a user; {_ONE}")
+            raise AccessInvalid(f"credentials of several kinds are given: {', '.join(kinds)}; {_ONE_KIND}")
+        if access.password_file and not access.user:
+            raise AccessInvalid(f"a password is given without a user; {_ONE_KIND}")
         return Login(
-            creds=_checked_creds(given.creds) if given.creds else None,
-            seed=_secret(given.nkey) if given.nkey else None,
-            user=given.user,
-            password=given._password() if given.user else None,
-            token=_secret(given.token_file) if given.token_file else token,
+            creds=_read_creds(access.creds) if access.creds else None,
+            seed=_read_secret(access.nkey) if access.nkey else None,
+            user=access.user,
+            password=access._read_password() if access.user else None,
+            token=_read_secret(access.token_file) if access.token_file else token,
             tls=tls,
             needs_tls=needs_tls,
         )
 
-    def _or_variables(self, is_in_url: bool) -> Self:
-        """Return this object if it or the URL has credentials. Otherwise return a copy with those of the variables."""
+    def _with_variables(self, is_in_url: bool) -> Self:
+        """Return this object if it or the URL has credentials, otherwise a copy with credentials from variables."""
         if is_in_url or any(getattr(self, kind) is not None for kind in (*_KINDS, "password_file")):
             return self
-        creds, nkey = (_path(f"NATS_{kind}") for kind in ("CREDS", "NKEY"))
-        return self.model_copy(update={"creds": creds, "nkey": nkey, "user": _variable("NATS_USER")})
+        creds, nkey = (_path_from_variable(f"NATS_{kind}") for kind in ("CREDS", "NKEY"))
+        return self.model_copy(update={"creds": creds, "nkey": nkey, "user": _read_variable("NATS_USER")})
 
-    def _password(self) -> str:
-        password = _secret(self.password_file) if self.password_file else _variable("NATS_PASSWORD")
+    def _read_password(self) -> str:
+        password = _read_secret(self.password_file) if self.password_file else _read_variable("NATS_PASSWORD")
         if password is None:
             raise AccessInvalid("a user is given without a password; give password_file, or set NATS_PASSWORD")
         return password
 
-    def _tls(self) -> ssl.SSLContext | None:
+    def _make_tls_context(self) -> ssl.SSLContext | None:
         ca, cert, key = (
-            given or _path(f"NATS_{name}") for given, name in ((self.ca, "CA"), (self.cert, "CERT"), (self.key, "KEY"))
+            file or _path_from_variable(f"NATS_{name}")
+            for file, name in ((self.ca, "CA"), (self.cert, "CERT"), (self.key, "KEY"))
         )
         if key and not cert:
             raise AccessInvalid("a key is given without a certificate; give cert, or set NATS_CERT")
         if not (ca or cert):
             return None
         for file in filter(None, (ca, cert, key)):
-            _read(file)
+            _read_text(file)
         try:
             context = ssl.create_default_context(cafile=ca)
             if cert:
-                context.load_cert_chain(cert, key, password="")  # or OpenSSL asks at the terminal
+                context.load_cert_chain(
+                    cert, key, password=""
+                )  # otherwise OpenSSL asks for the password at the terminal
         except ssl.SSLError as error:
             files = ", ".join(str(file) for file in (ca, cert, key) if file)
             remedy = "give PEM files, and the certificate's own, unencrypted key"
@@ -210,16 +213,16 @@ class Access(Frozen):
         return context
 
 
-def _variable(name: str) -> str | None:
+def _read_variable(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
-def _path(name: str) -> Path | None:
-    value = _variable(name)
+def _path_from_variable(name: str) -> Path | None:
+    value = _read_variable(name)
     return None if value is None else Path(value)
 
 
-def _read(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, ValueError) as error:
@@ -227,17 +230,19 @@ def _read(file: Path) -> str:
         raise AccessInvalid(f"{file} cannot be read: {reason}; give a file that this program may read") from None
 
 
-def _secret(file: Path) -> str:
+def _read_secret(file: Path) -> str:
     """Return a file's text without white space at both ends. Raises AccessInvalid for an empty or unreadable file."""
-    secret = _read(file).strip()
+    secret = _read_text(file).strip()
     if not secret:
         raise AccessInvalid(f"{file} is empty; write the secret into the file")
     return secret
 
 
-def _checked_creds(file: Path) -> str:
-    """Return the text of a .creds file. Raises AccessInvalid if a part is missing. nats-py would search it forever."""
-    text = _read(file)
+def _read_creds(file: Path) -> str:
+    """Return the text of a .creds file. Raises AccessInvalid if a part is missing, because nats-py would then loop
+    forever.
+    """
+    text = _read_text(file)
     if not all(part in text for part in _IN_CREDS):
         raise AccessInvalid(f"{file} is not a .creds file; give one created by nsc, or give an nkey's seed as nkey")
     return text

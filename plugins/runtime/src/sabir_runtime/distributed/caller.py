@@ -8,7 +8,7 @@ The replies to a pending request, and the caller's next step:
 
     send ──▶ Answered · Failed             return or raise
          ──▶ Busy                          send again: at once, so that a worker queues it; then after pauses
-         ──▶ Nobody                        send again, until the patience is over ──▶ NoWorkers
+         ──▶ NoSubscriber                  send again, until the patience is over ──▶ NoWorkers
          ──▶ Accepted, Alive …             keep waiting
          ──▶ silence · Released            to another worker, with the same id ──▶ WorkerLost after `attempts`
                  └ seek ──▶ Willing ──▶ send to this worker       a queue group may contain dead workers for minutes
@@ -27,7 +27,7 @@ from typing import TypeAlias
 from nats.aio.msg import Msg
 
 from sabir_runtime.distributed import envelopes, errors
-from sabir_runtime.distributed.connection import Connection, Target, logger
+from sabir_runtime.distributed.connection import NatsConnection, Target, logger
 from sabir_runtime.distributed.settings import CallSettings
 from sabir_runtime.distributed.subjects import ALIVE, all_of, requests_for, requests_of
 
@@ -40,11 +40,11 @@ BEATS_MISSED = 3
 
 
 @dataclass(frozen=True)
-class Nobody:
+class NoSubscriber:
     """The reply of the NATS server itself that no worker is subscribed to the request's subject."""
 
 
-Said: TypeAlias = envelopes.Busy | envelopes.Released | envelopes.Willing | Nobody
+WorkerReply: TypeAlias = envelopes.Busy | envelopes.Released | envelopes.Willing | NoSubscriber
 Send: TypeAlias = Callable[["PendingRequest", float], Awaitable[None]]
 """A function that sends a pending request, with the number of seconds that its caller still waits."""
 
@@ -58,20 +58,20 @@ class PendingRequest:
         self.policy = policy
         self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
-        """How often the request was sent. Replies to earlier sendings are ignored, except Answered and Failed."""
-        self.given = 0
+        """How often the request was sent. Busy, Released, Willing and NoSubscriber for earlier sendings are ignored."""
+        self.lost_workers = 0
         """How many workers did not finish the request."""
-        self.seeks = False
+        self.seeks_worker = False
         """True if the next sending asks all workers which of them can perform the request."""
-        self.chosen = ""
+        self.chosen_worker = ""
         """The id of the worker that the next sending is for; "" for any worker."""
         self.ending: envelopes.Ending | Exception | None = None
         self.worker = ""
-        self._said: Said | None = None
+        self._reply: WorkerReply | None = None
         self._settings = settings
         self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
-        self._ends = self._began + settings.timeout
+        self._started_at = self._loop.time()
+        self._deadline = self._started_at + settings.timeout
         self._due = 0.0
         self._pauses = 0
         self._missing_since: float | None = None
@@ -80,27 +80,27 @@ class PendingRequest:
 
     @property
     def may_run_elsewhere(self) -> bool:
-        """True if a worker may still be working on the request, so that the workers must be told to cancel it."""
-        return self.sending > 0 and (not self.is_over or self.given > 0)
+        """True if a worker may still be working on the request, so that a Cancelled notice is necessary."""
+        return self.sending > 0 and (not self.is_over or self.lost_workers > 0)
 
     @property
     def waited(self) -> float:
         """The number of seconds since the call began. 0 for the first sending."""
-        return max(self._loop.time() - self._began, SHORTEST_WAIT) if self.sending > 1 else 0.0
+        return max(self._loop.time() - self._started_at, SHORTEST_WAIT) if self.sending > 1 else 0.0
 
     @property
     def is_over(self) -> bool:
         """True if the request has ended."""
         return self.ending is not None
 
-    def take(self, sending: int, reply: envelopes.Reply | Nobody | Exception) -> None:
+    def add_reply(self, sending: int, reply: envelopes.Reply | NoSubscriber | Exception) -> None:
         """Store a reply to the sending of this number, and wake the caller if the reply changes the next step."""
         if isinstance(reply, envelopes.Answered | envelopes.Failed | Exception):
             self.ending = self.ending or reply
             self._wake()
-        elif isinstance(reply, envelopes.Busy | envelopes.Released | envelopes.Willing | Nobody):
+        elif isinstance(reply, envelopes.Busy | envelopes.Released | envelopes.Willing | NoSubscriber):
             if sending == self.sending:
-                self._said = reply
+                self._reply = reply
                 self._wake()
         else:
             if isinstance(reply, envelopes.Accepted):
@@ -109,68 +109,68 @@ class PendingRequest:
             self.worker = reply.worker
             self._due = self._loop.time() + self._silence
 
-    async def carry(self, send: Send) -> envelopes.Ending:
+    async def send_until_ended(self, send: Send) -> envelopes.Ending:
         """Send the request, again if workers are full or lost, and return its last reply: Answered or Failed.
 
         Raises RequestTimedOut, NoWorkers, WorkerLost, and any other error that ended the request.
         """
         while not self.is_over:
-            self._said = None
+            self._reply = None
             self.sending += 1
-            await send(self, max(self._ends - self._loop.time(), 0.001))
+            await send(self, max(self._deadline - self._loop.time(), 0.001))
             self._due = max(self._due, self._loop.time() + self._settings.acceptance)
-            await self._react(await self._outcome())
+            await self._react(await self._wait_for_reply())
         assert self.ending is not None
         if isinstance(self.ending, Exception):
             raise self.ending
         return self.ending
 
-    async def _react(self, said: Said | None) -> None:
+    async def _react(self, reply: WorkerReply | None) -> None:
         """Prepare the next sending after a reply, or after silence (None).
 
         Pauses if no worker accepted the request. Counts a lost worker, and searches for another worker. Raises
         NoWorkers or WorkerLost.
         """
-        if isinstance(said, envelopes.Willing):
-            self.seeks, self.chosen = False, said.worker
-        elif isinstance(said, envelopes.Busy | Nobody):
-            is_missing = isinstance(said, Nobody) and not self.chosen
+        if isinstance(reply, envelopes.Willing):
+            self.seeks_worker, self.chosen_worker = False, reply.worker
+        elif isinstance(reply, envelopes.Busy | NoSubscriber):
+            is_missing = isinstance(reply, NoSubscriber) and not self.chosen_worker
             self._missing_since = (self._missing_since or self._loop.time()) if is_missing else None
             self._check_patience()
-            self.seeks, self.chosen = self.seeks or bool(self.chosen), ""
-            if isinstance(said, Nobody) or self.sending > 1:
+            self.seeks_worker, self.chosen_worker = self.seeks_worker or bool(self.chosen_worker), ""
+            if isinstance(reply, NoSubscriber) or self.sending > 1:
                 self._pauses += 1
                 await self._pause()
         elif self.is_over:
             return
-        elif self.seeks:
-            self.seeks = False  # no living worker has a free place, so the request goes to the queue group again
+        elif self.seeks_worker:
+            self.seeks_worker = False  # no living worker has a free place, so the request goes to the queue group again
         else:
             self._pauses, self._missing_since = 0, None
-            self._hand_over()
-            self.seeks, self.chosen = True, ""
+            self._count_lost_worker()
+            self.seeks_worker, self.chosen_worker = True, ""
 
-    async def _outcome(self) -> Said | None:
+    async def _wait_for_reply(self) -> WorkerReply | None:
         """Wait for a reply to this sending. Return None after silence, and if the request has ended.
 
         Raises RequestTimedOut.
         """
-        while not self.is_over and self._said is None:
+        while not self.is_over and self._reply is None:
             now = self._loop.time()
-            if now >= self._ends:
-                raise self._timed_out()
+            if now >= self._deadline:
+                raise self._timeout_error()
             if now >= self._due:
                 return None
-            await self._wait(min(self._due, self._ends))
-        return self._said
+            await self._wait(min(self._due, self._deadline))
+        return self._reply
 
     async def _pause(self) -> None:
         length = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._pauses - 1, 20)) * random.uniform(0.5, 1.0)
         until = self._loop.time() + length
         while not self.is_over and self._loop.time() < until:
-            if self._loop.time() >= self._ends:
-                raise self._timed_out()
-            await self._wait(min(until, self._ends))
+            if self._loop.time() >= self._deadline:
+                raise self._timeout_error()
+            await self._wait(min(until, self._deadline))
 
     async def _wait(self, until: float) -> None:
         self._waiter = self._loop.create_future()
@@ -185,12 +185,14 @@ class PendingRequest:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def _hand_over(self) -> None:
-        self.given += 1
-        if self.given >= self._settings.attempts:
+    def _count_lost_worker(self) -> None:
+        self.lost_workers += 1
+        if self.lost_workers >= self._settings.attempts:
             last = f", the last was {self.worker}" if self.worker else ""
-            remedy = "check whether the policy ends or blocks workers, or raise `acceptance` and `silence`"
-            raise errors.WorkerLost(f"{self.what}: {self.given} workers in turn did not finish it{last}; {remedy}")
+            remedy = "check whether the policy ends or blocks its worker, or raise the times `acceptance` and `silence`"
+            raise errors.WorkerLost(
+                f"{self.what}: {self.lost_workers} workers in turn did not finish it{last}; {remedy}"
+            )
 
     def _check_patience(self) -> None:
         since = self._missing_since
@@ -200,7 +202,7 @@ class PendingRequest:
                 f"{self.what}: no worker serves it, and none started within {self._settings.patience:g} s; {remedy}"
             )
 
-    def closed(self) -> errors.RunnerClosed:
+    def closed_error(self) -> errors.RunnerClosed:
         """Return the error for the caller if the runner is closed before the request ends."""
         fate = (
             f"{self.worker or 'a worker'} may have run it, and was told to stop" if self.sending else "it was not sent"
@@ -208,16 +210,18 @@ class PendingRequest:
         remedy = "close a runner after its last call"
         return errors.RunnerClosed(f"{self.what}: the runner was closed during the call; {fate}; {remedy}")
 
-    def _timed_out(self) -> errors.RequestTimedOut:
-        at = f"worker {self.worker} was working on it" if self.worker else "no worker had accepted it"
+    def _timeout_error(self) -> errors.RequestTimedOut:
+        progress = f"worker {self.worker} was working on it" if self.worker else "no worker had accepted it"
         remedy = "raise CallSettings(timeout=…)"
-        return errors.RequestTimedOut(f"{self.what}: no answer within {self._settings.timeout:g} s; {at}; {remedy}")
+        return errors.RequestTimedOut(
+            f"{self.what}: no answer within {self._settings.timeout:g} s; {progress}; {remedy}"
+        )
 
 
 NO_RESPONDERS = "503"
 """The server's status for a subject without subscribers: https://docs.nats.io/reference/reference-protocols/nats-protocol"""
 
-WORTH_SAYING = 0.1
+RESEND_TOLERANCE = 0.1
 """How many seconds `seconds_left` in a request may be too high before the request is encoded again."""
 
 
@@ -225,11 +229,11 @@ class CallerConnection:
     """A DistributedRunner's connection in one event loop, with all its calls in progress."""
 
     def __init__(self, target: Target, settings: CallSettings) -> None:
-        self.connection = Connection(
+        self.connection = NatsConnection(
             target, label="sabir caller", patience=settings.patience, inbox=settings.inbox, access=settings.access
         )
         self._settings = settings
-        self._places = asyncio.Semaphore(settings.in_flight)
+        self._slots = asyncio.Semaphore(settings.in_flight)
         self._pending: dict[str, PendingRequest] = {}
         self._inbox = ""
         self._is_closed = False
@@ -238,9 +242,9 @@ class CallerConnection:
         """Connect, and subscribe to the inbox. Raises NoServer, AccessRefused or AccessInvalid."""
         await self.connection.open()
         self._inbox = self.connection.new_inbox()
-        self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._hear)
-        await self.connection.check_hears()
-        self.connection.on_refused = self._refuse
+        self._subscription = await self.connection.subscribe(f"{self._inbox}.>", self._on_message)
+        await self.connection.check_subscriptions()
+        self.connection.on_refused = self._fail_forbidden
         self.connection.gone.add_done_callback(self._fail_all)
 
     async def ask(self, request: envelopes.Request) -> envelopes.Ending:
@@ -250,53 +254,55 @@ class CallerConnection:
         WorkerLost, NoServer, RunnerClosed, PayloadTooLarge or EnvelopeInvalid.
         """
         pending = PendingRequest(request.id, request.context, request.policy, self._settings)
-        await self._take_place(pending.what)
+        await self._acquire_slot(pending.what)
         self._pending[request.id] = pending
         try:
             if self._is_closed:
-                raise pending.closed()
-            return await pending.carry(lambda each, left: self._send(request, each, left))
+                raise pending.closed_error()
+            return await pending.send_until_ended(
+                lambda each, seconds_left: self._send_request(request, each, seconds_left)
+            )
         except errors.NoServer:
             if self._is_closed:
-                raise pending.closed() from None
+                raise pending.closed_error() from None
             raise
         finally:
-            self._places.release()
+            self._slots.release()
             del self._pending[request.id]
             if pending.may_run_elsewhere:
-                await self._cancel(pending)
+                await self._send_cancelled(pending)
 
     async def close(self) -> None:
         """Cancel all requests in progress at the workers, and close. Their callers receive RunnerClosed."""
         self._is_closed = True
         for pending in [each for each in self._pending.values() if not each.is_over]:
-            await self._cancel(pending)
+            await self._send_cancelled(pending)
         await self.connection.unsubscribe(self._subscription)
         await self.connection.close()
 
-    async def _take_place(self, what: str) -> None:
+    async def _acquire_slot(self, what: str) -> None:
         try:
             async with asyncio.timeout(self._settings.timeout):
-                await self._places.acquire()
+                await self._slots.acquire()
         except TimeoutError:
             limit, remedy = self._settings.in_flight, "raise CallSettings `in_flight` or `timeout`, or add workers"
             raise errors.RequestTimedOut(
                 f"{what}: the call was not sent, because {limit} other calls of the runner were in progress; {remedy}"
             ) from None
 
-    async def _send(self, request: envelopes.Request, pending: PendingRequest, left: float) -> None:
+    async def _send_request(self, request: envelopes.Request, pending: PendingRequest, seconds_left: float) -> None:
         if not self.connection.is_up:
             with suppress(TimeoutError):  # the pending request then times out itself
-                async with asyncio.timeout(left):
-                    await self.connection.until_up()
+                async with asyncio.timeout(seconds_left):
+                    await self.connection.wait_until_up()
         reply = f"{self._inbox}.{request.id}.{pending.sending}"
-        if pending.seeks:
+        if pending.seeks_worker:
             await self.connection.publish(
                 all_of(request.context), envelopes.encode(envelopes.Sought(id=request.id)), reply
             )
             return
-        if pending.sending > 1 or request.seconds_left - left > WORTH_SAYING:
-            request = request.model_copy(update={"seconds_left": left, "waited": pending.waited})
+        if pending.sending > 1 or request.seconds_left - seconds_left > RESEND_TOLERANCE:
+            request = request.model_copy(update={"seconds_left": seconds_left, "waited": pending.waited})
         body = envelopes.pack(
             envelopes.encode(request),
             f"request for {pending.what}",
@@ -305,44 +311,44 @@ class CallerConnection:
         )
         await self.connection.publish(_subject_of(pending), body, reply)
 
-    async def _cancel(self, pending: PendingRequest) -> None:
+    async def _send_cancelled(self, pending: PendingRequest) -> None:
         with suppress(errors.NoServer):
             await self.connection.publish(all_of(pending.context), envelopes.encode(envelopes.Cancelled(id=pending.id)))
 
-    async def _hear(self, message: Msg) -> None:
+    async def _on_message(self, message: Msg) -> None:
         id, _, sending = message.subject[len(self._inbox) + 1 :].partition(".")
         pending = self._pending.get(id)
         if id == ALIVE:
-            beat = _read(message, self._settings.largest)
+            beat = _read_reply(message, self._settings.largest)
             if not isinstance(beat, envelopes.Alive):
                 logger.warning("received an invalid beat of a worker: %s", beat)
                 return
             for each in filter(None, map(self._pending.get, beat.requests)):
-                each.take(0, beat)
+                each.add_reply(0, beat)
         elif pending is not None and sending.isdecimal():
-            pending.take(int(sending), _read(message, self._settings.largest))
+            pending.add_reply(int(sending), _read_reply(message, self._settings.largest))
 
-    def _refuse(self, subject: str, error: errors.AccessRefused) -> None:
+    def _fail_forbidden(self, subject: str, error: errors.AccessRefused) -> None:
         """End the requests whose subject the server's permissions forbid."""
         for pending in self._pending.values():
             if subject == _subject_of(pending).lower():
-                pending.take(0, error)
+                pending.add_reply(0, error)
 
-    def _fail_all(self, gone: asyncio.Future[errors.NoServer]) -> None:
+    def _fail_all(self, lost_connection: asyncio.Future[errors.NoServer]) -> None:
         for pending in self._pending.values():
-            pending.take(0, gone.result())
+            pending.add_reply(0, lost_connection.result())
 
 
 def _subject_of(pending: PendingRequest) -> str:
     """Return the subject of a request: for any worker, or for the chosen worker."""
-    meant = pending.context, pending.policy
-    return requests_for(pending.chosen, *meant) if pending.chosen else requests_of(*meant)
+    address = pending.context, pending.policy
+    return requests_for(pending.chosen_worker, *address) if pending.chosen_worker else requests_of(*address)
 
 
-def _read(message: Msg, largest: int) -> envelopes.Reply | Nobody | errors.EnvelopeInvalid:
+def _read_reply(message: Msg, largest: int) -> envelopes.Reply | NoSubscriber | errors.EnvelopeInvalid:
     """Return the reply in a message. For an unreadable message, return an EnvelopeInvalid instead of raising it."""
     if message.headers and message.headers.get("Status") == NO_RESPONDERS:
-        return Nobody()
+        return NoSubscriber()
     try:
         return envelopes.decode_reply(envelopes.unpack(message.data, largest))
     except errors.EnvelopeInvalid as error:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from sabir_runtime.distributed.worker import Worker
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
-SILENT_FOR = 1.0
+WARN_AFTER = 1.0
 """Print a warning after this many seconds without a server."""
-STOPPING = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def worker(  # noqa: PLR0913  # each is a flag
@@ -78,13 +78,13 @@ def worker(  # noqa: PLR0913  # each is a flag
     """
     flags = locals()  # the names of the flags are the names of the settings
     with needs_extra("distributed"):
-        from sabir_runtime.distributed.connection import shown
+        from sabir_runtime.distributed.connection import display_target
         from sabir_runtime.distributed.worker import Worker
     access = Access.model_validate({name: flags[name] for name in Access.model_fields})
-    given = {name: flags[name] for name in WorkerSettings.model_fields.keys() & flags.keys()}
-    settings = WorkerSettings.model_validate({**given, "access": access})
-    made = Worker(load_context(context), url, name=name, settings=settings)
-    asyncio.run(_run(made, shown(url), settings.patience))
+    worker_flags = {name: flags[name] for name in WorkerSettings.model_fields.keys() & flags.keys()}
+    settings = WorkerSettings.model_validate({**worker_flags, "access": access})
+    new_worker = Worker(load_context(context), url, name=name, settings=settings)
+    asyncio.run(_run_worker(new_worker, display_target(url), settings.patience))
     return 0
 
 
@@ -100,47 +100,47 @@ def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: object = importlib.import_module(module)
+        context: object = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module exists, but imports a module that does not
         raise RuntimeFault(f"{path!r}: no module is named {error.name!r}; {remedy}") from None
     for step in attribute.split("."):
-        found = getattr(found, step, None)
-    if not callable(found):
+        context = getattr(context, step, None)
+    if not callable(context):
         raise RuntimeFault(f"{path!r}: module {module!r} has no context {attribute!r}; {remedy}")
-    return found
+    return context
 
 
-async def _run(made: "Worker", url: str, patience: float) -> None:
+async def _run_worker(worker: "Worker", url: str, patience: float) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
     def leave() -> None:
-        if made.is_listening:
-            made.stop()
+        if worker.is_listening:
+            worker.stop()
         else:
             task.cancel()
 
-    def complain() -> None:
-        why = f": {made.trouble}" if made.trouble else ""
-        _tell(f"cannot reach {url}{why}; trying for {patience:g} s; start nats-server, or give another --url")
-        complained.set()
+    def warn() -> None:
+        why = f": {worker.trouble}" if worker.trouble else ""
+        _print_note(f"cannot reach {url}{why}; trying for {patience:g} s; start nats-server, or give another --url")
+        warned.set()
 
-    def listen() -> None:
-        waiting.cancel()
-        if complained.is_set():
-            _tell(f"connected to {url}")
-        print(f"worker {made.id} answers {made.name}: {', '.join(made.policies)} ({url})", flush=True)
+    def announce() -> None:
+        warning_timer.cancel()
+        if warned.is_set():
+            _print_note(f"connected to {url}")
+        print(f"worker {worker.id} answers {worker.name}: {', '.join(worker.policies)} ({url})", flush=True)
 
-    complained, waiting = asyncio.Event(), loop.call_later(SILENT_FOR, complain)
-    with suppress(NotImplementedError):  # on a system without such signals, a keyboard interrupt ends it
-        for each in STOPPING:
+    warned, warning_timer = asyncio.Event(), loop.call_later(WARN_AFTER, warn)
+    with suppress(NotImplementedError):  # systems without such signals end the worker by a keyboard interrupt
+        for each in STOP_SIGNALS:
             loop.add_signal_handler(each, leave)
     with suppress(asyncio.CancelledError):
-        await made.run(listen)
+        await worker.run(announce)
 
 
-def _tell(said: str) -> None:
+def _print_note(text: str) -> None:
     """Print a line on stderr."""
-    print(f"sabir worker: {said}", file=sys.stderr, flush=True)
+    print(f"sabir worker: {text}", file=sys.stderr, flush=True)

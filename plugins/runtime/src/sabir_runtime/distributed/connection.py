@@ -1,7 +1,7 @@
 """One connection to a NATS server, which reconnects until the server was away for `patience` seconds.
 
-    url ──▶ Connection ──publish, subscribe──▶ server           a client that the user passed stays open
-                 └ server away for longer than the patience ──▶ every waiting call raises NoServer
+    url ──▶ NatsConnection ──publish, subscribe──▶ server           a client that the user passed stays open
+                     └ server away for longer than the patience ──▶ every waiting call raises NoServer
 
 nats-py reconnects by itself. Nothing is sent while the server is away, because buffered messages would arrive late, and
 twice.
@@ -42,9 +42,9 @@ _TLS = re.compile("secure connection|tls|certificate", re.IGNORECASE)
 _SUBJECT = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
 
 
-def shown(target: Target) -> str:
+def display_target(target: Target) -> str:
     """Return the URLs of a target for display, without secrets. Raises AccessInvalid if a URL is invalid."""
-    return ",".join(each.shown for each in _addresses_of(target))
+    return ",".join(each.display_url for each in _addresses_of(target))
 
 
 def _addresses_of(target: Target) -> tuple[Address, ...]:
@@ -70,7 +70,7 @@ class _Client(Client):
         return super()._connect_command()
 
 
-class Connection:
+class NatsConnection:
     """A connection to a NATS server in one event loop. Created inside of a running loop; `open` connects.
 
     `label` is the connection's name at the server, and `patience` how many seconds an unreachable server is awaited.
@@ -81,7 +81,7 @@ class Connection:
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self._addresses = _addresses_of(target)
-        self.target = ",".join(each.shown for each in self._addresses)
+        self.target = ",".join(each.display_url for each in self._addresses)
         self._label = label
         self._patience = patience
         self._inbox = inbox
@@ -89,9 +89,9 @@ class Connection:
         self._client = target if isinstance(target, Client) else _Client()
         self._owned = self._client is not target
         self._up = asyncio.Event()
-        self._last: Exception | None = None
+        self._last_error: Exception | None = None
         self._refusals = 0
-        self._deaf_to: AccessRefused | None = None
+        self._refused_subscription: AccessRefused | None = None
         self._is_opening = True
         self.on_refused: Callable[[str, AccessRefused], None] = lambda subject, error: None
         """Called with a lower-case subject that permissions forbid. Not called for a client that the user passed."""
@@ -107,7 +107,7 @@ class Connection:
     @property
     def trouble(self) -> str:
         """The last error in one line while the server is away; "" otherwise."""
-        return "" if self._last is None else self._error_text(self._last)
+        return "" if self._last_error is None else self._error_text(self._last_error)
 
     @property
     def largest(self) -> int:
@@ -121,7 +121,7 @@ class Connection:
         """
         if self._owned:
             await self._connect()
-        self._last, self._is_opening = None, False
+        self._last_error, self._is_opening = None, False
         self._up.set()
 
     async def _connect(self) -> None:
@@ -147,17 +147,17 @@ class Connection:
                 closed_cb=self._on_closed,
             )
         except (NoServer, asyncio.CancelledError):
-            await self._abandon()
+            await self._close_half_open()
             raise
         except (nats.errors.Error, OSError, TimeoutError) as error:
-            raise self._missing(error) from None
+            raise self._connection_error(error) from None
         except Exception as error:  # from a library that reads keys, so its text may contain a key
-            await self._abandon()
+            await self._close_half_open()
             remedy = "give an unchanged .creds file, or the seed of an nkey"
             reason = f"the credentials for {self.target} cannot be used: {type(error).__name__}"
             raise AccessInvalid(f"{reason}; {remedy}") from None
 
-    async def _abandon(self) -> None:
+    async def _close_half_open(self) -> None:
         """Close a half-open connection.
 
         Waits at most `CLOSES_WITHIN` seconds, because asyncio never reports the end of a connection whose TLS failed.
@@ -168,10 +168,10 @@ class Connection:
                 async with asyncio.timeout(CLOSES_WITHIN):
                     await self._client.close()
 
-    def _missing(self, error: Exception | None) -> NoServer:
+    def _connection_error(self, error: Exception | None) -> NoServer:
         if self._is_ended:
             return NoServer(f"this program closed its connection to NATS at {self.target}; send before closing it")
-        refusal = next((each for each in (error, self._last) if each is not None and _is_refusal(each)), None)
+        refusal = next((each for each in (error, self._last_error) if each is not None and _is_refusal(each)), None)
         if refusal is not None:
             reason = f"the connection to the NATS server at {self.target} was refused: {self._error_text(refusal)}"
             return AccessRefused(f"{reason}; {_remedy_for(refusal)}")
@@ -185,12 +185,12 @@ class Connection:
     async def publish(self, subject: str, body: bytes, reply: str = "") -> None:
         """Send a message. Raises NoServer if the connection is closed or lost for good."""
         task = asyncio.current_task()
-        asked = task.cancelling() if task else 0
+        earlier_cancellations = task.cancelling() if task else 0
         try:
             await self._client.publish(subject, body, reply)
         except nats.errors.Error as error:
-            raise self._missing(error) from None
-        if task and task.cancelling() > asked:  # nats-py swallows a cancellation while it waits
+            raise self._connection_error(error) from None
+        if task and task.cancelling() > earlier_cancellations:  # nats-py swallows a cancellation while it waits
             raise asyncio.CancelledError
 
     async def subscribe(self, subject: str, handler: Handler, queue: str = "") -> Subscription:
@@ -204,7 +204,7 @@ class Connection:
                 subject, queue, cb=handler, pending_msgs_limit=_UNBOUNDED, pending_bytes_limit=_UNBOUNDED
             )
         except nats.errors.Error as error:
-            raise self._missing(error) from None
+            raise self._connection_error(error) from None
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription. Messages that arrived, but were not handled yet, are dropped."""
@@ -223,12 +223,12 @@ class Connection:
             await subscription._pending_queue.join()
             await subscription.unsubscribe()
 
-    async def check_hears(self) -> None:
+    async def check_subscriptions(self) -> None:
         """Wait until the server knows the subscriptions. Raises AccessRefused if permissions forbid one of them."""
         await self.flush()
-        if self._deaf_to is not None:
+        if self._refused_subscription is not None:
             await self.close()
-            raise self._deaf_to
+            raise self._refused_subscription
 
     async def flush(self) -> None:
         """Wait until the server has received everything that was sent, including subscriptions.
@@ -240,17 +240,17 @@ class Connection:
             await self._client.flush()
             await self._client.flush()
         except nats.errors.Error as error:
-            raise self._missing(error) from None
+            raise self._connection_error(error) from None
 
     def new_inbox(self) -> str:
         """Return a new unique subject, with the inbox prefix, for replies."""
         return self._client.new_inbox()
 
-    async def until_up(self) -> None:
+    async def wait_until_up(self) -> None:
         """Wait until the server is connected. Raises NoServer if the connection is lost for good."""
         while not self._client.is_connected:
             if not self.is_open:
-                raise self._missing(self._client.last_error)
+                raise self._connection_error(self._client.last_error)
             waiting = self.loop.create_task(self._up.wait())
             try:
                 await asyncio.wait((waiting, self.gone), return_when=asyncio.FIRST_COMPLETED)
@@ -272,27 +272,27 @@ class Connection:
         self._is_ended = True
         if self._owned and not self._client.is_closed:
             await self._client.close()
-        self._end(None)
+        self._set_gone(None)
 
-    def _end(self, error: Exception | None) -> None:
+    def _set_gone(self, error: Exception | None) -> None:
         if not self.gone.done():
-            self.gone.set_result(self._missing(error))
+            self.gone.set_result(self._connection_error(error))
 
     async def _on_error(self, error: Exception) -> None:
         error_text = self._error_text(error)
         logger.debug("nats at %s: %s", self.target, error_text)
-        may_not_hear, subject = _kept_from(error_text)
+        is_subscription, subject = _parse_permission_error(error_text)
         if subject:
             remedy = "grant the user this permission in the server's configuration"
             refused = AccessRefused(f"the NATS server at {self.target} refuses: {error_text}; {remedy}")
             logger.warning("%s", refused)
-            self._deaf_to = self._deaf_to or (refused if may_not_hear else None)
+            self._refused_subscription = self._refused_subscription or (refused if is_subscription else None)
             self.on_refused(subject, refused)
             return
-        self._last = error
+        self._last_error = error
         self._refusals += _is_refusal(error)
         if self._is_opening and self._refusals >= len(self._addresses):  # all servers refused: another try is useless
-            raise self._missing(error)
+            raise self._connection_error(error)
 
     async def _on_disconnected(self) -> None:
         self._up.clear()
@@ -300,12 +300,12 @@ class Connection:
             logger.warning("the connection to the NATS server at %s is lost; reconnecting", self.target)
 
     async def _on_reconnected(self) -> None:
-        self._last = None
+        self._last_error = None
         self._up.set()
         logger.warning("reconnected to the NATS server at %s", self.target)
 
     async def _on_closed(self) -> None:
-        self._end(self._client.last_error)
+        self._set_gone(self._client.last_error)
 
 
 def _is_refusal(error: Exception | None) -> bool:
@@ -318,11 +318,12 @@ def _is_refusal(error: Exception | None) -> bool:
 def _remedy_for(refusal: Exception) -> str:
     """Return the remedy for an error of the login or of TLS."""
     if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
-        return "give the CA of the server's certificate (NATS_CA), and NATS_CERT and NATS_KEY if required"
+        own = "if the server requires a client certificate, also its file and its key's (NATS_CERT and NATS_KEY)"
+        return f"give the file of the CA that signed the server's certificate (ca=…, or NATS_CA), and {own}"
     return "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN"
 
 
-def _kept_from(error_text: str) -> tuple[bool, str]:
+def _parse_permission_error(error_text: str) -> tuple[bool, str]:
     """Parse a NATS permissions error. Return whether a subscription is forbidden, and the subject in lower case.
 
     Returns (False, "") for any other error.

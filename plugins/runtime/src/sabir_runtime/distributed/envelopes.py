@@ -27,9 +27,9 @@ from sabir import Message
 from sabir.authoring import StoredModel, decode_json, describe_validation_error, has_more_values, load_stored, one_line
 
 from sabir_runtime.distributed.errors import EnvelopeInvalid, PayloadTooLarge
-from sabir_runtime.distributed.messages import BETWEEN, KnownMessages, lines_of
+from sabir_runtime.distributed.message_cache import BETWEEN, KnownMessages, lines_of
 from sabir_runtime.distributed.subjects import LONGEST_NAME
-from sabir_runtime.failures import Failure
+from sabir_runtime.failures import StoredFailure
 
 LARGEST = 32 * 1024 * 1024
 """The default maximum size in bytes of a received message after decompression."""
@@ -115,7 +115,7 @@ class Request(Envelope):
     not queue."""
 
 
-class Fault(Failure):
+class Fault(StoredFailure):
     """The error of a policy, or the reason why a worker refused a request. The content of a Failed reply."""
 
     raised_by: Literal["policy", "worker"]
@@ -224,9 +224,9 @@ def encode(envelope: Envelope) -> bytes:
 def decode_request(data: bytes, known: KnownMessages) -> Request:
     """Parse a caller's request, with message objects from the cache `known`. Raises EnvelopeInvalid if it is wrong."""
     _check_values("request", data)
-    head, opened, rest = data.partition(_OPENED)
-    if opened and rest.endswith(_CLOSED) and rest.count(BETWEEN) < MOST_OBSERVATIONS:
-        with suppress(ValidationError):  # perhaps of a newer version, which `_decode` reads
+    head, separator, rest = data.partition(_OPENED)
+    if separator and rest.endswith(_CLOSED) and rest.count(BETWEEN) < MOST_OBSERVATIONS:
+        with suppress(ValidationError):  # perhaps of a newer version, which `_decode_envelope` reads
             observations = known.read(rest[: -len(_CLOSED)].split(BETWEEN))
             if observations is not None:
                 request = _REQUEST.validator.validate_json(head + _EMPTY)
@@ -234,17 +234,17 @@ def decode_request(data: bytes, known: KnownMessages) -> Request:
                 return Request.construct_unchecked(
                     {**vars(request), "observations": observations}, request.model_fields_set
                 )
-    return _decode(_REQUEST, "request", data)
+    return _decode_envelope(_REQUEST, "request", data)
 
 
 def decode_notice(data: bytes) -> Notice:
     """Parse a caller's notice to all workers: Cancelled or Sought. Raises EnvelopeInvalid if it is invalid."""
-    return _decode(_NOTICE, "notice", data)
+    return _decode_envelope(_NOTICE, "notice", data)
 
 
 def decode_reply(data: bytes) -> Reply:
     """Parse a worker's reply. Raises EnvelopeInvalid if it is invalid."""
-    return _decode(_REPLY, "reply", data)
+    return _decode_envelope(_REPLY, "reply", data)
 
 
 def _check_values(what: str, data: bytes) -> None:
@@ -254,7 +254,7 @@ def _check_values(what: str, data: bytes) -> None:
         raise EnvelopeInvalid(f"the {what} has more than {MOST_VALUES:,} JSON values; {remedy}")
 
 
-def _decode(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:
+def _decode_envelope(adapter: TypeAdapter[Enveloped], what: str, data: bytes) -> Enveloped:
     _check_values(what, data)
     try:
         decoded: Enveloped = adapter.validator.validate_json(data)
@@ -283,5 +283,5 @@ def _decode_tolerantly(validate: Callable[..., Enveloped], what: str, data: byte
 def _check_schema(what: str, number: Any) -> None:  # any JSON value
     if number != SCHEMA:
         remedy = "install versions of sabir-runtime with the same schema on both sides"
-        shown = one_line(repr(number), 40)
-        raise EnvelopeInvalid(f"the {what} has schema {shown}, but this version reads schema {SCHEMA}; {remedy}")
+        number_text = one_line(repr(number), 40)
+        raise EnvelopeInvalid(f"the {what} has schema {number_text}, but this version reads schema {SCHEMA}; {remedy}")

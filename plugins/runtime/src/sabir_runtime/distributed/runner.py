@@ -14,7 +14,7 @@ from sabir.authoring import AsyncClosing, CallDepth
 
 from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 from sabir_runtime.distributed.caller import CallerConnection
-from sabir_runtime.distributed.connection import Target, shown
+from sabir_runtime.distributed.connection import Target, display_target
 from sabir_runtime.distributed.envelopes import SCHEMA, Failed, Request
 from sabir_runtime.distributed.errors import EnvelopeInvalid, PayloadTooLarge, RequestTimedOut, RunnerClosed
 from sabir_runtime.distributed.settings import CallSettings
@@ -25,7 +25,7 @@ _REFUSALS: dict[str, type[SabirError]] = {
 }
 """The error's name in a worker's answer → the class that the caller receives."""
 
-_GIVEN = {"id", "context", "policy", "observations", "options", "arguments", "depth", "seconds_left"}
+_FIELDS = {"id", "context", "policy", "observations", "options", "arguments", "depth", "seconds_left"}
 
 
 class DistributedRunner(Runner, AsyncClosing):
@@ -51,7 +51,7 @@ class DistributedRunner(Runner, AsyncClosing):
     """
 
     def __init__(self, target: Target, *, name: str | None = None, settings: CallSettings | None = None) -> None:
-        shown(target)  # raises for an invalid URL
+        display_target(target)  # raises for an invalid URL
         self._target = target
         self._name = None if name is None else check_context(name)
         self._settings = settings or CallSettings()
@@ -60,7 +60,7 @@ class DistributedRunner(Runner, AsyncClosing):
 
     def __repr__(self) -> str:
         """Return a text with the target, without passwords."""
-        return f"DistributedRunner({shown(self._target)!r})"
+        return f"DistributedRunner({display_target(self._target)!r})"
 
     async def perform(self, call: BoundCall) -> Batch:
         """Send a bound call to a worker, and return the batch. The worker also answers the batch's option calls.
@@ -70,13 +70,13 @@ class DistributedRunner(Runner, AsyncClosing):
         answer was possible, EnvelopeInvalid for a message that cannot be read, and PolicyInvalid or UnknownOption if
         the worker refuses the call. Raises RuntimeFault if the runner is connected in another running event loop.
         """
-        request = self._request(call)
+        request = self._make_request(call)
         caller = self._caller
         if caller is None or not caller.connection.is_open or caller.connection.loop is not asyncio.get_running_loop():
-            caller = await self._open()
+            caller = await self._open_connection()
         ending = await caller.ask(request)
         if isinstance(ending, Failed):
-            raise _fault(ending)
+            raise _caller_error(ending)
         return list(ending.result)
 
     async def aclose(self) -> None:
@@ -88,7 +88,7 @@ class DistributedRunner(Runner, AsyncClosing):
         if caller is not None:
             await caller.close()
 
-    def _request(self, call: BoundCall) -> Request:
+    def _make_request(self, call: BoundCall) -> Request:
         """Return the request for a call. Raises PolicyInvalid for arguments that cannot be sent."""
         bound = call.bound
         values = {
@@ -103,9 +103,9 @@ class DistributedRunner(Runner, AsyncClosing):
             "depth": CallDepth.current().calls,
             "waited": 0.0,
         }
-        return Request.construct_unchecked(values, set(_GIVEN))
+        return Request.construct_unchecked(values, set(_FIELDS))
 
-    async def _open(self) -> CallerConnection:
+    async def _open_connection(self) -> CallerConnection:
         """Return the connection of this event loop. Open it if there is none."""
         loop = asyncio.get_running_loop()
         if self._caller is not None and self._caller.connection.loop is not loop:
@@ -128,7 +128,7 @@ class DistributedRunner(Runner, AsyncClosing):
             return self._caller
 
 
-def _fault(failed: Failed) -> SabirError:
+def _caller_error(failed: Failed) -> SabirError:
     """Return the error that the caller receives for a failure at a worker."""
     error = failed.error
     if error.raised_by == "policy":

@@ -1,7 +1,7 @@
 """Worker: a process that performs the policies of a context for callers in other processes.
 
     sabir.<context>.<policy> ──queue group──▶ Worker ──▶ bound policy, in this process ──▶ Answered · Failed
-                                                ├ full            ──▶ Busy, or the request is queued (`work`)
+                                                ├ full            ──▶ Busy, or the request is queued (`work_queue`)
                                                 ├ not done soon   ──▶ Accepted, then Alive every `beat` seconds
                                                 ├ cancelled       ──▶ stopped, no answer
                                                 ├ not readable    ──▶ Failed, if the request names an inbox
@@ -27,9 +27,9 @@ from sabir.authoring import one_line
 
 from sabir_runtime import BaseContext, BoundPolicy, InMemoryRunner
 from sabir_runtime.distributed import envelopes
-from sabir_runtime.distributed.connection import Connection, Target, logger, shown
+from sabir_runtime.distributed.connection import NatsConnection, Target, display_target, logger
 from sabir_runtime.distributed.errors import EnvelopeInvalid, NoServer, RequestTimedOut
-from sabir_runtime.distributed.messages import KnownMessages
+from sabir_runtime.distributed.message_cache import KnownMessages
 from sabir_runtime.distributed.settings import WorkerSettings
 from sabir_runtime.distributed.subjects import (
     QUEUE,
@@ -40,15 +40,15 @@ from sabir_runtime.distributed.subjects import (
     requests_for,
     requests_of,
 )
-from sabir_runtime.distributed.work import (
+from sabir_runtime.distributed.work_queue import (
     NOTHING,
     Memory,
     Work,
     WorkQueue,
-    answer_of,
     check_asker,
     check_subject,
     make_context,
+    perform_request,
     refusal_of,
 )
 
@@ -88,7 +88,7 @@ class Worker:
         name: str | None = None,
         settings: WorkerSettings | None = None,
     ) -> None:
-        shown(target)  # raises for an invalid URL
+        display_target(target)  # raises for an invalid URL
         self.context = make_context(context)
         self.name = check_context(type(self.context).__name__ if name is None else name)
         self.id = f"{re.sub(r'[^A-Za-z0-9]+', '-', socket.gethostname())}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -100,9 +100,9 @@ class Worker:
         self._memory = Memory()
         self._known = KnownMessages()
         self._subscriptions: list[Subscription] = []
-        self._sayings: set[asyncio.Task[None]] = set()
+        self._sendings: set[asyncio.Task[None]] = set()
         self._beat: asyncio.TimerHandle | None = None
-        self._connection: Connection | None = None
+        self._connection: NatsConnection | None = None
         self._stop: asyncio.Event | None = None
 
     @property
@@ -132,7 +132,7 @@ class Worker:
 
     def __repr__(self) -> str:
         """Return a text with the worker's id, its context and the target, without passwords."""
-        return f"<worker {self.id} for {self.name!r} at {shown(self._target)}>"
+        return f"<worker {self.id} for {self.name!r} at {display_target(self._target)}>"
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Connect, and perform requests until `stop`. Returns after the last request is finished or given back.
@@ -143,7 +143,7 @@ class Worker:
         await self.start()
         ready()
         assert self._stop is not None
-        gone, stopped = self._connected().gone, asyncio.ensure_future(self._stop.wait())
+        gone, stopped = self._require_connection().gone, asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((stopped, gone), return_when=asyncio.FIRST_COMPLETED)
             if gone.done() and not self._stop.is_set():
@@ -177,7 +177,7 @@ class Worker:
         """Connect, and begin to perform requests. Returns when requests can arrive. Raises the errors of `run`."""
         self._stop = asyncio.Event()
         label, settings = f"sabir worker {self.id}", self._settings
-        connection = Connection(self._target, label=label, patience=settings.patience, access=settings.access)
+        connection = NatsConnection(self._target, label=label, patience=settings.patience, access=settings.access)
         self._connection = connection
         await connection.open()
         self._subscriptions = [
@@ -191,7 +191,7 @@ class Worker:
                 )
             ],
         ]
-        await connection.check_hears()
+        await connection.check_subscriptions()
         logger.info("worker %s answers %s: %s", self.id, self.name, ", ".join(self.policies))
 
     async def finish(self) -> None:
@@ -202,29 +202,29 @@ class Worker:
         """
         assert self._stop is not None, "start it first"
         self._stop.set()
-        connection = self._connected()
-        heard, *taken = self._subscriptions
+        connection = self._require_connection()
+        notices, *requests = self._subscriptions
         # While the server is away there is nothing to drain, but subscriptions would return with the connection.
-        leave = connection.drain if connection.is_up else connection.unsubscribe
-        await asyncio.gather(*(leave(each) for each in taken))
+        end_subscription = connection.drain if connection.is_up else connection.unsubscribe
+        await asyncio.gather(*(end_subscription(each) for each in requests))
         self._refuse_all(self._queue.remove_waiting())
-        await self._settle(self._settings.drain if connection.is_open else 0.0)
+        await self._wait_until_idle(self._settings.drain if connection.is_open else 0.0)
         self._release_all()
-        await self._settle(RELEASED_WITHIN)
+        await self._wait_until_idle(RELEASED_WITHIN)
         if self._beat is not None:
             self._beat.cancel()
-        await connection.unsubscribe(heard)
+        await connection.unsubscribe(notices)
         if connection.is_up:
             with suppress(NoServer):
                 await connection.flush()
         await connection.close()
         await self.context.aclose()
 
-    async def _settle(self, within: float) -> None:
+    async def _wait_until_idle(self, within: float) -> None:
         """Wait until all requests are done and all replies are sent, but at most `within` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
-                while tasks := [*(work.task for work in self._queue.begun.values() if work.task), *self._sayings]:
+                while tasks := [*(work.task for work in self._queue.begun.values() if work.task), *self._sendings]:
                     await asyncio.wait(tasks)
 
     async def _on_request(self, message: Msg) -> None:
@@ -234,24 +234,24 @@ class Worker:
             body = envelopes.unpack(message.data, self._settings.largest)
             request = envelopes.decode_request(body, self._known)
             check_subject(message.subject, request, self.id)
-            kept, known = self._memory.recall(request.id), self._queue.find(request.id)
-            check_asker(request, message.reply, kept or known)
-        except Exception as error:  # for any error, its caller waits for an answer
+            cached, known = self._memory.find(request.id), self._queue.find(request.id)
+            check_asker(request, message.reply, cached or known)
+        except Exception as error:  # any error: the caller waits for a reply
             fault = refusal_of(error)
             logger.warning("worker %s refused a request: %s", self.id, fault.message)
-            await self._say(message.reply, envelopes.Failed(id="", worker=self.id, error=fault))
+            await self._send_envelope(message.reply, envelopes.Failed(id="", worker=self.id, error=fault))
             return
-        if kept is not None:
-            if kept.answer is not NOTHING:
-                await self._connected().publish(message.reply, kept.answer)
+        if cached is not None:
+            if cached.answer is not NOTHING:
+                await self._require_connection().publish(message.reply, cached.answer)
         elif known is not None:
             known.reply = message.reply
             if known.is_accepted:
-                await self._say_accepted(known)
+                await self._send_accepted(known)
         elif (self._queue.has_place or request.waited) and self._queue.can_hold(len(body)):
-            self._take(request, message.reply, len(body))
+            self._accept_or_queue(request, message.reply, len(body))
         else:
-            await self._say(message.reply, envelopes.Busy(id=request.id, worker=self.id))
+            await self._send_envelope(message.reply, envelopes.Busy(id=request.id, worker=self.id))
 
     def _may_answer(self, message: Msg) -> bool:
         """Return whether a message's reply subject is an inbox, and log a warning otherwise."""
@@ -261,54 +261,56 @@ class Worker:
         logger.warning("worker %s dropped a message with %s, which is not an inbox", self.id, named)
         return False
 
-    def _take(self, request: envelopes.Request, reply: str, size: int) -> None:
+    def _accept_or_queue(self, request: envelopes.Request, reply: str, size: int) -> None:
         """Begin a request, or queue it. If the queue is then too long, reply Busy to the youngest request."""
-        loop = self._connected().loop
+        loop = self._require_connection().loop
         now, longest = loop.time(), self._settings.longest
         ends, since = now + min(request.seconds_left, longest), now - min(request.waited, longest)
         work = Work(request, reply, ends=ends, since=since, size=size)
-        work.timer = loop.call_later(min(self._settings.accept_after, request.seconds_left), self._accept, work)
+        work.timer = loop.call_later(
+            min(self._settings.accept_after, request.seconds_left), self._report_accepted, work
+        )
         if self._queue.has_place:
             self._queue.begin(work)
-            self._begin(work)
+            self._start_work(work)
         elif (youngest := self._queue.wait(work)) is not None:
             self._refuse_all([youngest])
 
-    def _begin(self, work: Work) -> None:
-        work.task = self._connected().loop.create_task(self._perform(work))
-        work.task.add_done_callback(lambda task: self._end(work, task))
+    def _start_work(self, work: Work) -> None:
+        work.task = self._require_connection().loop.create_task(self._perform_work(work))
+        work.task.add_done_callback(lambda task: self._end_work(work, task))
 
-    def _refuse_all(self, dismissed: list[Work]) -> None:
+    def _refuse_all(self, removed: list[Work]) -> None:
         """Reply Busy to the callers of these queued requests, so that they send the requests again."""
-        for work in dismissed:
+        for work in removed:
             work.timer.cancel()
-            self._later(self._say(work.reply, envelopes.Busy(id=work.request.id, worker=self.id)))
+            self._send_later(self._send_envelope(work.reply, envelopes.Busy(id=work.request.id, worker=self.id)))
 
-    async def _perform(self, work: Work) -> None:
-        connection = self._connected()
+    async def _perform_work(self, work: Work) -> None:
+        connection = self._require_connection()
         limits = (connection.largest, self._settings.compress_above)
-        answer = await answer_of(work, self._policies[work.request.policy], self.id, limits)
-        self._memory.keep(work.request.id, answer, work.asker)
+        answer = await perform_request(work, self._policies[work.request.policy], self.id, limits)
+        self._memory.add(work.request.id, answer, work.asker)
         try:
             await connection.publish(work.reply, answer)
         except NoServer as error:
             logger.warning("worker %s could not answer: %s", self.id, error)
 
-    def _end(self, work: Work, task: asyncio.Task[None]) -> None:
+    def _end_work(self, work: Work, task: asyncio.Task[None]) -> None:
         """Remove a finished or cancelled request, and begin the next one."""
         id = work.request.id
         work.timer.cancel()
         following = self._queue.remove(work)
         if following is not None:
-            self._begin(following)
+            self._start_work(following)
         if not task.cancelled():
             fault = task.exception()
             if fault is not None:
                 logger.error("worker %s failed at request %s", self.id, id, exc_info=fault)
         elif work.is_released:
-            self._later(self._say(work.reply, envelopes.Released(id=id, worker=self.id)))
+            self._send_later(self._send_envelope(work.reply, envelopes.Released(id=id, worker=self.id)))
         else:
-            self._memory.keep(id, NOTHING)
+            self._memory.add(id, NOTHING)
 
     async def _on_notice(self, message: Msg) -> None:
         try:
@@ -317,17 +319,17 @@ class Worker:
             logger.warning("worker %s: %s", self.id, error)
             return
         if not isinstance(notice, envelopes.Sought):
-            self._cancel(notice.id)
-        elif self._may_answer(message) and self._would_take(notice.id):
-            await self._say(message.reply, envelopes.Willing(id=notice.id, worker=self.id))
+            self._cancel_request(notice.id)
+        elif self._may_answer(message) and self._can_perform(notice.id):
+            await self._send_envelope(message.reply, envelopes.Willing(id=notice.id, worker=self.id))
 
-    def _would_take(self, id: str) -> bool:
-        """Return whether this worker knows a request already, or has a free place for it and is not stopping."""
+    def _can_perform(self, id: str) -> bool:
+        """Return whether this worker has, had or can now begin the request. It begins nothing while it stops."""
         assert self._stop is not None
-        known = self._queue.find(id) is not None or self._memory.recall(id) is not None
+        known = self._queue.find(id) is not None or self._memory.find(id) is not None
         return known or (self._queue.has_place and not self._stop.is_set())
 
-    def _cancel(self, id: str) -> None:
+    def _cancel_request(self, id: str) -> None:
         work = self._queue.find(id)
         if work is not None and work.task is not None:
             work.stop()
@@ -335,8 +337,8 @@ class Worker:
         if work is not None:
             work.timer.cancel()
             self._queue.remove(work)
-        if self._memory.recall(id) is None:
-            self._memory.keep(id, NOTHING)
+        if self._memory.find(id) is None:
+            self._memory.add(id, NOTHING)
 
     def _release_all(self) -> None:
         self._refuse_all(self._queue.remove_waiting())
@@ -344,49 +346,58 @@ class Worker:
             work.is_released = True
             work.stop()
 
-    def _accept(self, work: Work) -> None:
-        """Tell the caller that a request takes longer, and set the timer that stops the request."""
-        loop = self._connected().loop
-        work.timer = loop.call_at(work.ends, self._time_is_over, work)
+    def _report_accepted(self, work: Work) -> None:
+        """Send Accepted to the caller of a request, and set the timer that stops the request."""
+        loop = self._require_connection().loop
+        work.timer = loop.call_at(work.ends, self._stop_overdue, work)
         work.is_accepted = True
-        self._later(self._say_accepted(work))
+        self._send_later(self._send_accepted(work))
         if self._beat is None:
-            self._beat = loop.call_later(self._settings.beat, self._tell_alive)
+            self._beat = loop.call_later(self._settings.beat, self._send_beats)
 
-    def _time_is_over(self, work: Work) -> None:
-        """Stop a request. Tell the caller if the caller's timeout is longer than the worker's limit."""
-        self._cancel(work.request.id)
+    def _stop_overdue(self, work: Work) -> None:
+        """Stop a request. If the worker's limit is shorter than the caller's timeout, send the caller a Failed."""
+        self._cancel_request(work.request.id)
         longest = self._settings.longest
         if work.request.seconds_left > longest:
             remedy = "raise WorkerSettings(longest=…)"
             error = RequestTimedOut(f"the request was stopped after {longest:g} s, the worker's limit; {remedy}")
-            self._later(
-                self._say(work.reply, envelopes.Failed(id=work.request.id, worker=self.id, error=refusal_of(error)))
+            self._send_later(
+                self._send_envelope(
+                    work.reply, envelopes.Failed(id=work.request.id, worker=self.id, error=refusal_of(error))
+                )
             )
 
-    async def _say_accepted(self, work: Work) -> None:
-        await self._say(work.reply, envelopes.Accepted(id=work.request.id, worker=self.id, every=self._settings.beat))
+    async def _send_accepted(self, work: Work) -> None:
+        await self._send_envelope(
+            work.reply, envelopes.Accepted(id=work.request.id, worker=self.id, every=self._settings.beat)
+        )
 
-    def _tell_alive(self) -> None:
-        """Tell each caller which of its accepted requests are still in work. Called at every beat."""
+    def _send_beats(self) -> None:
+        """Report to each caller which accepted requests are still in work, and schedule the next beat.
+
+        Requests that were already queued at the last beat get Busy.
+        """
         self._refuse_all(self._queue.remove_overdue())
         callers: dict[str, list[str]] = {}
         for work in self._queue.all():
             if work.is_accepted:
                 callers.setdefault(beats_for(work.reply), []).append(work.request.id)
         for subject, requests in callers.items():
-            self._later(self._say(subject, envelopes.Alive(worker=self.id, requests=tuple(requests))))
-        self._beat = self._connected().loop.call_later(self._settings.beat, self._tell_alive) if callers else None
+            self._send_later(self._send_envelope(subject, envelopes.Alive(worker=self.id, requests=tuple(requests))))
+        self._beat = (
+            self._require_connection().loop.call_later(self._settings.beat, self._send_beats) if callers else None
+        )
 
-    def _later(self, saying: Coroutine[Any, Any, None]) -> None:
-        task = self._connected().loop.create_task(saying)
-        self._sayings.add(task)
-        task.add_done_callback(self._sayings.discard)
+    def _send_later(self, sending: Coroutine[Any, Any, None]) -> None:
+        task = self._require_connection().loop.create_task(sending)
+        self._sendings.add(task)
+        task.add_done_callback(self._sendings.discard)
 
-    async def _say(self, subject: str, envelope: envelopes.Envelope) -> None:
+    async def _send_envelope(self, subject: str, envelope: envelopes.Envelope) -> None:
         with suppress(NoServer):
-            await self._connected().publish(subject, envelopes.encode(envelope))
+            await self._require_connection().publish(subject, envelopes.encode(envelope))
 
-    def _connected(self) -> Connection:
+    def _require_connection(self) -> NatsConnection:
         assert self._connection is not None, "start it first"
         return self._connection

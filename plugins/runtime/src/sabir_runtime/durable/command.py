@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sabir_runtime.durable.runs import Runs
 
 Action: TypeAlias = Literal["list", "show", "cancel", "pause", "resume", "fork", "delete", "decide", "recover"]
-Told: TypeAlias = Sequence[RunSummary] | RunDetails | Mapping[str, Any]
+CommandOutput: TypeAlias = Sequence[RunSummary] | RunDetails | Mapping[str, Any]
 """The output of a command: runs, one run, or a mapping such as {"deleted": names}."""
 WIDTH = 80
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -80,25 +80,25 @@ def runs(
     with needs_extra("durable"):
         from sabir_runtime.durable.runs import Runs, recover_store
 
-    actions: dict[Action, Callable[[Runs], Told]] = {
+    actions: dict[Action, Callable[[Runs], CommandOutput]] = {
         "list": lambda stored: stored.list(state=state, limit=limit),
         "show": lambda stored: stored.show(run),
-        "cancel": lambda stored: _steer(stored, stored.cancel, run),
-        "pause": lambda stored: _steer(stored, stored.pause, run),
-        "resume": lambda stored: _steer(stored, stored.resume, run),
+        "cancel": lambda stored: _change_run(stored, stored.cancel, run),
+        "pause": lambda stored: _change_run(stored, stored.pause, run),
+        "resume": lambda stored: _change_run(stored, stored.resume, run),
         "fork": lambda stored: {"run": stored.fork(run, at=at, name=name, version=for_version)},
-        "delete": lambda stored: {"deleted": _delete(stored, [run, *more] if run else [], older_than)},
-        "decide": lambda stored: _decide(stored, run, more),
+        "delete": lambda stored: {"deleted": _delete_runs(stored, [run, *more] if run else [], older_than)},
+        "decide": lambda stored: _store_decision(stored, run, more),
         "recover": lambda stored: {"requeued": recover_store(store)},
     }
-    _check_names(action, run, more)
+    _check_run_names(action, run, more)
     with Runs(store) as stored:
-        told = actions[action](stored)
+        output = actions[action](stored)
     # printable() escapes control characters, which a terminal would execute.
-    print(printable(to_json(told, indent=2).decode() if json else "\n".join(_lines(told))))
+    print(printable(to_json(output, indent=2).decode() if json else "\n".join(_format_output(output))))
 
 
-def _check_names(action: Action, run: str, more: Sequence[str]) -> None:
+def _check_run_names(action: Action, run: str, more: Sequence[str]) -> None:
     """Raise SettingsInvalid if a run's name is missing, or if there are too many names."""
     if action in ("list", "delete", "recover"):
         return
@@ -108,12 +108,12 @@ def _check_names(action: Action, run: str, more: Sequence[str]) -> None:
         raise SettingsInvalid(f"`sabir runs {action}` accepts one run, not also {more[0]!r}; call it once for each run")
 
 
-def _steer(stored: "Runs", change: Callable[[str], None], run: str) -> Told:
+def _change_run(stored: "Runs", change: Callable[[str], None], run: str) -> CommandOutput:
     change(run)
     return [stored.summary(run)]
 
 
-def _decide(stored: "Runs", run: str, more: Sequence[str]) -> Told:
+def _store_decision(stored: "Runs", run: str, more: Sequence[str]) -> CommandOutput:
     path, answer, *rest = (*more, "", "")[: max(2, len(more))]
     decision: str | list[Message] = answer or loads("" if sys.stdin.isatty() else sys.stdin.read())
     if not path or not decision or rest:
@@ -122,17 +122,17 @@ def _decide(stored: "Runs", run: str, more: Sequence[str]) -> Told:
     return [stored.summary(run)]
 
 
-def _delete(stored: "Runs", names: list[str], older_than: str | None) -> list[str] | int:
+def _delete_runs(stored: "Runs", names: list[str], older_than: str | None) -> list[str] | int:
     if bool(names) == (older_than is not None):
         remedy = "or use `sabir runs delete --older-than 30d`, but not both"
         raise SettingsInvalid(f"`sabir runs delete` needs the names of runs; give the names, {remedy}")
     if older_than is not None:
-        return stored.delete_ended(_seconds(older_than))
+        return stored.delete_ended(_parse_age(older_than))
     stored.delete(*names)
     return names
 
 
-def _seconds(age: str) -> float:
+def _parse_age(age: str) -> float:
     number, unit = age[:-1], age[-1:]
     if not (number.isascii() and number.isdigit() and unit in _UNITS):
         raise SettingsInvalid(
@@ -141,24 +141,24 @@ def _seconds(age: str) -> float:
     return float(number) * _UNITS[unit]
 
 
-def _lines(told: Told) -> Iterator[str]:
+def _format_output(output: CommandOutput) -> Iterator[str]:
     """Yield a command's output as lines for people."""
-    if isinstance(told, RunDetails):
-        yield from _details(told)
-    elif isinstance(told, Mapping):
-        for label, value in told.items():
+    if isinstance(output, RunDetails):
+        yield from _format_details(output)
+    elif isinstance(output, Mapping):
+        for label, value in output.items():
             yield f"{label}: {(', '.join(value) or 'nothing') if isinstance(value, list) else value}"
     else:
-        yield from map(_summary, told) if told else ["no runs"]
+        yield from map(_format_summary, output) if output else ["no runs"]
 
 
-def _summary(summary: RunSummary) -> str:
-    head = f"{summary.state:9} {_ago(summary.updated_at):>5}  {summary.run}"
+def _format_summary(summary: RunSummary) -> str:
+    head = f"{summary.state:9} {_format_age(summary.updated_at):>5}  {summary.run}"
     why = f"waits for {summary.waits_for}" if summary.waits_for else summary.fault or ""
     return one_line_kept(head, f"{summary.context}.{summary.name} {why}", WIDTH)
 
 
-def _details(details: RunDetails) -> Iterator[str]:
+def _format_details(details: RunDetails) -> Iterator[str]:
     summary = details.summary
     rows = {
         "run": summary.run, "state": summary.state, "calls": f"{summary.context}.{summary.name}",
@@ -170,6 +170,6 @@ def _details(details: RunDetails) -> Iterator[str]:
     yield details.tree(WIDTH)
 
 
-def _ago(moment: float) -> str:
+def _format_age(moment: float) -> str:
     seconds = max(0, int(time.time() - moment))
     return next(f"{seconds // length}{unit}" for unit, length in _UNITS.items() if seconds >= length or length == 1)

@@ -24,12 +24,12 @@ def check_one_class(known: BaseContext | None, context: BaseContext) -> None:
 
     Two classes with one qualified name in one file count as the same class, defined twice.
     """
-    if known is not None and _place(type(known)) != _place(type(context)):
+    if known is not None and _file_and_name(type(known)) != _file_and_name(type(context)):
         classes = " and ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in (type(known), type(context)))
         remedy = "rename one of them, or give one of them another stored_as"
         raise DurableFault(f"{classes} have the same stored name, so they would perform each other's runs; {remedy}")
 
 
-def _place(kind: type) -> tuple[str, str]:
+def _file_and_name(kind: type) -> tuple[str, str]:
     """Return the file and the name of a class."""
     return getattr(sys.modules.get(kind.__module__), "__file__", None) or kind.__module__, kind.__qualname__

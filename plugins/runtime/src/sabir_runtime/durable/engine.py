@@ -18,9 +18,9 @@ from sabir.authoring import one_line
 from sqlalchemy import Engine
 
 from sabir_runtime.durable.errors import DurableFault, RowRefused, RunnerInUse
-from sabir_runtime.durable.faults import OTHER, fault_name
-from sabir_runtime.durable.row_guard import REFUSED, SERIALIZATION, guard_engine, refused
-from sabir_runtime.durable.stores import Settings, version_of
+from sabir_runtime.durable.row_guard import REFUSED, SERIALIZATION, guard_engine, refusal_error
+from sabir_runtime.durable.stored_faults import OTHER, fault_name
+from sabir_runtime.durable.stores import RunnerSettings, version_of
 
 WORKFLOW = "sabir.run"
 log = logging.getLogger("sabir.durable.engine")
@@ -35,7 +35,7 @@ class ReadableJSON(Serializer):
 
     def serialize(self, data: Any) -> str:
         """Return JSON text. An exception is written as its stored name and its message."""
-        return json.dumps(data, default=_readable)
+        return json.dumps(data, default=_encode_exception)
 
     def deserialize(self, serialized_data: str) -> Any:
         """Return the value of a JSON text. A stored exception is returned as DurableFault, only with its name and
@@ -51,7 +51,7 @@ class ReadableJSON(Serializer):
         if isinstance(value, dict) and set(value) == {"error", "message"}:
             return DurableFault(f"{value['error']}: {value['message']}")
         if isinstance(value, dict) and REFUSED in value:
-            raise refused(value[REFUSED])
+            raise refusal_error(value[REFUSED])
         return value
 
     def name(self) -> str:
@@ -59,7 +59,7 @@ class ReadableJSON(Serializer):
         return SERIALIZATION
 
 
-def _readable(value: object) -> object:
+def _encode_exception(value: object) -> object:
     """Return the stored name and the message of an exception as JSON. Raises TypeError for any other value."""
     if isinstance(value, BaseException):
         name = fault_name(value)
@@ -75,7 +75,7 @@ async def run_workflow(sabir_refused: object = None) -> None:
     serialization. The run is then paused instead.
     """
     assert _execute is not None and DBOS.workflow_id is not None
-    await _execute(DBOS.workflow_id, None if sabir_refused is None else refused(sabir_refused))
+    await _execute(DBOS.workflow_id, None if sabir_refused is None else refusal_error(sabir_refused))
 
 
 def make_client(engine: Engine) -> DBOSClient:
@@ -83,7 +83,7 @@ def make_client(engine: Engine) -> DBOSClient:
 
     The client raises at once if the store cannot be reached.
     """
-    _be_quiet()
+    _forward_logs()
     guard_engine(engine)
     return DBOSClient(
         system_database_engine=engine, serializer=ReadableJSON(), lazy=True, retry_connection_errors=False
@@ -92,11 +92,11 @@ def make_client(engine: Engine) -> DBOSClient:
 
 def migrate(url: str) -> None:
     """Create DBOS's own tables, or upgrade older tables."""
-    _be_quiet()
+    _forward_logs()
     DBOS.migrate(url)
 
 
-def launch(engine: Engine, settings: Settings, worker: str, queues: list[str], execute: Execute) -> None:
+def launch(engine: Engine, settings: RunnerSettings, worker: str, queues: list[str], execute: Execute) -> None:
     """Start DBOS in this process. It calls `execute` for each run in this event loop.
 
     `worker` is the worker's id, and `queues` are the queues from which the worker takes runs. Raises RunnerInUse if
@@ -107,7 +107,7 @@ def launch(engine: Engine, settings: Settings, worker: str, queues: list[str], e
 
     if _dbos_global_instance is not None:
         raise RunnerInUse("other code already started DBOS in this process; use DurableRunner in another process")
-    _be_quiet()
+    _forward_logs()
     guard_engine(engine)
     config: DBOSConfig = {
         "name": settings.application,
@@ -141,7 +141,7 @@ async def start(run: str) -> WorkflowHandleAsync[None]:
 
 
 async def find(run: str) -> WorkflowHandleAsync[None]:
-    """Return the engine's handle of a run, with which to wait for the end of the run."""
+    """Return the engine's handle of a run. Its `get_result` waits for the end of the run."""
     return await DBOS.retrieve_workflow_async(run)
 
 
@@ -156,7 +156,7 @@ async def shut_down() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
-_TOLD_ELSEWHERE = (
+_REPORTED_TO_CALLERS = (
     "Exception encountered in asynchronous workflow",
     "Asyncio task cancelled for workflow",
     "was cancelled during execution",
@@ -169,17 +169,17 @@ class _Forward(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Forward a message of DBOS to the logger `sabir.durable.engine`.
 
-        Messages below WARNING get the level DEBUG, and so do the messages in `_TOLD_ELSEWHERE`, because the caller of
-        the run receives an error for them.
+        Messages below WARNING get the level DEBUG, and so do the messages in `_REPORTED_TO_CALLERS`, because the caller
+        of the run receives an error for them.
         """
-        if record.levelno < logging.WARNING or any(map(record.getMessage().__contains__, _TOLD_ELSEWHERE)):
+        if record.levelno < logging.WARNING or any(map(record.getMessage().__contains__, _REPORTED_TO_CALLERS)):
             record.levelno, record.levelname = logging.DEBUG, "DEBUG"
         if log.isEnabledFor(record.levelno):
             log.handle(record)
 
 
-def _be_quiet() -> None:
-    theirs = logging.getLogger("dbos")
-    if not any(isinstance(handler, _Forward) for handler in theirs.handlers):
-        theirs.addHandler(_Forward())
-        theirs.propagate = False
+def _forward_logs() -> None:
+    engine_logger = logging.getLogger("dbos")
+    if not any(isinstance(handler, _Forward) for handler in engine_logger.handlers):
+        engine_logger.addHandler(_Forward())
+        engine_logger.propagate = False

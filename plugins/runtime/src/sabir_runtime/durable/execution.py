@@ -35,22 +35,22 @@ from sabir_runtime import Question, paths
 from sabir_runtime.contexts import BoundCall
 from sabir_runtime.durable.errors import DurableFault
 from sabir_runtime.durable.ledger import OPEN, Hold, Ledger
-from sabir_runtime.durable.tables import Call, Request, answer_request, difference, encode_failure, request_of
+from sabir_runtime.durable.tables import CallRequest, CallRow, answer_request, difference, encode_failure, request_of
 from sabir_runtime.failures import PolicyFailed, ReplayMismatch, is_cancelled
 from sabir_runtime.policies import Batch, answer_batch, lanes_of
 
 Parameters = ParamSpec("Parameters")
-Given = TypeVar("Given")
+Returned = TypeVar("Returned")
 
 
-class Worker(Protocol):
+class ExecutionWorker(Protocol):
     """The part of a worker that an execution uses."""
 
     ledger: Ledger
 
     async def store(
-        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
-    ) -> Given:
+        self, work: Callable[Parameters, Returned], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Returned:
         """Call a function of the ledger in a thread, and return its value."""
 
     async def decision(self, run: str, path: str) -> str:
@@ -60,29 +60,31 @@ class Worker(Protocol):
 class Execution:
     """A run that this worker has claimed and performs. `known` are the calls that the ledger contained then."""
 
-    def __init__(self, worker: Worker, hold: Hold, known: dict[str, Call]) -> None:
+    def __init__(self, worker: ExecutionWorker, hold: Hold, known: dict[str, CallRow]) -> None:
         self.hold = hold
         self.loop = asyncio.get_running_loop()
         self._worker, self._ledger, self._known = worker, worker.ledger, known
         self._numbers = max((call.number for call in known.values()), default=-1) + 1
         self._stopped: Exception | None = None
         self._task: asyncio.Task[Batch] | None = None
-        self._at_work = 0
-        self._at_rest = asyncio.Event()
+        self._active_calls = 0
+        self._is_idle = asyncio.Event()
         self.ended: Future[None] = Future()
-        self.ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
-        """A future that is done when no part of the run is executing here, and the worker has released the run."""
+        self.ended.set_running_or_notify_cancel()  # so a cancelled caller cannot cancel the future
+        """A future that is done when `perform` has ended and the worker has released the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """Perform the run's first call. Returns or raises only after all parts of the run have stopped."""
+        """Perform the run's first call and return its batch. If it is cancelled, wait until all parts of the run have
+        stopped, and raise the error of `stop`, if there is one.
+        """
         self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
         try:
             return await self._task
         except asyncio.CancelledError:
             self._task.cancel()
-            while self._at_work:  # tasks that a policy started, and that still run after its cancellation
-                self._at_rest.clear()
-                await self._at_rest.wait()
+            while self._active_calls:  # tasks of a policy may still run after the policy was cancelled
+                self._is_idle.clear()
+                await self._is_idle.wait()
             self.check()
             raise
 
@@ -101,7 +103,7 @@ class Execution:
         return self._stopped is None and epochs.get(self.hold.run) == self.hold.epoch
 
     def check(self) -> None:
-        """Raise the error with which the run was stopped, if it was stopped."""
+        """If the run was stopped, raise the reason."""
         if self._stopped is not None:
             raise self._stopped
 
@@ -110,114 +112,118 @@ class Execution:
 
         Raises PolicyFailed if the policy failed, now or when the failure was stored.
         """
-        self._at_work += 1
+        self._active_calls += 1
         try:
-            return await self._record(path, call)
+            return await self._record_call(path, call)
         finally:
-            self._at_work -= 1
-            if not self._at_work:
-                self._at_rest.set()
+            self._active_calls -= 1
+            if not self._active_calls:
+                self._is_idle.set()
 
-    async def _record(self, path: str, call: BoundCall) -> Batch:
+    async def _record_call(self, path: str, call: BoundCall) -> Batch:
         self.check()
         request = request_of(call)
         row = self._known.get(path)
         if row is None or row.state in OPEN:
-            row = await self._store(self._ledger.begin, self.hold, path, self._number(), request)
+            row = await self._store(self._ledger.begin, self.hold, path, self._next_number(), request)
         if row is not None:
-            self._agree(row, request)
-        return await self._carry_on(row, path, call)
+            self._check_unchanged(row, request)
+        return await self._continue_call(row, path, call)
 
     async def wait(self, path: str) -> list[Message]:
         """Wait for a person's decision for the call at a path, and return its messages."""
         row = await self._store(self._ledger.wait, self.hold, path)
         return loads(row.batch or await self._worker.decision(self.hold.run, path))
 
-    async def _carry_on(self, row: Call | None, path: str, call: BoundCall) -> Batch:
+    async def _continue_call(self, row: CallRow | None, path: str, call: BoundCall) -> Batch:
         """Continue a call from its row in the ledger. If another writer stored a value first, use that value."""
         if row is not None and row.state not in OPEN:
             return row.outcome()
-        chosen = row.batch if row else None
+        stored_batch = row.batch if row else None
         try:
-            with paths.enter(path), _at(self, path):
-                batch = loads(chosen) if chosen else await call.decide()
+            with paths.enter(path), _enter_call(self, path):
+                batch = loads(stored_batch) if stored_batch else await call.decide()
                 self.check()
-                text = chosen or dumps(batch)
+                text = stored_batch or dumps(batch)
                 calls = unanswered(batch)
-                standing = (
-                    await self._store(self._ledger.decide, self.hold, path, text) if calls and not chosen else None
+                existing = (
+                    await self._store(self._ledger.decide, self.hold, path, text)
+                    if calls and not stored_batch
+                    else None
                 )
-                if standing is None:
-                    result = await answer_batch(batch, partial(self._answer, _places(path, calls), call))
+                if existing is None:
+                    result = await answer_batch(batch, partial(self._answer_call, _result_paths(path, calls), call))
                     self.check()
                     written = dumps(result) if calls else None
-                    standing = await self._store(self._ledger.finish, self.hold, path, text, written)
-                    if standing is None:
+                    existing = await self._store(self._ledger.finish, self.hold, path, text, written)
+                    if existing is None:
                         return result
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             self.check()
             failure = PolicyFailed.from_exception(error)
-            standing = await self._store(self._ledger.fail, self.hold, path, chosen, encode_failure(failure))
-            if standing is None:
+            existing = await self._store(self._ledger.fail, self.hold, path, stored_batch, encode_failure(failure))
+            if existing is None:
                 raise failure from failure.__cause__
-        return await self._carry_on(standing, path, call)
+        return await self._continue_call(existing, path, call)
 
-    async def _answer(self, places: dict[int, str], call: BoundCall, message: Message) -> Message:
+    async def _answer_call(self, paths_by_id: dict[int, str], call: BoundCall, message: Message) -> Message:
         """Return the stored result of an option call. If there is none, run the option and store its result."""
-        path, request = places[id(message)], answer_request(message)
+        path, request = paths_by_id[id(message)], answer_request(message)
         row = self._known.get(path)
         if row is None:
             started = time.time()
-            result = await call.answer(message, self._context(path, message))
+            result = await call.answer(message, self._make_tool_context(path, message))
             self.check()
             row = await self._store(
-                self._ledger.answer, self.hold, path, self._number(), request, dumps([result]), started
+                self._ledger.answer, self.hold, path, self._next_number(), request, dumps([result]), started
             )
             if row is None:
                 return result
-        self._agree(row, request)
+        self._check_unchanged(row, request)
         return row.outcome()[0]
 
-    def _context(self, path: str, message: Message) -> ToolContext:
+    def _make_tool_context(self, path: str, message: Message) -> ToolContext:
         """Return the option's ToolContext. `is_resume` is True if a call made by the option was stored before."""
         call_id = message.call.invocation_id if message.call else ""
         has_begun = any(known.startswith(f"{path}/") for known in self._known)
         return ToolContext(call_id, has_begun, f"{message.id}/{call_id}")
 
-    def _agree(self, row: Call, request: Request) -> None:
+    def _check_unchanged(self, row: CallRow, request: CallRequest) -> None:
         if (row.name, row.digest) != (request.name, request.digest):
             remedy = f"run the code that began it, or `sabir runs fork {row.run} --at '{row.path}'`"
-            change = difference(row.request, request.shown)
-            self._fatal(ReplayMismatch(f"run {row.run!r} differs from its records at {row.path!r}: {change}; {remedy}"))
+            change = difference(row.request, request.readable)
+            self._stop_with(
+                ReplayMismatch(f"run {row.run!r} differs from its records at {row.path!r}: {change}; {remedy}")
+            )
 
     async def _store(
-        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
-    ) -> Given:
+        self, work: Callable[Parameters, Returned], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Returned:
         try:
             return await self._worker.store(work, *arguments, **named)
         except DurableFault as error:
-            self._fatal(error)
+            self._stop_with(error)
 
-    def _fatal(self, error: Exception) -> NoReturn:
+    def _stop_with(self, error: Exception) -> NoReturn:
         self._stopped = self._stopped or error
         raise self._stopped
 
-    def _number(self) -> int:
+    def _next_number(self) -> int:
         self._numbers += 1
         return self._numbers - 1
 
 
 @dataclass(frozen=True)
-class Place:
+class CurrentCall:
     """The execution of the current run, and the path of the call that is being performed."""
 
     execution: Execution
     path: str
 
 
-place: ContextVar[Place | None] = ContextVar("sabir_runtime.durable.place", default=None)
+current_call: ContextVar[CurrentCall | None] = ContextVar("sabir_runtime.durable.place", default=None)
 
 
 async def holds_run() -> bool:
@@ -227,22 +233,22 @@ async def holds_run() -> bool:
     worker may take its run. The store then refuses the process's records, but cannot prevent other effects, such as a
     payment. Call this before such an effect, in a policy or an option. Raises DurableFault outside of a durable run.
     """
-    where = place.get()
-    if where is None:
+    call = current_call.get()
+    if call is None:
         raise DurableFault("holds_run() works only in a run of a DurableRunner; call it in a policy or an option")
-    return await where.execution.is_held()
+    return await call.execution.is_held()
 
 
 @contextmanager
-def _at(execution: Execution, path: str) -> Iterator[None]:
-    token = place.set(Place(execution, path))
+def _enter_call(execution: Execution, path: str) -> Iterator[None]:
+    token = current_call.set(CurrentCall(execution, path))
     try:
         yield
     finally:
-        place.reset(token)
+        current_call.reset(token)
 
 
-def _places(path: str, calls: list[Message]) -> dict[int, str]:
+def _result_paths(path: str, calls: list[Message]) -> dict[int, str]:
     """Return a mapping from `id(call)` to the path of the call's result."""
     return {id(message): f"{path}/[{lane}]" for message, lane in zip(calls, lanes_of(calls), strict=True)}
 
@@ -256,7 +262,7 @@ async def decision(question: Question) -> list[Message]:
     stores a decision for the call. `question` is not used, because the store already contains the call. Raises
     DurableFault outside of a durable run.
     """
-    where = place.get()
-    if where is None:
+    call = current_call.get()
+    if call is None:
         raise DurableFault("`decision` works only in a run of a DurableRunner; pass another function to human_policy")
-    return await where.execution.wait(where.path)
+    return await call.execution.wait(call.path)

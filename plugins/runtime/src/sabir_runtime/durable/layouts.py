@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sabir.authoring import DatabaseFailure, one_line
 
 from sabir_runtime.durable.errors import StoreInvalid
-from sabir_runtime.durable.stores import reach_store, shown
+from sabir_runtime.durable.stores import display_url, reach_store
 from sabir_runtime.durable.tables import metadata, runs, versions
 
 STEPS: dict[int, tuple[str, ...]] = {
@@ -62,7 +62,7 @@ def check_tables(engine: sa.Engine) -> None:
     if not is_missing:
         reach_store(engine)
     if is_missing or not sa.inspect(engine).has_table(runs.name):
-        raise no_runs(engine)
+        raise missing_tables_error(engine)
     with engine.connect() as connection:
         is_numbered = sa.inspect(connection).has_table(versions.name)
         is_current = is_numbered and _numbered_layout(connection) == LAYOUT
@@ -70,14 +70,16 @@ def check_tables(engine: sa.Engine) -> None:
         make_tables(engine)
 
 
-def no_runs(engine: sa.Engine) -> StoreInvalid:
+def missing_tables_error(engine: sa.Engine) -> StoreInvalid:
     """Return the error for a database without tables of runs."""
-    return StoreInvalid(f"{shown(engine.url)} has no tables of runs; give the store URL that a DurableRunner uses")
+    return StoreInvalid(
+        f"{display_url(engine.url)} has no tables of runs; give the store URL that a DurableRunner uses"
+    )
 
 
 def _numbered_layout(connection: sa.Connection) -> int:
     """Return the layout number in the store. Raises StoreInvalid if it is higher than LAYOUT or not a number."""
-    url = shown(connection.engine.url)
+    url = display_url(connection.engine.url)
     numbers = connection.execute(sa.select(versions.c.version)).scalars().all()
     layout = numbers[0] if len(numbers) == 1 and type(numbers[0]) is int and numbers[0] > 0 else None
     if layout is None:

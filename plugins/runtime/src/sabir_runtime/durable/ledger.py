@@ -20,7 +20,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from sabir_runtime.durable.errors import RunConflict, RunNotFound, RunTaken
-from sabir_runtime.durable.tables import Call, Request, Run, calls, runs, workers
+from sabir_runtime.durable.tables import CallRequest, CallRow, RunRow, calls, runs, workers
 from sabir_runtime.durable.views import CallState
 
 OPEN = ("started", "waiting")
@@ -39,7 +39,7 @@ def name_of(run: str | None) -> str:
     return run
 
 
-def no_run(run: str) -> RunNotFound:
+def run_not_found(run: str) -> RunNotFound:
     """Return the RunNotFound error for a name without a run."""
     return RunNotFound(f"no run is named {run!r}; `sabir runs list` shows the names")
 
@@ -53,25 +53,27 @@ class Hold:
     worker: str
 
 
-HELD = sa.exists().where(workers.c.worker == runs.c.holder)
+HAS_LISTED_HOLDER = sa.exists().where(workers.c.worker == runs.c.holder)
 """SQL condition: the worker that executes a part of the run is in the list of workers."""
 _COLUMNS = tuple(column.name for column in calls.columns)
-_held = sa.exists(
+_same_epoch = sa.exists(
     sa.select(runs.c.run).where(runs.c.run == sa.bindparam("of_run"), runs.c.epoch == sa.bindparam("in_epoch"))
 )
-_this = sa.and_(calls.c.run == sa.bindparam("of_run"), calls.c.path == sa.bindparam("at_path"))
-_agreed = sa.or_(calls.c.batch.is_(None), calls.c.batch == sa.bindparam("given"))
+_same_call = sa.and_(calls.c.run == sa.bindparam("of_run"), calls.c.path == sa.bindparam("at_path"))
+_same_batch = sa.or_(calls.c.batch.is_(None), calls.c.batch == sa.bindparam("new_batch"))
 _values = [sa.bindparam(column.name, type_=column.type).label(column.name) for column in calls.columns]
-_READ = sa.select(calls).where(_this)
+_READ = sa.select(calls).where(_same_call)
 _DECIDE = (
-    sa.update(calls).where(_this, calls.c.state.in_(OPEN), calls.c.batch.is_(None)).values(batch=sa.bindparam("given"))
+    sa.update(calls)
+    .where(_same_call, calls.c.state.in_(OPEN), calls.c.batch.is_(None))
+    .values(batch=sa.bindparam("new_batch"))
 )
 _CLOSE = (
     sa.update(calls)
-    .where(_this, calls.c.state.in_(OPEN), _agreed, _held)
+    .where(_same_call, calls.c.state.in_(OPEN), _same_batch, _same_epoch)
     .values(
         state=sa.bindparam("to"),
-        batch=sa.func.coalesce(calls.c.batch, sa.bindparam("given")),
+        batch=sa.func.coalesce(calls.c.batch, sa.bindparam("new_batch")),
         result=sa.bindparam("outcome"),
         failure=sa.bindparam("failed"),
         worker=sa.bindparam("by"),
@@ -80,9 +82,11 @@ _CLOSE = (
     .returning(calls.c.path)
 )
 _WAIT = (
-    sa.update(calls).where(_this, calls.c.state == "started", _held).values(state="waiting", worker=sa.bindparam("by"))
+    sa.update(calls)
+    .where(_same_call, calls.c.state == "started", _same_epoch)
+    .values(state="waiting", worker=sa.bindparam("by"))
 )
-_DECIDE_HELD = _DECIDE.where(_held).values(worker=sa.bindparam("by")).returning(calls.c.path)
+_DECIDE_HELD = _DECIDE.where(_same_epoch).values(worker=sa.bindparam("by")).returning(calls.c.path)
 _AT_ONCE = 400
 """How many calls one query looks up. Each needs two parameters, and SQLite may accept only 999 in a query."""
 
@@ -94,133 +98,139 @@ class Ledger:
         self._engine = engine
         # Only the dialect that the engine has loaded, because loading the other dialect takes a tenth of a second.
         insert = import_module(f"sqlalchemy.dialects.{engine.dialect.name}").insert
-        begun = insert(calls).from_select(_COLUMNS, sa.select(*_values).where(_held))
-        self._begin = begun.on_conflict_do_nothing().returning(calls.c.path)
-        self._create = insert(runs).on_conflict_do_nothing().returning(runs.c.run)
+        begun = insert(calls).from_select(_COLUMNS, sa.select(*_values).where(_same_epoch))
+        self._insert_call = begun.on_conflict_do_nothing().returning(calls.c.path)
+        self._insert_run = insert(runs).on_conflict_do_nothing().returning(runs.c.run)
 
-    def create(self, run: Run, then: Callable[[sa.Connection], object] | None = None, kept: Sequence[Call] = ()) -> Run:
-        """Store a run and copies of the calls `kept`, and return its row.
+    def create(
+        self, run: RunRow, then: Callable[[sa.Connection], object] | None = None, copies: Sequence[CallRow] = ()
+    ) -> RunRow:
+        """Store a run and the calls `copies` as calls of this run, and return its row.
 
         If a run of this name exists, store nothing and return the existing row. `then` is called in the same
         transaction if the run is new.
         """
         with self._engine.begin() as connection:
-            if connection.execute(self._create, vars(run) | {"created_at": time.time()}).first():
-                if kept:
-                    connection.execute(calls.insert(), [vars(call) | {"run": run.run} for call in kept])
+            if connection.execute(self._insert_run, vars(run) | {"created_at": time.time()}).first():
+                if copies:
+                    connection.execute(calls.insert(), [vars(call) | {"run": run.run} for call in copies])
                 if then is not None:
                     then(connection)
-            return self._run(connection, run.run)
+            return self._read_run(connection, run.run)
 
-    def run(self, run: str) -> Run:
+    def run(self, run: str) -> RunRow:
         """Return a run's row. Raises RunNotFound for an unknown name."""
         with self._engine.connect() as connection:
-            return self._run(connection, run)
+            return self._read_run(connection, run)
 
-    def claim(self, run: str, worker: str) -> tuple[Run, Hold, dict[str, Call]] | None:
+    def claim(self, run: str, worker: str) -> tuple[RunRow, Hold, dict[str, CallRow]] | None:
         """Take a run for a worker, so that writes of earlier workers are refused.
 
         Returns the run's row, the worker's right to write, and the calls so far by path. Returns None while another
         worker still performs a part of the run, which may still have effects. Raises RunTaken if the run was stopped.
         """
         with self._engine.begin() as connection:
-            is_free = sa.or_(runs.c.holder.is_(None), runs.c.holder == worker, sa.not_(HELD))
+            is_free = sa.or_(runs.c.holder.is_(None), runs.c.holder == worker, sa.not_(HAS_LISTED_HOLDER))
             changed = connection.execute(
                 sa.update(runs)
                 .where(runs.c.run == run, runs.c.wish == "run", is_free)
                 .values(epoch=runs.c.epoch + 1, worker=worker, holder=worker, fault=None)
             )
-            taken = self._run(connection, run)
+            row = self._read_run(connection, run)
             if not changed.rowcount:
-                if taken.wish == "run":
+                if row.wish == "run":
                     return None
                 raise RunTaken(f"run {run!r} was stopped before a worker began it; resume the run again")
-            is_new = taken.epoch == 1 and taken.forked_from is None
-            known = {} if is_new else {call.path: call for call in self._calls(connection, run)}
-        return taken, Hold(run, taken.epoch, worker), known
+            is_new = row.epoch == 1 and row.forked_from is None
+            known = {} if is_new else {call.path: call for call in self._read_calls(connection, run)}
+        return row, Hold(run, row.epoch, worker), known
 
     def release(self, run: str, worker: str) -> None:
         """Record that a worker executes no part of a run any more. No effect if another worker holds the run."""
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
 
-    def calls(self, run: str) -> list[Call]:
+    def calls(self, run: str) -> list[CallRow]:
         """Return all calls of a run, in the order in which they began."""
         with self._engine.connect() as connection:
-            return self._calls(connection, run)
+            return self._read_calls(connection, run)
 
-    def call(self, run: str, path: str) -> Call:
+    def call(self, run: str, path: str) -> CallRow:
         """Return the call at a path. Raises RunNotFound if the run has no such call."""
         call = self.find(run, path)
         if call is None:
             raise RunNotFound(f"run {run!r} has no call at {path!r}; `sabir runs show {run}` lists its calls")
         return call
 
-    def find(self, run: str, path: str) -> Call | None:
+    def find(self, run: str, path: str) -> CallRow | None:
         """Return the call at a path; None if the run has no such call."""
         with self._engine.connect() as connection:
-            return self._call(connection, _at(run, path))
+            return self._read_call(connection, _call_key(run, path))
 
-    def begin(self, hold: Hold, path: str, number: int, request: Request) -> Call | None:
+    def begin(self, hold: Hold, path: str, number: int, request: CallRequest) -> CallRow | None:
         """Record that a call starts, and return None. If its path has a row already, return this row instead."""
-        return self._write(self._begin, hold, path, **self._row(hold, path, number, request, "call", "started"))
+        return self._execute_write(
+            self._insert_call, hold, path, **self._make_row(hold, path, number, request, "call", "started")
+        )
 
-    def decide(self, hold: Hold, path: str, batch: str) -> Call | None:
+    def decide(self, hold: Hold, path: str, batch: str) -> CallRow | None:
         """Store a policy's batch before its calls are answered, and return None.
 
         If the call has a batch, a result or a failure already, return its row instead.
         """
-        return self._write(_DECIDE_HELD, hold, path, given=batch)
+        return self._execute_write(_DECIDE_HELD, hold, path, new_batch=batch)
 
-    def wait(self, hold: Hold, path: str) -> Call:
+    def wait(self, hold: Hold, path: str) -> CallRow:
         """Record that a call waits for a person's decision, and return its row. The row may have a decision already."""
         with self._engine.begin() as connection:
-            connection.execute(_WAIT, _key(hold, path))
-            return self._standing(connection, hold, path)
+            connection.execute(_WAIT, _write_key(hold, path))
+            return self._blocking_row(connection, hold, path)
 
     def answer(
-        self, hold: Hold, path: str, number: int, request: Request, result: str, started_at: float
-    ) -> Call | None:
+        self, hold: Hold, path: str, number: int, request: CallRequest, result: str, started_at: float
+    ) -> CallRow | None:
         """Store the result of an option call, and return None. If a result is stored already, return its row."""
-        row = self._row(hold, path, number, request, "answer", "done")
+        row = self._make_row(hold, path, number, request, "answer", "done")
         written = {"result": result, "started_at": started_at, "ended_at": time.time()}
-        return self._write(self._begin, hold, path, **row | written)
+        return self._execute_write(self._insert_call, hold, path, **row | written)
 
-    def finish(self, hold: Hold, path: str, batch: str, result: str | None) -> Call | None:
+    def finish(self, hold: Hold, path: str, batch: str, result: str | None) -> CallRow | None:
         """Store the end of a call, and return None.
 
         `batch` is the policy's batch. `result` is the batch with the results of its option calls, or None if there are
-        no option calls. If the call already has another batch, a result or a failure, return its row instead.
+        no option calls. If the call has already ended, or has a batch other than `batch`, return its row instead.
         """
         at = time.time()
-        return self._write(_CLOSE, hold, path, to="done", given=batch, outcome=result, failed=None, at=at)
+        return self._execute_write(_CLOSE, hold, path, to="done", new_batch=batch, outcome=result, failed=None, at=at)
 
-    def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> Call | None:
+    def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> CallRow | None:
         """Store a call's failure, and return None.
 
-        If the call already has another batch, a result or a failure, return its row instead.
+        If the call has already ended, or has a batch other than `batch`, store nothing and return its row instead.
         """
         at = time.time()
-        return self._write(_CLOSE, hold, path, to="failed", given=batch, outcome=None, failed=failure, at=at)
+        return self._execute_write(
+            _CLOSE, hold, path, to="failed", new_batch=batch, outcome=None, failed=failure, at=at
+        )
 
     def decide_for(self, run: str, path: str, batch: str) -> bool:
         """Store a person's decision. Return False, and store nothing, unless the call waits and has no decision yet."""
         waiting = _DECIDE.where(calls.c.state == "waiting")
         with self._engine.begin() as connection:
-            return bool(connection.execute(waiting, _at(run, path) | {"given": batch}).rowcount)
+            return bool(connection.execute(waiting, _call_key(run, path) | {"new_batch": batch}).rowcount)
 
-    def decided(self, waiting: list[tuple[str, str]]) -> list[Call]:
+    def find_decided(self, waiting: list[tuple[str, str]]) -> list[CallRow]:
         """Return the calls among `waiting`, pairs of run and path, that have a decision or an end now.
 
         May include other calls of the same runs.
         """
-        decided_calls: list[Call] = []
+        decided_calls: list[CallRow] = []
         with self._engine.connect() as connection:
             for start in range(0, len(waiting), _AT_ONCE):
                 names, at = zip(*waiting[start : start + _AT_ONCE], strict=True)
                 decided = sa.or_(calls.c.batch.is_not(None), calls.c.state.not_in(OPEN))
                 these = sa.select(calls).where(calls.c.run.in_(names), calls.c.path.in_(at), decided)
-                decided_calls += [Call(**row) for row in connection.execute(these).mappings()]
+                decided_calls += [CallRow(**row) for row in connection.execute(these).mappings()]
         return decided_calls
 
     def has_written(self, worker: str, run: str) -> bool:
@@ -243,63 +253,69 @@ class Ledger:
         with self._engine.begin() as connection:
             connection.execute(sa.update(runs).where(runs.c.run == run).values(epoch=runs.c.epoch + 1, **changed))
 
-    def condemn(self, over: sa.Select[tuple[str]]) -> list[str]:
+    def mark_cancelled(self, over: sa.Select[tuple[str]]) -> list[str]:
         """Mark the runs of the query `over` as cancelled, so that no worker takes them. Return their names."""
         with self._engine.begin() as connection:
             marked = sa.update(runs).where(runs.c.run.in_(over)).values(epoch=runs.c.epoch + 1, wish="cancel")
             return [*connection.execute(marked.returning(runs.c.run)).scalars()]
 
-    def forget(self, names: Sequence[str]) -> None:
+    def delete_runs(self, names: Sequence[str]) -> None:
         """Delete runs and their calls."""
         with self._engine.begin() as connection:
             connection.execute(sa.delete(calls).where(calls.c.run.in_(names)))
             connection.execute(sa.delete(runs).where(runs.c.run.in_(names)))
 
-    def _write(self, statement: sa.Executable, hold: Hold, path: str, /, **values: Any) -> Call | None:
+    def _execute_write(self, statement: sa.Executable, hold: Hold, path: str, /, **values: Any) -> CallRow | None:
         """Execute a write. Return None if it changed a row, else the row that prevented the write.
 
         Raises RunTaken if the run's epoch has changed.
         """
         with self._engine.begin() as connection:
-            if connection.execute(statement, _key(hold, path) | values).first():
+            if connection.execute(statement, _write_key(hold, path) | values).first():
                 return None
-            return self._standing(connection, hold, path)
+            return self._blocking_row(connection, hold, path)
 
-    def _standing(self, connection: sa.Connection, hold: Hold, path: str) -> Call:
+    def _blocking_row(self, connection: sa.Connection, hold: Hold, path: str) -> CallRow:
         """Return the row that prevented a write. Raises RunTaken if the run's epoch has changed."""
-        if self._run(connection, hold.run).epoch == hold.epoch:
-            row = self._call(connection, _at(hold.run, path))
+        if self._read_run(connection, hold.run).epoch == hold.epoch:
+            row = self._read_call(connection, _call_key(hold.run, path))
             if row is not None:
                 return row
         raise RunTaken(f"run {hold.run!r} was stopped, or given to another worker; see `sabir runs show {hold.run}`")
 
-    def _row(
-        self, hold: Hold, path: str, number: int, request: Request, kind: Literal["call", "answer"], state: CallState
+    def _make_row(
+        self,
+        hold: Hold,
+        path: str,
+        number: int,
+        request: CallRequest,
+        kind: Literal["call", "answer"],
+        state: CallState,
     ) -> dict[str, Any]:
-        row = Call(
-            hold.run, path, number, kind, request.name, request.digest, request.shown, state,
+        row = CallRow(
+            hold.run, path, number, kind, request.name, request.digest, request.readable, state,
             worker=hold.worker, started_at=time.time(),
         )  # fmt: skip
         return vars(row)
 
-    def _run(self, connection: sa.Connection, run: str) -> Run:
+    def _read_run(self, connection: sa.Connection, run: str) -> RunRow:
         row = connection.execute(sa.select(runs).where(runs.c.run == run)).mappings().one_or_none()
         if row is None:
-            raise no_run(run)
-        return Run(**row)
+            raise run_not_found(run)
+        return RunRow(**row)
 
-    def _call(self, connection: sa.Connection, key: dict[str, Any]) -> Call | None:
+    def _read_call(self, connection: sa.Connection, key: dict[str, Any]) -> CallRow | None:
         row = connection.execute(_READ, key).mappings().one_or_none()
-        return None if row is None else Call(**row)
+        return None if row is None else CallRow(**row)
 
-    def _calls(self, connection: sa.Connection, run: str) -> list[Call]:
-        found = connection.execute(sa.select(calls).where(calls.c.run == run).order_by(calls.c.number))
-        return [Call(**row) for row in found.mappings()]
+    def _read_calls(self, connection: sa.Connection, run: str) -> list[CallRow]:
+        rows = connection.execute(sa.select(calls).where(calls.c.run == run).order_by(calls.c.number))
+        return [CallRow(**row) for row in rows.mappings()]
 
 
-def _key(hold: Hold, path: str) -> dict[str, Any]:
+def _write_key(hold: Hold, path: str) -> dict[str, Any]:
     return {"of_run": hold.run, "at_path": path, "in_epoch": hold.epoch, "by": hold.worker}
 
 
-def _at(run: str, path: str) -> dict[str, Any]:
+def _call_key(run: str, path: str) -> dict[str, Any]:
     return {"of_run": run, "at_path": path}

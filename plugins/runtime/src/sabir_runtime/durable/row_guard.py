@@ -1,4 +1,4 @@
-"""Replaces values in other serializations in each fetched row, before the engine reads the row.
+"""Checks each fetched row before the engine reads it, and replaces values in other serializations.
 
     DBOS ─▶ SELECT … serialization … ─▶ the driver's row factory ─▶ guard_row ─▶ DBOS ─▶ ReadableJSON.deserialize
                                           ("gASV…", "py_pickle")       (refusal, "sabir_json")       └ raises RowRefused
@@ -36,7 +36,7 @@ _UNNAMED = "coalesce"
 _RUNS = ("workflow_uuid", "destination_uuid")
 """Columns that name the run of a row."""
 
-Row: TypeAlias = tuple[Any, ...]  # what a driver returns for a column
+Row: TypeAlias = tuple[Any, ...]  # a driver returns values of any type
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Columns:
 
 def guard_engine(engine: Engine) -> None:
     """Call `guard_row` for every row that is fetched through an engine, also by connections that are open already."""
-    if not event.contains(engine, "checkout", _guard):
-        event.listen(engine, "checkout", _guard)
+    if not event.contains(engine, "checkout", _set_row_factory):
+        event.listen(engine, "checkout", _set_row_factory)
 
 
-def _guard(connection: Any, *_: object) -> None:  # the driver's own connection
+def _set_row_factory(connection: Any, *_: object) -> None:  # the driver's own connection
     connection.row_factory = _make_sqlite_row if isinstance(connection, sqlite3.Connection) else _make_psycopg_maker
 
 
@@ -67,7 +67,7 @@ def guard_row(row: Sequence[Any], columns: Columns) -> Row:
     """Return the row. If its values are in another serialization, a refusal replaces each value."""
     for position in columns.serializations:
         if row[position] is not None and row[position] != SERIALIZATION:
-            return _refuse(row, columns, row[position])
+            return _replace_payloads(row, columns, row[position])
     return tuple(row)
 
 
@@ -82,7 +82,7 @@ def find_columns(names: tuple[str, ...]) -> Columns | None:
     return Columns(names, serializations, tuple(payloads), run)
 
 
-def refused(refusal: object) -> RowRefused:
+def refusal_error(refusal: object) -> RowRefused:
     """Return the error that a refusal describes. The refusal may be forged, so its fields are checked."""
     fields = refusal if isinstance(refusal, dict) else {}
     run, column = fields.get("run"), str(fields.get("column"))
@@ -94,7 +94,7 @@ def refused(refusal: object) -> RowRefused:
     )
 
 
-def _refuse(row: Sequence[Any], columns: Columns, serialization: object) -> Row:
+def _replace_payloads(row: Sequence[Any], columns: Columns, serialization: object) -> Row:
     """Replace the values that the engine would deserialize by refusals in `SERIALIZATION`.
 
     DBOS then passes the refusals to the deserializer of this package, which raises RowRefused.
@@ -105,11 +105,11 @@ def _refuse(row: Sequence[Any], columns: Columns, serialization: object) -> Row:
         values[position] = SERIALIZATION
     for position in columns.payloads:
         if row[position] is not None:
-            values[position] = _refusal(run, columns.names[position], serialization)
+            values[position] = _refusal_json(run, columns.names[position], serialization)
     return tuple(values)
 
 
-def _refusal(run: str | None, column: str, serialization: object) -> str:
+def _refusal_json(run: str | None, column: str, serialization: object) -> str:
     """Return the JSON that replaces a refused value. In the column `inputs`, it is an argument of `run_workflow`."""
     refusal = {REFUSED: {"run": run, "column": column, "serialization": str(serialization)}}
     return json.dumps({"args": [], "kwargs": refusal} if column == "inputs" else refusal)

@@ -33,11 +33,19 @@ from sabir_runtime.durable.errors import (
     RunTaken,
     StoreInvalid,
 )
-from sabir_runtime.durable.execution import place
-from sabir_runtime.durable.faults import parse_fault
+from sabir_runtime.durable.execution import current_call
 from sabir_runtime.durable.ledger import OPEN, name_of
-from sabir_runtime.durable.stores import Durability, Settings, close_store, open_store, parse_store, shown, unusable
-from sabir_runtime.durable.tables import Run, difference, request_of, whole_request
+from sabir_runtime.durable.stored_faults import parse_fault
+from sabir_runtime.durable.stores import (
+    Durability,
+    RunnerSettings,
+    close_store,
+    display_url,
+    open_store,
+    parse_store,
+    store_error,
+)
+from sabir_runtime.durable.tables import RunRow, difference, request_of, whole_request
 from sabir_runtime.failures import ReplayMismatch
 from sabir_runtime.policies import Batch
 
@@ -46,7 +54,7 @@ if TYPE_CHECKING:
 
     from sabir_runtime.contexts import BaseContext
     from sabir_runtime.durable.runs import Runs
-    from sabir_runtime.durable.worker import Worker
+    from sabir_runtime.durable.worker import DurableWorker
 
 log = logging.getLogger("sabir.durable")
 
@@ -100,9 +108,9 @@ class DurableRunner(Runner, AsyncClosing):
                 raise SettingsInvalid(f"{name}={seconds} is not a valid interval; give a number of seconds above 0")
         if at_once is not None and at_once < 1:
             raise SettingsInvalid(f"at_once={at_once} is not a valid limit; give 1 or more, or None for no limit")
-        self._settings = Settings(parse_store(store), application, version, durability, beat, poll, at_once)
+        self._settings = RunnerSettings(parse_store(store), application, version, durability, beat, poll, at_once)
         self._contexts: dict[str, BaseContext] = {}
-        self._worker: Worker | None = None
+        self._worker: DurableWorker | None = None
         self._launching: asyncio.Lock | None = None
         self._submitting: Runs | None = None
         self._opening = Lock()
@@ -120,14 +128,14 @@ class DurableRunner(Runner, AsyncClosing):
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
-        """Perform a bound call and return its batch. A call inside a run is stored as a part of this run.
+        """Perform a bound call and return its batch. Raises the errors of `run`.
 
-        A call outside of a run starts a new run with a random name. Raises the errors of `run`.
+        A call inside a run is stored as a part of this run. Any other call starts a new run with a random name.
         """
-        where = place.get()
-        if where is not None:
-            return where.execution.record(paths.next_path(call.name), call)
-        return self._run(call, name_of(None))
+        outer = current_call.get()
+        if outer is not None:
+            return outer.execution.record(paths.next_path(call.name), call)
+        return self._perform_run(call, name_of(None))
 
     # Each policy has keyword parameters of its own, hence Any.
     async def run(
@@ -151,10 +159,10 @@ class DurableRunner(Runner, AsyncClosing):
         stored run's version. Raises StoreInvalid if the store cannot be used, RunnerInUse as `launch` does, and
         PolicyInvalid or UnknownOption for wrong arguments.
         """
-        if place.get() is not None:
+        if current_call.get() is not None:
             raise RunConflict(f"a run cannot start another run; call {bound.name!r} through its context instead")
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
-        return await self._run(call, name_of(run_id))
+        return await self._perform_run(call, name_of(run_id))
 
     async def start(
         self,
@@ -175,11 +183,11 @@ class DurableRunner(Runner, AsyncClosing):
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
-        asked = self._asked(call, name_of(run_id))
-        stored = await worker.store(worker.runs.enqueue, asked)
-        self._check_same(stored, asked)
+        new_run = self._make_run(call, name_of(run_id))
+        stored = await worker.store(worker.runs.enqueue, new_run)
+        self._check_same(stored, new_run)
         await self._check_served(worker, stored)
-        return asked.run
+        return new_run.run
 
     async def submit(
         self,
@@ -197,12 +205,12 @@ class DurableRunner(Runner, AsyncClosing):
         belongs to a different run, RunConflict for an invalid name, and StoreInvalid if the store cannot be used.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
-        asked = self._asked(call, name_of(run_id))
-        stored = await asyncio.to_thread(self._submit, asked)
-        self._check_same(stored, asked)
-        return asked.run
+        new_run = self._make_run(call, name_of(run_id))
+        stored = await asyncio.to_thread(self._store_queued, new_run)
+        self._check_same(stored, new_run)
+        return new_run.run
 
-    def _submit(self, asked: Run) -> Run:
+    def _store_queued(self, new_run: RunRow) -> RunRow:
         from sabir_runtime.durable.runs import Runs
         from sabir_runtime.durable.worker import make_store
 
@@ -213,9 +221,9 @@ class DurableRunner(Runner, AsyncClosing):
                     runs = Runs(open_store(url, self._settings.durability))
                     make_store(runs.engine, url)
                     self._submitting = runs
-            return self._submitting.enqueue(asked)
+            return self._submitting.enqueue(new_run)
         except DBAPIError as error:
-            raise unusable(url, error.orig or error, "used") from None
+            raise store_error(url, error.orig or error, "used") from None
 
     async def result(self, run_id: str) -> Batch:
         """Wait for a run that any process performs, and return its batch.
@@ -235,7 +243,7 @@ class DurableRunner(Runner, AsyncClosing):
         while stored.wish == "run" and not await worker.store(worker.runs.statuses.is_known, run_id):
             await asyncio.sleep(worker.settings.poll)  # the run is recorded, but the engine does not know it yet
             stored = await worker.store(worker.ledger.run, run_id)
-        return await self._result(worker, run_id, engine.find(run_id))
+        return await self._wait_for_batch(worker, run_id, engine.find(run_id))
 
     async def recover(self, *contexts: "BaseContext") -> list[str]:
         """Launch the worker, so that unfinished runs continue, and return the names of all unfinished runs.
@@ -258,7 +266,7 @@ class DurableRunner(Runner, AsyncClosing):
         worker = await self.launch()
         await worker.store(worker.runs.decide, run_id, path, messages)
 
-    async def launch(self) -> "Worker":
+    async def launch(self) -> "DurableWorker":
         """Start the worker of this process, unless it is running, and return it. Runs of dead workers then continue.
 
         `async with` and the other methods call it when needed. Creates or upgrades the tables of the store. Raises
@@ -268,7 +276,7 @@ class DurableRunner(Runner, AsyncClosing):
         self._launching = self._launching or asyncio.Lock()
         async with self._launching:
             if self._worker is None:
-                self._worker = await _acquire(self._settings, list(self._contexts.values()))
+                self._worker = await _acquire_worker(self._settings, list(self._contexts.values()))
         for name, context in self._contexts.items():
             if self._worker.contexts.get(name) is not context:
                 await self._worker.add(context)
@@ -293,36 +301,38 @@ class DurableRunner(Runner, AsyncClosing):
         worker, self._worker = self._worker, None
         runs, self._submitting = self._submitting, None
         if runs is not None:
-            await asyncio.to_thread(_close, runs)
+            await asyncio.to_thread(_close_runs, runs)
         if worker is not None:
-            await _release(worker)
+            await _release_worker(worker)
 
-    async def _run(self, call: BoundCall, name: str) -> Batch:
+    async def _perform_run(self, call: BoundCall, name: str) -> Batch:
         worker = await self.launch()
-        asked = self._asked(call, name, worker.name)
+        new_run = self._make_run(call, name, worker.name)
         worker.live[name] = call.bound
         try:
-            starting = await asyncio.shield(asyncio.ensure_future(self._begin(worker, asked)))
-            return await self._result(worker, name, asyncio.shield(starting))
+            starting = await asyncio.shield(asyncio.ensure_future(self._start_run(worker, new_run)))
+            return await self._wait_for_batch(worker, name, asyncio.shield(starting))
         finally:
             worker.live.pop(name, None)
 
-    async def _begin(self, worker: "Worker", asked: Run) -> "asyncio.Task[WorkflowHandleAsync[None]]":
+    async def _start_run(self, worker: "DurableWorker", new_run: RunRow) -> "asyncio.Task[WorkflowHandleAsync[None]]":
         """Store a run and start it. Runs in its own task, so that a run is started even if the caller is cancelled."""
         from sabir_runtime.durable import engine
 
-        stored = await worker.store(worker.ledger.create, asked)
-        self._check_same(stored, asked)
+        stored = await worker.store(worker.ledger.create, new_run)
+        self._check_same(stored, new_run)
         await self._check_served(worker, stored)
-        return asyncio.ensure_future(engine.start(asked.run))
+        return asyncio.ensure_future(engine.start(new_run.run))
 
-    async def _result(self, worker: "Worker", name: str, handle: "Awaitable[WorkflowHandleAsync[None]]") -> Batch:
+    async def _wait_for_batch(
+        self, worker: "DurableWorker", name: str, handle: "Awaitable[WorkflowHandleAsync[None]]"
+    ) -> Batch:
         ended: Exception | None = None
         try:
             await (await handle).get_result(polling_interval_sec=worker.settings.poll)
         except asyncio.CancelledError:
             if worker.is_closed:
-                raise _left(name) from None
+                raise _unfinished_error(name) from None
             raise
         except RowRefused as refused:
             raise RowRefused(refused.detail, refused.run or name) from None
@@ -330,15 +340,15 @@ class DurableRunner(Runner, AsyncClosing):
             raise
         except Exception as error:  # the ledger contains the policy's error
             if worker.is_closed:
-                raise _left(name) from error
+                raise _unfinished_error(name) from error
             ended = error
         run = await worker.store(worker.ledger.run, name)
         recorded = await worker.store(worker.ledger.find, name, f"0:{run.name}")
         if recorded is None or recorded.state in OPEN:
-            raise _stopped(run) from ended
+            raise _stopped_error(run) from ended
         return recorded.outcome()
 
-    async def _check_served(self, worker: "Worker", stored: Run) -> None:
+    async def _check_served(self, worker: "DurableWorker", stored: RunRow) -> None:
         """Raise RunConflict if a queued run needs another version that no worker serves."""
         version = self._settings.version
         if stored.version == version:
@@ -350,55 +360,55 @@ class DurableRunner(Runner, AsyncClosing):
                 f"run {stored.run!r} waits for {summary.waits_for}, but this runner has version {version!r}; {remedy}"
             )
 
-    def _check_same(self, stored: Run, asked: Run) -> None:
+    def _check_same(self, stored: RunRow, new_run: RunRow) -> None:
         """Raise RunConflict or ReplayMismatch if the stored run with this name has a different request."""
-        if stored.application != asked.application:
-            owner = f"application {stored.application!r}, and this runner's is {asked.application!r}"
-            raise RunConflict(f"run {asked.run!r} belongs to {owner}; use another run_id")
+        if stored.application != new_run.application:
+            reason = f"run {new_run.run!r} belongs to application {stored.application!r}"
+            raise RunConflict(f"{reason}, and this runner's is {new_run.application!r}; use another run_id")
         context = self._contexts.get(stored.context)  # also under an earlier name
-        is_same_context = stored.context == asked.context or (
-            context is not None and context is self._contexts.get(asked.context)
+        is_same_context = stored.context == new_run.context or (
+            context is not None and context is self._contexts.get(new_run.context)
         )
-        if is_same_context and (stored.name, stored.digest) == (asked.name, asked.digest):
+        if is_same_context and (stored.name, stored.digest) == (new_run.name, new_run.digest):
             return
-        was, now = f"{stored.context}.{stored.name}", f"{asked.context}.{asked.name}"
+        was, now = f"{stored.context}.{stored.name}", f"{new_run.context}.{new_run.name}"
         differs = f"{was}, not of {now}"
-        if is_same_context and stored.name == asked.name:
-            differs = f"{was} with other observations or arguments: {difference(stored.request, asked.request)}"
-        raise ReplayMismatch(f"run {asked.run!r} is a call of {differs}; repeat that call, or use another run_id")
+        if is_same_context and stored.name == new_run.name:
+            differs = f"{was} with other observations or arguments: {difference(stored.request, new_run.request)}"
+        raise ReplayMismatch(f"run {new_run.run!r} is a call of {differs}; repeat that call, or use another run_id")
 
-    def _asked(self, call: BoundCall, name: str, worker: str | None = None) -> Run:
+    def _make_run(self, call: BoundCall, name: str, worker: str | None = None) -> RunRow:
         """Return the row of a requested run."""
         settings, context = self._settings, stored_names(call.bound.context)[0]
         digest, request = request_of(call).digest, whole_request(call)
-        return Run(name, settings.application, settings.version, context, call.name, digest, request, worker=worker)
+        return RunRow(name, settings.application, settings.version, context, call.name, digest, request, worker=worker)
 
 
-_shared: "Worker | None" = None
+_shared: "DurableWorker | None" = None
 """The worker of this process, or None. All open runners share it."""
 
 
-async def _acquire(settings: Settings, contexts: "list[BaseContext]") -> "Worker":
+async def _acquire_worker(settings: RunnerSettings, contexts: "list[BaseContext]") -> "DurableWorker":
     global _shared  # noqa: PLW0603  # one engine in each process
-    from sabir_runtime.durable.worker import Worker
+    from sabir_runtime.durable.worker import DurableWorker
 
     worker = _shared
     if worker is None:
-        worker = _shared = Worker(settings)
+        worker = _shared = DurableWorker(settings)
         try:
             await worker.launch(contexts)
         except BaseException:
             _shared = None
             raise
     if worker.settings != settings:
-        store = shown(worker.settings.url)
+        store = display_url(worker.settings.url)
         remedy = "close it first, or use equal settings"
         raise RunnerInUse(f"this process already has an open DurableRunner of {store} with other settings; {remedy}")
     worker.holders += 1
     return worker
 
 
-async def _release(worker: "Worker") -> None:
+async def _release_worker(worker: "DurableWorker") -> None:
     global _shared  # noqa: PLW0603
     worker.holders -= 1
     if _shared is worker and not worker.holders:
@@ -406,16 +416,16 @@ async def _release(worker: "Worker") -> None:
         await worker.close()
 
 
-def _close(runs: "Runs") -> None:
+def _close_runs(runs: "Runs") -> None:
     runs.close()
     close_store(runs.engine)
 
 
-def _left(name: str) -> RunTaken:
+def _unfinished_error(name: str) -> RunTaken:
     return RunTaken(f"run {name!r} is unfinished, because its runner was closed; launch a runner to continue the run")
 
 
-def _stopped(run: Run) -> Exception:
+def _stopped_error(run: RunRow) -> Exception:
     """Return the error for the caller of a run that stopped without a result."""
     fault = parse_fault(run.fault)
     if fault is not None:

@@ -33,10 +33,10 @@ from sabir.errors import SettingsInvalid
 from sqlalchemy import URL, Connection, Engine
 
 from sabir_runtime.durable.errors import RunConflict
-from sabir_runtime.durable.ledger import MOST_DEATHS, OPEN, Ledger, name_of, no_run
+from sabir_runtime.durable.ledger import MOST_DEATHS, OPEN, Ledger, name_of, run_not_found
 from sabir_runtime.durable.statuses import ENDED, Statuses, WorkerList, check_store
 from sabir_runtime.durable.stores import Lease, close_store, is_sqlite, make_lease, open_store, parse_store, version_of
-from sabir_runtime.durable.tables import Call, Run
+from sabir_runtime.durable.tables import CallRow, RunRow
 from sabir_runtime.durable.views import CallRecord, RunDetails, RunState, RunSummary
 
 if TYPE_CHECKING:
@@ -119,11 +119,11 @@ class Runs(SyncClosing):
         """Return a run's state and other facts, without its calls. Raises RunNotFound for an unknown name."""
         for summary in self.statuses.find([run]):
             return summary
-        raise no_run(run)
+        raise run_not_found(run)
 
     def show(self, run: str) -> RunDetails:
         """Return a run with its request and all its calls. Raises RunNotFound for an unknown name."""
-        recorded = tuple(map(_shown, self.ledger.calls(run)))
+        recorded = tuple(map(_record_of, self.ledger.calls(run)))
         return RunDetails(summary=self.summary(run), request=self.ledger.run(run).request, calls=recorded)
 
     def cancel(self, run: str) -> None:
@@ -132,7 +132,7 @@ class Runs(SyncClosing):
         The results of its calls stay stored, and `resume` continues the run. Raises RunNotFound for an unknown name,
         and RunConflict if the run is done or failed.
         """
-        self._end(run, "cancel")
+        self._stop_run(run, "cancel")
 
     def pause(self, run: str, *, reason: str | None = None) -> None:
         """Stop a run until `resume`. The results of its calls stay stored, and callers receive RunPaused.
@@ -140,7 +140,7 @@ class Runs(SyncClosing):
         Its worker stops within the runner's `beat` seconds. `reason` is stored as the run's `fault`. Raises RunNotFound
         for an unknown name, and RunConflict if the run is done or failed.
         """
-        self._end(run, "pause", reason)
+        self._stop_run(run, "pause", reason)
 
     def resume(self, run: str) -> None:
         """Put a paused or cancelled run back into the queue of the workers with its application, version and context.
@@ -169,11 +169,11 @@ class Runs(SyncClosing):
                 raise RunConflict(f"run {name!r} is {state} and was not deleted; cancel it first")
         for start in range(0, len(names), BATCH):
             these = names[start : start + BATCH]
-            gone = self._delete(these)
-            kept = [name for name in these if name not in gone]
-            if kept:
+            deleted = self._delete_ended(these)
+            undeleted = [name for name in these if name not in deleted]
+            if undeleted:
                 remedy = "try again in a moment; if the worker is dead, run `sabir runs recover` first"
-                raise RunConflict(f"run {kept[0]!r} was not deleted: a worker still performs it; {remedy}")
+                raise RunConflict(f"run {undeleted[0]!r} was not deleted: a worker still performs it; {remedy}")
 
     def delete_ended(self, seconds: float) -> int:
         """Delete all done, failed or cancelled runs that ended at least `seconds` ago. Return how many were deleted.
@@ -183,7 +183,7 @@ class Runs(SyncClosing):
         if not 0 <= seconds < float("inf"):
             raise SettingsInvalid(f"{seconds} is not a valid age of runs; give a number of seconds, 0 or more")
         names = self.statuses.ended_before(time.time() - seconds)
-        return sum(len(self._delete(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
+        return sum(len(self._delete_ended(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
 
     def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
         """Put a new run with the request of another run into the queue, and return the new run's name at once.
@@ -194,7 +194,7 @@ class Runs(SyncClosing):
         and RunConflict if the name is invalid or used already.
         """
         origin = self.ledger.run(run)
-        kept = _before(at, self.ledger.calls(run)) if at is not None else []
+        copies = _calls_before(at, self.ledger.calls(run)) if at is not None else []
         if at is not None:
             self.ledger.call(run, at)
         forked = replace(
@@ -202,7 +202,7 @@ class Runs(SyncClosing):
             epoch=0, deaths=0, wish="run", fault=None, worker=None, holder=None,
             forked_from=f"{run} at {at}" if at else run,
         )  # fmt: skip
-        stored = self.enqueue(forked, kept)
+        stored = self.enqueue(forked, copies)
         if stored.forked_from != forked.forked_from:
             raise RunConflict(f"a run {forked.run!r} already exists; give the fork another name")
         return forked.run
@@ -226,14 +226,14 @@ class Runs(SyncClosing):
         if self.ledger.run(run).deaths >= MOST_DEATHS:
             self.resume(run)
 
-    def enqueue(self, run: Run, kept: Sequence[Call] = ()) -> Run:
-        """Store a run with copies of the calls `kept`, and put it into the queue for its context. Return its row.
+    def enqueue(self, run: RunRow, copies: Sequence[CallRow] = ()) -> RunRow:
+        """Store a run with the calls `copies`, and put it into the queue for its context. Return its row.
 
         If a run of this name exists, change nothing, and return the row of the existing run.
         """
-        return self.ledger.create(run, lambda connection: self._enqueue(run, connection), kept)
+        return self.ledger.create(run, lambda connection: self._enqueue(run, connection), copies)
 
-    def requeue(self, run: Run) -> None:
+    def requeue(self, run: RunRow) -> None:
         """Put a stored run that no worker performs back into the queue."""
         from dbos import error
 
@@ -261,14 +261,14 @@ class Runs(SyncClosing):
         for queue in queues:
             self._client.register_queue(queue, polling_interval_sec=poll, worker_concurrency=at_once)
 
-    def _end(self, run: str, wish: str, reason: str | None = None) -> None:
+    def _stop_run(self, run: str, wish: str, reason: str | None = None) -> None:
         state = self.summary(run).state
         if state in ("done", "failed"):
             raise RunConflict(f"run {run!r} is already {state}; fork it to run it again")
         self.ledger.fence(run, wish=wish, fault=reason, deaths=0)
         self._client.cancel_workflow(run)
 
-    def _enqueue(self, run: Run, connection: Connection | None = None) -> None:
+    def _enqueue(self, run: RunRow, connection: Connection | None = None) -> None:
         from sabir_runtime.durable.engine import WORKFLOW
 
         options: EnqueueOptions = {
@@ -283,26 +283,26 @@ class Runs(SyncClosing):
         else:
             self._client.enqueue_in_transaction(connection, options)
 
-    def _delete(self, names: Sequence[str]) -> "builtins.list[str]":
-        """Delete those of the runs that have ended and that no worker executes. Return their names.
+    def _delete_ended(self, names: Sequence[str]) -> "builtins.list[str]":
+        """Delete the runs among `names` that have ended and that no worker executes. Return the deleted names.
 
         The runs are first marked as cancelled, then deleted at the engine, then in the ledger. If this process dies in
         between, the runs remain as cancelled runs that can be deleted.
         """
-        over = self.ledger.condemn(self.statuses.over(names))
+        over = self.ledger.mark_cancelled(self.statuses.ended_among(names))
         if over:
             self._client.delete_workflows(over)
-            self.ledger.forget(over)
+            self.ledger.delete_runs(over)
         return over
 
 
-def _shown(call: Call) -> CallRecord:
+def _record_of(call: CallRow) -> CallRecord:
     """Return the CallRecord for a row of the ledger."""
     columns = {name: value for name, value in vars(call).items() if name in CallRecord.model_fields}
-    return CallRecord(**columns, messages=tuple(loads(call.given)))
+    return CallRecord(**columns, messages=tuple(loads(call.messages_json)))
 
 
-def _before(path: str, recorded: Sequence[Call]) -> Sequence[Call]:
+def _calls_before(path: str, recorded: Sequence[CallRow]) -> Sequence[CallRow]:
     """Return the ended calls that began before the call at `path` and do not contain this call."""
     number = next((call.number for call in recorded if call.path == path), -1)
     return [
@@ -333,12 +333,12 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
     worker `apart_from` counts as alive, too. A run during which too many workers died is paused instead.
     """
     moved: list[str] = []
-    for worker in workers.unseen(unseen):
+    for worker in workers.find_unseen(unseen):
         if worker == apart_from:
             continue
         with lease.take(worker) as is_dead:
             if is_dead:
-                moved += [_give_back(runs, run, worker) for run in runs.statuses.left_by(worker)]
+                moved += [_requeue_or_pause(runs, run, worker) for run in runs.statuses.left_by(worker)]
                 workers.remove(worker)
     return moved
 
@@ -355,7 +355,7 @@ def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
         return recover(runs, WorkerList(runs.engine), make_lease(url, "nobody"), unseen=patience)
 
 
-def _give_back(runs: Runs, run: Run, worker: str) -> str:
+def _requeue_or_pause(runs: Runs, run: RunRow, worker: str) -> str:
     earlier = 0 if runs.ledger.has_written(worker, run.run) else run.deaths
     deaths = earlier + (run.holder == worker)
     if deaths >= MOST_DEATHS:

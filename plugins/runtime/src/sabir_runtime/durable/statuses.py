@@ -16,9 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from sabir_runtime.durable.layouts import check_tables, no_runs
-from sabir_runtime.durable.ledger import HELD
-from sabir_runtime.durable.tables import Run, calls, runs, workers
+from sabir_runtime.durable.layouts import check_tables, missing_tables_error
+from sabir_runtime.durable.ledger import HAS_LISTED_HOLDER
+from sabir_runtime.durable.tables import RunRow, calls, runs, workers
 from sabir_runtime.durable.views import RunState, RunSummary
 
 _SECONDS = {
@@ -42,7 +42,7 @@ class WorkerList:
         with self._engine.begin() as connection, suppress(IntegrityError):
             connection.execute(sa.insert(workers).values(**row, started_at=self._now, seen_at=self._now))
 
-    def seen(self, worker: str) -> bool:
+    def mark_seen(self, worker: str) -> bool:
         """Record that a worker has its lock now. Return False if another worker has removed it as dead."""
         with self._engine.begin() as connection:
             changed = connection.execute(sa.update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
@@ -53,7 +53,7 @@ class WorkerList:
         with self._engine.begin() as connection:
             connection.execute(sa.delete(workers).where(workers.c.worker == worker))
 
-    def unseen(self, seconds: float) -> list[str]:
+    def find_unseen(self, seconds: float) -> list[str]:
         """Return the ids of the workers that were last seen at least `seconds` ago."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
@@ -75,7 +75,9 @@ LIVE_SECONDS = 60.0
 """The number of seconds after which an unseen worker no longer counts when `waits_for` is computed."""
 
 _QUEUED = ("ENQUEUED", "DELAYED")
-_IS_NEW = runs.c.epoch == sa.literal_column("0")  # written like the condition of the index sabir_runs_new
+_IS_NEW = runs.c.epoch == sa.literal_column(
+    "0"
+)  # must be written exactly like the condition of the index sabir_runs_new
 _COLUMNS = [column for column in runs.columns if column is not runs.c.request]
 """The columns for lists of runs, without the request, which can be long."""
 
@@ -102,7 +104,7 @@ def check_store(engine: sa.Engine) -> None:
     check_tables(engine)
     table = _TABLES[engine.dialect.name]
     if not sa.inspect(engine).has_table(table.name, schema=table.schema):
-        raise no_runs(engine)
+        raise missing_tables_error(engine)
 
 
 class Statuses:
@@ -112,16 +114,18 @@ class Statuses:
         self._engine, self._workers = engine, WorkerList(engine)
         self._table = _TABLES[engine.dialect.name]
         self._joined = runs.outerjoin(self._table, self._table.c.workflow_uuid == runs.c.run)
-        self._states = _states(self._table.c.status)
+        self._states = _state_conditions(self._table.c.status)
 
     def newest(self, state: RunState | None, limit: int) -> list[RunSummary]:
         """Return at most `limit` runs, the newest first. With `state`, return only runs in this state."""
-        newest_first = self._select().order_by(runs.c.created_at.desc(), runs.c.run).limit(limit)
-        return self._summaries(newest_first if state is None else newest_first.where(self._is(state)))
+        newest_first = self._select_runs().order_by(runs.c.created_at.desc(), runs.c.run).limit(limit)
+        return self._fetch_summaries(
+            newest_first if state is None else newest_first.where(self._state_condition(state))
+        )
 
     def find(self, names: Sequence[str]) -> list[RunSummary]:
         """Return the runs with these names, in any order. Unknown names are left out."""
-        return self._summaries(self._select().where(runs.c.run.in_(names)))
+        return self._fetch_summaries(self._select_runs().where(runs.c.run.in_(names)))
 
     def unfinished(self, application: str) -> list[str]:
         """Return the names of an application's queued, running and waiting runs, the oldest first."""
@@ -130,24 +134,24 @@ class Statuses:
         with self._engine.connect() as connection:
             return [*connection.execute(oldest_first.where(runs.c.application == application, is_open)).scalars()]
 
-    def left_by(self, worker: str) -> list[Run]:
+    def left_by(self, worker: str) -> list[RunRow]:
         """Return the runs that a worker performs, and the runs that it stored but did not start."""
         status = self._table.c
         has = sa.and_(status.executor_id == worker, status.status == "PENDING")
         wrote = sa.and_(runs.c.worker == worker, _IS_NEW, status.status.is_(None))
         with self._engine.connect() as connection:
             queries = (sa.select(runs).select_from(self._joined).where(where) for where in (has, wrote))
-            return [Run(**row) for query in queries for row in connection.execute(query).mappings()]
+            return [RunRow(**row) for query in queries for row in connection.execute(query).mappings()]
 
     def ended_before(self, moment: float) -> list[str]:
         """Return the names of runs that ended before `moment` (seconds since 1970) and that no worker executes."""
         at = sa.func.coalesce(self._table.c.updated_at / 1000.0, runs.c.created_at)
         with self._engine.connect() as connection:
-            return [*connection.execute(self._over().where(at < moment)).scalars()]
+            return [*connection.execute(self._select_ended().where(at < moment)).scalars()]
 
-    def over(self, names: Sequence[str]) -> sa.Select[tuple[str]]:
-        """Return a query for those of the names whose runs have ended, and that no worker executes."""
-        return self._over().where(runs.c.run.in_(names)).correlate(None)
+    def ended_among(self, names: Sequence[str]) -> sa.Select[tuple[str]]:
+        """Return a query for the names among `names` whose runs have ended and are executed by no worker."""
+        return self._select_ended().where(runs.c.run.in_(names)).correlate(None)
 
     def stranded(self, application: str) -> Mapping[str, int]:
         """Return a mapping from each version that no worker serves to the number of its queued runs."""
@@ -172,23 +176,23 @@ class Statuses:
             query = sa.select(self._table.c.workflow_uuid).where(self._table.c.workflow_uuid == run)
             return connection.execute(query).first() is not None
 
-    def _over(self) -> sa.Select[tuple[str]]:
+    def _select_ended(self) -> sa.Select[tuple[str]]:
         ended = sa.or_(*(self._states[state] for state in ENDED))
-        return sa.select(runs.c.run).select_from(self._joined).where(ended, sa.not_(HELD))
+        return sa.select(runs.c.run).select_from(self._joined).where(ended, sa.not_(HAS_LISTED_HOLDER))
 
-    def _is(self, state: RunState) -> sa.ColumnElement[bool]:
-        """Return the SQL condition of a state. The engine has no state for a run that waits for a person: it runs."""
+    def _state_condition(self, state: RunState) -> sa.ColumnElement[bool]:
+        """Return the SQL condition of a state. Runs that wait for a person are "waiting" here, and not "running"."""
         asks = sa.exists().where(calls.c.run == runs.c.run, calls.c.state == "waiting")
         if state == "waiting":
             return sa.and_(self._states["running"], asks)
         return sa.and_(self._states["running"], sa.not_(asks)) if state == "running" else self._states[state]
 
-    def _select(self) -> sa.Select[Any]:
+    def _select_runs(self) -> sa.Select[Any]:
         state = sa.case(*((when, name) for name, when in self._states.items())).label("state")
         status = (self._table.c.updated_at, self._table.c.executor_id)
-        return sa.select(*_COLUMNS, HELD.label("is_held"), state, *status).select_from(self._joined)
+        return sa.select(*_COLUMNS, HAS_LISTED_HOLDER.label("is_held"), state, *status).select_from(self._joined)
 
-    def _summaries(self, query: sa.Select[Any]) -> list[RunSummary]:
+    def _fetch_summaries(self, query: sa.Select[Any]) -> list[RunSummary]:
         with self._engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
             running = [row["run"] for row in rows if row["state"] == "running"]
@@ -196,10 +200,10 @@ class Statuses:
             asks = sa.select(calls.c.run).where(calls.c.run.in_(running), calls.c.state == "waiting").distinct()
             waiting = frozenset(connection.execute(asks).scalars() if running else ())
         live = self._workers.live(LIVE_SECONDS) if any(row["state"] == "queued" for row in rows) else frozenset()
-        return [_summary(row, "waiting" if row["run"] in waiting else row["state"], live) for row in rows]
+        return [_make_summary(row, "waiting" if row["run"] in waiting else row["state"], live) for row in rows]
 
 
-def _states(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnElement[bool]]:
+def _state_conditions(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnElement[bool]]:
     """Return a mapping from each state to its SQL condition. For each run, exactly one condition is true.
 
     "waiting" has no condition: such runs are "running" here.
@@ -216,17 +220,17 @@ def _states(status: sa.ColumnElement[str | None]) -> dict[RunState, sa.ColumnEle
     }
 
 
-def _summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple[str, str | None]]) -> RunSummary:
+def _make_summary(row: Mapping[Any, Any], state: RunState, live: frozenset[tuple[str, str | None]]) -> RunSummary:
     waits_for = None
     if state == "queued" and not _is_served(live, row["application"], row["version"]):
         waits_for = f"a worker of version {row['version']!r} (none is running)"
     elif state in ("queued", "running", "waiting") and row["is_held"] and row["executor_id"] != row["holder"]:
         waits_for = f"worker {row['holder']}, which has not released the run yet"
     updated_at = row["updated_at"] / 1000 if row["updated_at"] else row["created_at"]
-    shown = {name: row[name] for name in RunSummary.model_fields if name in row}
-    return RunSummary(**{**shown, "state": state, "waits_for": waits_for, "updated_at": updated_at})
+    columns = {name: row[name] for name in RunSummary.model_fields if name in row}
+    return RunSummary(**{**columns, "state": state, "waits_for": waits_for, "updated_at": updated_at})
 
 
 def _is_served(live: frozenset[tuple[str, str | None]], application: str, version: str) -> bool:
-    """Return whether a live worker has the application and version. Old workers, without a version, count as such."""
+    """Return whether a live worker performs runs of a version. Old workers without a version count for all versions."""
     return (application, version) in live or (application, None) in live

@@ -58,7 +58,7 @@ _FORMS = "give sqlite:///file.db or postgresql://user@host/database"
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunnerSettings:
     """The settings of a worker, from DurableRunner. Runners of a process with equal settings share one worker."""
 
     url: URL
@@ -71,7 +71,7 @@ class Settings:
 
 
 def version_of(application: str, version: str) -> str:
-    """Return a version's name for the engine, which has no applications: "application.version"."""
+    """Return `application.version`, the engine's name for a version. The engine itself has no applications."""
     return f"{application}.{version}"
 
 
@@ -86,17 +86,17 @@ def parse_store(store: str) -> URL:
         raise StoreInvalid(f"the store is not a valid URL; {_FORMS}") from None  # the text may contain a password
     backend = url.drivername.partition("+")[0]
     if backend in ("postgresql", "postgres"):
-        if "@" in f"{url.host}{url.database}":  # the rest of a password with an unescaped / or @ is parsed into these
+        if "@" in f"{url.host}{url.database}":  # from a password with an unescaped / or @
             raise StoreInvalid("the store is not a valid URL; write / as %2F and @ as %40 in user and password")
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise StoreInvalid(f"{shown(url)} has an unsupported scheme; {_FORMS}")
+        raise StoreInvalid(f"{display_url(url)} has an unsupported scheme; {_FORMS}")
     if not url.database or url.database == ":memory:":
         raise StoreInvalid(f"the {url.drivername} URL has no file, so runs would be lost with the process; {_FORMS}")
     return url.set(drivername="sqlite", database=str(Path(url.database).resolve()))
 
 
-def shown(url: URL) -> str:
+def display_url(url: URL) -> str:
     """Return a store's URL without its password and query, for display."""
     return url.set(query={}).render_as_string()
 
@@ -140,7 +140,7 @@ def open_store(url: URL, durability: Durability = "process") -> Engine:
         """Raise StoreInvalid for lasting failures, such as a full disk, so that no caller tries again."""
         if DatabaseFailure(context.original_exception).is_lasting:
             task = "opened" if context.connection is None else "used"
-            raise unusable(url, context.original_exception, task) from None
+            raise store_error(url, context.original_exception, task) from None
 
     return engine
 
@@ -157,16 +157,16 @@ def reach_store(engine: Engine) -> None:
     try:
         engine.connect().close()
     except DBAPIError as error:
-        raise unusable(engine.url, error.orig or error) from None
+        raise store_error(engine.url, error.orig or error) from None
 
 
-def unusable(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
+def store_error(url: URL, error: BaseException, task: str = "opened") -> StoreInvalid:
     """Return the StoreInvalid error for an unusable store, with the driver's message without passwords, and a remedy.
 
     `task` is "opened" or "used".
     """
     secrets = [str(url.password or ""), *(str(url.query.get(name, "")) for name in ("password", "sslpassword"))]
-    return StoreInvalid(f"{shown(url)} cannot be {task}: {DatabaseFailure(error, tuple(secrets))}")
+    return StoreInvalid(f"{display_url(url)} cannot be {task}: {DatabaseFailure(error, tuple(secrets))}")
 
 
 def close_store(engine: Engine) -> None:
@@ -194,17 +194,17 @@ class FileLease:
     def __init__(self, url: URL, worker: str) -> None:
         self._folder = Path(f"{url.database}-workers")
         self._worker = worker
-        self._held: sqlite3.Connection | None = None
+        self._locked_file: sqlite3.Connection | None = None
 
     def hold(self) -> bool:
         """Lock the worker's own file, until `release` or the end of this process.
 
         If it is locked already, change nothing. Return False if another process has locked the file.
         """
-        if self._held is None:
+        if self._locked_file is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._held = _lock_file(self._folder / self._worker)
-        return self._held is not None
+            self._locked_file = _lock_file(self._folder / self._worker)
+        return self._locked_file is not None
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
@@ -216,13 +216,13 @@ class FileLease:
             yield taken is not None
         finally:
             if taken is not None:
-                _let_go(taken, path)
+                _unlock_file(taken, path)
 
     def release(self) -> None:
         """Release the lock, and remove its file."""
-        if self._held is not None:
-            _let_go(self._held, self._folder / self._worker)
-            self._held = None
+        if self._locked_file is not None:
+            _unlock_file(self._locked_file, self._folder / self._worker)
+            self._locked_file = None
 
 
 class ServerLease:
@@ -245,28 +245,28 @@ class ServerLease:
                     self._connection.execute(text("SELECT 1"))
                     return True
                 except SQLAlchemyError:
-                    self._drop()
+                    self._close_connection()
             try:
-                self._connection = self._open()
+                self._connection = self._open_connection()
                 if _try_lock(self._connection, self._worker):
                     return True
             except SQLAlchemyError:
                 pass
-            self._drop()
+            self._close_connection()
             return False
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
         """Take another worker's lock during the `with` block. Yields False if that worker is alive."""
-        with closing(self._open()) as connection:
+        with closing(self._open_connection()) as connection:
             yield _try_lock(connection, worker)
 
     def release(self) -> None:
         """Release the lock by closing its connection."""
         with self._one_at_a_time:
-            self._drop()
+            self._close_connection()
 
-    def _open(self) -> Connection:
+    def _open_connection(self) -> Connection:
         connection = self._engine.connect()
         try:
             for setting in _KEEPALIVE:
@@ -276,7 +276,7 @@ class ServerLease:
             raise
         return connection
 
-    def _drop(self) -> None:
+    def _close_connection(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             connection.invalidate()
@@ -307,7 +307,7 @@ def _lock_file(path: Path) -> sqlite3.Connection | None:
     return connection
 
 
-def _let_go(held: sqlite3.Connection, path: Path) -> None:
-    held.close()
+def _unlock_file(connection: sqlite3.Connection, path: Path) -> None:
+    connection.close()
     with suppress(OSError):  # already removed, or in use
         path.unlink()

@@ -31,43 +31,43 @@ from sabir.authoring import load_stored, one_line
 
 from sabir_runtime.contexts import BoundCall
 from sabir_runtime.durable.views import CallState
-from sabir_runtime.failures import Failure, PolicyFailed, failure_of
+from sabir_runtime.failures import PolicyFailed, StoredFailure, failure_of
 
 _UNCOUNTED = {"id", "origin", "schema_number", "role_hint_for_llm", "step_num"}
-_UNSHOWN = {*_UNCOUNTED, "schema"}
-_SHOWN = 160
+_LEFT_OUT = {*_UNCOUNTED, "schema"}
+_MOST_CHARACTERS = 160
 """The maximum number of characters of a value in an error."""
 _BEFORE = 20
-"""How many of these characters precede the first character that differs, if a value is longer than `_SHOWN`."""
+"""How many characters precede the first character that differs, if a value is longer than `_MOST_CHARACTERS`."""
 _digests: dict[int, tuple["weakref.ref[Message]", bytes]] = {}
 
 
 @dataclass(frozen=True)
-class Request:
+class CallRequest:
     """A call's name, digest and readable request, as the ledger stores them."""
 
     name: str
     digest: str
-    shown: str
+    readable: str
     """The request as readable JSON."""
 
 
-def request_of(call: BoundCall) -> Request:
+def request_of(call: BoundCall) -> CallRequest:
     """Return the stored form of a bound call. Raises PolicyInvalid for arguments that are not JSON."""
     arguments = call.bound.signature.encode(call.arguments) if call.arguments else "{}"
     options = json.dumps(call.options)
-    digest = sha256(b"".join(_digest(message) for message in call.observations))
-    digest.update(f"{options}\n{_canonical(arguments)}".encode())
+    digest = sha256(b"".join(_message_digest(message) for message in call.observations))
+    digest.update(f"{options}\n{_canonical_json(arguments)}".encode())
     last = encode_message(call.observations[-1]) if call.observations else "null"
-    shown = (
+    readable = (
         f'{{"name":{json.dumps(call.name)},"observations":{{"count":{len(call.observations)},"last":{last}}},'
         f'"options":{options},"arguments":{arguments}}}'
     )
-    return Request(call.name, digest.hexdigest(), shown)
+    return CallRequest(call.name, digest.hexdigest(), readable)
 
 
 def whole_request(call: BoundCall) -> str:
-    """Return a call's observations, options and arguments as JSON text, with which another process can repeat it.
+    """Return a call's observations, options and arguments as JSON text, so that another process can repeat the call.
 
     Raises PolicyInvalid for arguments that are not JSON.
     """
@@ -76,10 +76,10 @@ def whole_request(call: BoundCall) -> str:
     return f'{{"observations":{observations},"options":{options},"arguments":{arguments}}}'
 
 
-def answer_request(call: Message) -> Request:
+def answer_request(call: Message) -> CallRequest:
     """Return the stored form of an option call's answer."""
     assert call.call is not None
-    return Request(call.call.option_name, _digest(call).hex(), f'{{"call":{encode_message(call)}}}')
+    return CallRequest(call.call.option_name, _message_digest(call).hex(), f'{{"call":{encode_message(call)}}}')
 
 
 def encode_message(message: Message) -> str:
@@ -100,63 +100,63 @@ def unpack_request(text: str) -> tuple[list[Message], list[str] | None, str]:
 
 def difference(recorded: str, present: str) -> str:
     """Describe the first difference between a stored and a present request of a call, both as JSON text."""
-    was, now = (dict(_leaves(json.loads(text))) for text in (recorded, present))
-    place = next((each for each in was | now if was.get(each) != now.get(each)), None)
-    if place is None:
+    was, now = (dict(_walk_leaves(json.loads(text))) for text in (recorded, present))
+    path = next((each for each in was | now if was.get(each) != now.get(each)), None)
+    if path is None:
         return "recorded with other observations: a message before the last one (not shown in the record) differs"
-    shown, instead = _windows(was.get(place, "nothing"), now.get(place, "nothing"))
-    return f"recorded with {place} {shown}, found {instead}"
+    recorded_text, present_text = _cut_to_difference(was.get(path, "nothing"), now.get(path, "nothing"))
+    return f"recorded with {path} {recorded_text}, found {present_text}"
 
 
-def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:  # any JSON value
+def _walk_leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:  # any JSON value
     """Yield the path and the JSON text of each value inside of `value`.
 
     Fields of messages that the digests ignore are left out. A list without objects is one value.
     """
     if isinstance(value, dict):
-        unshown = _UNSHOWN if {"policy", "payload"} <= value.keys() else ()
-        inner = {f"{place}.{name}".lstrip("."): item for name, item in value.items() if name not in unshown}
+        left_out = _LEFT_OUT if {"policy", "payload"} <= value.keys() else ()
+        inner = {f"{path}.{name}".lstrip("."): item for name, item in value.items() if name not in left_out}
     else:
         is_leaf = not isinstance(value, list) or not any(isinstance(item, dict) for item in value)
-        inner = {} if is_leaf else {f"{place}[{index}]": item for index, item in enumerate(value)}
+        inner = {} if is_leaf else {f"{path}[{index}]": item for index, item in enumerate(value)}
     if not inner:
-        yield place, json.dumps(value, ensure_ascii=False)
-    for at, item in inner.items():
-        yield from _leaves(item, at)
+        yield path, json.dumps(value, ensure_ascii=False)
+    for inner_path, item in inner.items():
+        yield from _walk_leaves(item, inner_path)
 
 
-def _windows(*texts: str) -> list[str]:
-    """Return each text in one line of at most `_SHOWN` characters.
+def _cut_to_difference(*texts: str) -> list[str]:
+    """Return each text in one line of at most `_MOST_CHARACTERS` characters.
 
     If a text is longer, all begin shortly before the first character that differs.
     """
     differs = next((index for index, pair in enumerate(zip_longest(*texts)) if len(set(pair)) > 1), 0)
-    start = differs - _BEFORE if max(map(len, texts)) > _SHOWN else 0
-    return [one_line(f"…{text[start:]}" if start > 0 else text, _SHOWN) for text in texts]
+    start = differs - _BEFORE if max(map(len, texts)) > _MOST_CHARACTERS else 0
+    return [one_line(f"…{text[start:]}" if start > 0 else text, _MOST_CHARACTERS) for text in texts]
 
 
-def _digest(message: Message) -> bytes:
+def _message_digest(message: Message) -> bytes:
     """Return the digest of one message. It is cached while the message object exists, because histories repeat."""
     key = id(message)
     known = _digests.get(key)
     if known is not None and known[0]() is message:
         return known[1]
     content = message.model_dump_json(exclude=_UNCOUNTED, exclude_none=True)
-    digest = sha256(_canonical(content).encode()).digest()
+    digest = sha256(_canonical_json(content).encode()).digest()
     _digests[key] = (weakref.ref(message, lambda _: _digests.pop(key, None)), digest)
     return digest
 
 
-def _canonical(text: str) -> str:
+def _canonical_json(text: str) -> str:
     return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 Wish: TypeAlias = Literal["run", "pause", "cancel"]
-"""What was requested for a run: "run" to perform it, or to pause or cancel it."""
+"""The latest request for a run: to perform, pause or cancel it."""
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRow:
     """A row of `sabir_runs`: a run's request, and the workers that performed it.
 
     `epoch` grows when a worker takes the run and when the run is stopped. `fault` is why the run is paused, or None.
@@ -183,7 +183,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallRow:
     """A row of `sabir_calls`: a call of a bound policy (`kind` "call"), or the answer to an option call ("answer")."""
 
     run: str
@@ -202,7 +202,7 @@ class Call:
     ended_at: float | None = None
 
     @property
-    def given(self) -> str:
+    def messages_json(self) -> str:
         """The result as JSON text, else the policy's batch, else an empty list."""
         return self.result or self.batch or "[]"
 
@@ -210,15 +210,15 @@ class Call:
         """Return the result of a call that is done. Raises PolicyFailed for a failed call."""
         if self.state == "failed":
             raise load_stored(
-                Failure.model_validate, json.loads(self.failure or "{}")
+                StoredFailure.model_validate, json.loads(self.failure or "{}")
             ).error()  # load_stored reads failures of a newer version, too
-        return loads(self.given)
+        return loads(self.messages_json)
 
 
 _TYPES = {int: sa.Integer, float: sa.Float}
 
 
-def _columns(row: type[Run] | type[Call], *keys: str) -> Iterator[sa.Column[Any]]:
+def _columns(row: type[RunRow] | type[CallRow], *keys: str) -> Iterator[sa.Column[Any]]:
     """Yield a column for each field: a number or text, which may be NULL if the field may be None."""
     for name, hint in get_type_hints(row).items():
         kinds = get_args(hint) or (hint,)
@@ -230,11 +230,11 @@ versions = sa.Table("sabir_durable_schema", metadata, sa.Column("version", sa.In
 runs = sa.Table(
     "sabir_runs",
     metadata,
-    *_columns(Run, "run"),
+    *_columns(RunRow, "run"),
     sa.Index("sabir_runs_newest", "created_at"),
     sa.Index("sabir_runs_new", "worker", sqlite_where=sa.text("epoch = 0"), postgresql_where=sa.text("epoch = 0")),
 )
-calls = sa.Table("sabir_calls", metadata, *_columns(Call, "run", "path"))
+calls = sa.Table("sabir_calls", metadata, *_columns(CallRow, "run", "path"))
 workers = sa.Table(
     "sabir_workers",
     metadata,

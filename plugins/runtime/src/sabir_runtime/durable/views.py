@@ -82,25 +82,26 @@ class RunDetails(Frozen):
         A line has at most `width` characters, unless the path and state of the call are longer.
         """
         return "\n".join(
-            _line(call, self.calls, width) for call in sorted(self.calls, key=lambda each: _order(each.path))
+            _format_call(call, self.calls, width)
+            for call in sorted(self.calls, key=lambda each: _path_sort_key(each.path))
         )
 
 
-def _message_line(message: Message) -> str:
+def _format_message(message: Message) -> str:
     if message.call is not None:
         return f"→ {message.call.option_name}({one_line(message.call.arguments_json, 60)})"
     if message.result is not None:
-        shown = message.result.error_message if message.result.is_error else message.text or message.result.result_json
-        return f"← {one_line(shown or '', 60)}"
+        text = message.result.error_message if message.result.is_error else message.text or message.result.result_json
+        return f"← {one_line(text or '', 60)}"
     return message.text or message.kind
 
 
-def _line(call: CallRecord, calls: Sequence[CallRecord], width: int) -> str:
+def _format_call(call: CallRecord, calls: Sequence[CallRecord], width: int) -> str:
     above = sorted((other.path for other in calls if call.path.startswith(f"{other.path}/")), key=len)
-    shown = call.path.removeprefix(f"{above[-1]}/") if above else call.path
-    took = "" if call.ended_at is None else f" {call.ended_at - call.started_at:.2f} s"
-    text = json.loads(call.failure)["message"] if call.failure else " · ".join(map(_message_line, call.messages))
-    return one_line_kept(f"{'  ' * len(above)}{shown} {call.state}{took}", text, width)
+    path = call.path.removeprefix(f"{above[-1]}/") if above else call.path
+    duration = "" if call.ended_at is None else f" {call.ended_at - call.started_at:.2f} s"
+    text = json.loads(call.failure)["message"] if call.failure else " · ".join(map(_format_message, call.messages))
+    return one_line_kept(f"{'  ' * len(above)}{path} {call.state}{duration}", text, width)
 
 
 def one_line_kept(head: str, tail: str, width: int) -> str:
@@ -109,7 +110,7 @@ def one_line_kept(head: str, tail: str, width: int) -> str:
     return f"{head}  {one_line(tail, room)}" if tail and room > 8 else head
 
 
-def _order(path: str) -> list[tuple[int, str]]:
+def _path_sort_key(path: str) -> list[tuple[int, str]]:
     """Return a sort key: calls in the order of their indexes, each call before the calls that it makes."""
     parts = (part.partition(":") for part in path.split("/"))
     return [(int(index) if index.isdigit() else -1, f"{index}:{name}") for index, _, name in parts]

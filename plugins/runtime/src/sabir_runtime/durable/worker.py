@@ -30,29 +30,29 @@ from sabir_runtime.durable import engine
 from sabir_runtime.durable.context_names import check_one_class, stored_names
 from sabir_runtime.durable.errors import DurableFault, RowRefused, RunStopped, RunTaken, StoreInvalid
 from sabir_runtime.durable.execution import Execution
-from sabir_runtime.durable.faults import fault_text
 from sabir_runtime.durable.layouts import make_tables
 from sabir_runtime.durable.ledger import Ledger
 from sabir_runtime.durable.runs import Runs, patience_of, queue_of, recover
 from sabir_runtime.durable.statuses import WorkerList
+from sabir_runtime.durable.stored_faults import fault_text
 from sabir_runtime.durable.stores import (
-    Settings,
+    RunnerSettings,
     bounds_of,
     close_store,
     is_sqlite,
     make_lease,
     open_store,
     reach_store,
-    unusable,
+    store_error,
 )
-from sabir_runtime.durable.tables import Run, unpack_request
+from sabir_runtime.durable.tables import RunRow, unpack_request
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, ReplayMismatch
 
 if TYPE_CHECKING:
     from sabir_runtime.contexts import BaseContext
 
 Parameters = ParamSpec("Parameters")
-Given = TypeVar("Given")
+Returned = TypeVar("Returned")
 log = logging.getLogger("sabir.durable")
 
 CLOSING = 20.0
@@ -71,13 +71,13 @@ def make_store(database: Engine, url: URL) -> None:
     engine.migrate(url.update_query_dict(bounds).render_as_string(hide_password=False))
 
 
-class Worker:
+class DurableWorker:
     """The worker of this process, which performs runs of one store. Returned by `DurableRunner.launch`.
 
     All open runners of the process share it. `name` is the worker's id in the store.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RunnerSettings) -> None:
         self.settings = settings
         self.name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
         self.engine = open_store(settings.url, settings.durability)
@@ -100,7 +100,7 @@ class Worker:
         self._stranded: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[str], tuple[str, str]] = {}
         self._ended = threading.Event()
-        self._beating = threading.Thread(target=self._beat, name="sabir-durable-beat", daemon=True)
+        self._beating = threading.Thread(target=self._run_beats, name="sabir-durable-beat", daemon=True)
 
     async def launch(self, contexts: "list[BaseContext]") -> None:
         """Take the worker's lock, start the engine and the beat, and requeue the runs of dead workers.
@@ -109,19 +109,19 @@ class Worker:
         """
         settings = self.settings
         try:
-            await self.store(self._prepare)
+            await self.store(self._prepare_store)
             for context in contexts:
-                self._know(context)
+                self._add_context(context)
             queues = [queue_of(settings.application, name) for name in self.contexts]
             await self.store(self.runs.open_queues, queues, settings.poll, settings.at_once)
-            engine.launch(self.engine, settings, self.name, queues, self._execute)
+            engine.launch(self.engine, settings, self.name, queues, self._execute_run)
             await self.store(self._recover)
-            await self.store(self._tell_stranded)
+            await self.store(self._warn_stranded)
             self._beating.start()
         except BaseException:
             self._ended.set()
             await engine.shut_down()
-            self._let_go()
+            self._close_store()
             raise
 
     async def add(self, context: "BaseContext") -> None:
@@ -130,7 +130,7 @@ class Worker:
         Raises DurableFault if a context of another class has the same stored name.
         """
         new = [name for name in stored_names(context) if name not in self.contexts]
-        self._know(context)
+        self._add_context(context)
         queues = [queue_of(self.settings.application, name) for name in new]
         await self.store(self.runs.open_queues, queues, self.settings.poll, self.settings.at_once)
         for queue in queues:
@@ -148,19 +148,19 @@ class Worker:
         """
         self._ended.set()
         for execution in list(self._executions):
-            self._stop(execution, "is unfinished, because its runner was closed")
-        here = [asyncio.wrap_future(ended) for ended, loop in list(self._performing.items()) if loop.is_running()]
-        if here:
-            _, late = await asyncio.wait(here, timeout=CLOSING)
+            self._stop_execution(execution, "is unfinished, because its runner was closed")
+        ends = [asyncio.wrap_future(ended) for ended, loop in list(self._performing.items()) if loop.is_running()]
+        if ends:
+            _, late = await asyncio.wait(ends, timeout=CLOSING)
             if late:
                 log.warning("worker %s ends while %d of its runs have not stopped", self.name, len(late))
         await asyncio.to_thread(self._beating.join, CLOSING)
         await engine.shut_down()
-        await asyncio.to_thread(self._leave)
+        await asyncio.to_thread(self._sign_off)
 
     async def store(
-        self, work: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
-    ) -> Given:
+        self, work: Callable[Parameters, Returned], *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Returned:
         """Call a function that uses the store in a thread, and return its value.
 
         While the store cannot be reached, the call is repeated every `beat` seconds. A write may be repeated, because
@@ -171,8 +171,8 @@ class Worker:
             try:
                 return await loop.run_in_executor(self._threads, partial(work, *arguments, **named))
             except DBAPIError as error:
-                refused = unusable(self.settings.url, error.orig or error, "used")
-                if self.is_closed or not _is_away(error):
+                refused = store_error(self.settings.url, error.orig or error, "used")
+                if self.is_closed or not _may_succeed_later(error):
                     raise refused from None
                 log.warning("the store cannot be reached, trying again: %s", refused)
                 await asyncio.sleep(self.settings.beat)
@@ -186,7 +186,7 @@ class Worker:
         finally:
             del self._waiting[future]
 
-    def _prepare(self) -> None:
+    def _prepare_store(self) -> None:
         make_store(self.engine, self.settings.url)
         if not self._lease.hold():
             raise StoreInvalid("this worker cannot get its lock in the store; check that the store accepts connections")
@@ -196,45 +196,45 @@ class Worker:
         settings = self.settings
         self._workers.add(self.name, settings.application, settings.version, socket.gethostname(), os.getpid())
 
-    def _leave(self) -> None:
+    def _sign_off(self) -> None:
         try:
             if not self.runs.statuses.left_by(self.name):
                 self._workers.remove(self.name)
         except DBAPIError as error:  # when the store is back, another worker takes the lock and removes this worker
-            refused = unusable(self.settings.url, error.orig or error, "used")
+            refused = store_error(self.settings.url, error.orig or error, "used")
             log.warning("worker %s ends while the store cannot be reached: %s", self.name, refused)
         finally:
-            self._let_go()
+            self._close_store()
 
-    def _let_go(self) -> None:
+    def _close_store(self) -> None:
         self._lease.release()
         self.runs.close()
         self._threads.shutdown()
         close_store(self.engine)
 
-    async def _execute(self, name: str, refused: RowRefused | None = None) -> None:
+    async def _execute_run(self, name: str, refused: RowRefused | None = None) -> None:
         """Perform one run for the engine, until the run ends or this worker closes.
 
         With `refused`, pause the run and store the refusal as the reason.
         """
         ended: Future[None] = Future()
-        ended.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it
+        ended.set_running_or_notify_cancel()  # so a cancelled caller cannot cancel the future
         self._performing[ended] = asyncio.get_running_loop()
         try:
             if self.is_closed:
                 raise asyncio.CancelledError  # this worker has not taken the run, so another worker continues it
-            await self._perform(name, refused)
+            await self._perform_run(name, refused)
         finally:
             del self._performing[ended]
             ended.set_result(None)
 
-    async def _perform(self, name: str, refused: RowRefused | None) -> None:
+    async def _perform_run(self, name: str, refused: RowRefused | None) -> None:
         execution: Execution | None = None
         try:
             if refused is not None:
                 raise refused
-            run, execution = await self._take(name)
-            await execution.perform(self._call_of(run))
+            run, execution = await self._claim_run(name)
+            await execution.perform(self._make_call(run))
         except (RunStopped, asyncio.CancelledError) as stopped:
             if isinstance(stopped, asyncio.CancelledError) or self.is_closed:
                 raise asyncio.CancelledError from None  # nothing is recorded, so another worker continues the run
@@ -251,43 +251,43 @@ class Worker:
             raise engine_errors.DBOSWorkflowCancelledError(str(fault)) from None
         finally:
             if execution is not None:
-                await asyncio.shield(asyncio.ensure_future(self._release(execution)))
+                await asyncio.shield(asyncio.ensure_future(self._release_run(execution)))
 
-    async def _take(self, name: str) -> tuple[Run, Execution]:
+    async def _claim_run(self, name: str) -> tuple[RunRow, Execution]:
         """Claim a run as soon as no worker executes a part of it. Return its row and its execution.
 
         Raises RunTaken if this worker is closed meanwhile.
         """
         while True:
-            await self._end_earlier(name)
-            taken = await self.store(self.ledger.claim, name, self.name)
-            if taken is not None and not self._here(name):
+            await self._stop_earlier(name)
+            claim = await self.store(self.ledger.claim, name, self.name)
+            if claim is not None and not self._executions_here(name):
                 break
             if self.is_closed:
                 raise RunTaken(f"run {name!r} is unfinished, because its runner was closed")
             log.info("run %s waits for a worker that has not released it yet", name)
-            await asyncio.sleep(self.settings.beat if taken is None else 0)
-        run, hold, known = taken
+            await asyncio.sleep(self.settings.beat if claim is None else 0)
+        run, hold, known = claim
         execution = Execution(self, hold, known)
         self._executions.add(execution)
         if self.is_closed:
             execution.stop(RunTaken(f"run {name!r} is unfinished, because its runner was closed"))
         return run, execution
 
-    def _here(self, name: str) -> list[Execution]:
+    def _executions_here(self, name: str) -> list[Execution]:
         """Return the executions of a run in this process whose event loops are still running."""
         return [each for each in list(self._executions) if each.hold.run == name and each.loop.is_running()]
 
-    async def _end_earlier(self, name: str) -> None:
+    async def _stop_earlier(self, name: str) -> None:
         """Stop earlier executions of a run in this process, and wait for their ends.
 
         A run that is stopped and resumed within a beat may come back to the same worker.
         """
-        for execution in self._here(name):
-            self._stop(execution, "was started again")
+        for execution in self._executions_here(name):
+            self._stop_execution(execution, "was started again")
             await asyncio.shield(asyncio.wrap_future(execution.ended))
 
-    async def _release(self, execution: Execution) -> None:
+    async def _release_run(self, execution: Execution) -> None:
         try:
             await self.store(self.ledger.release, execution.hold.run, self.name)
         except (DurableFault, RuntimeError) as fault:  # closed meanwhile; the free lock shows that the worker has ended
@@ -296,13 +296,13 @@ class Worker:
             self._executions.discard(execution)
             execution.ended.set_result(None)
 
-    def _know(self, context: "BaseContext") -> None:
+    def _add_context(self, context: "BaseContext") -> None:
         names = stored_names(context)
         for name in names:
             check_one_class(self.contexts.get(name), context)
         self.contexts.update(dict.fromkeys(names, context))
 
-    def _call_of(self, run: Run) -> BoundCall:
+    def _make_call(self, run: RunRow) -> BoundCall:
         context = self.contexts.get(run.context)
         bound: object = self.live.get(run.run) or (vars(context).get(run.name) if context is not None else None)
         if not isinstance(bound, BoundPolicy):
@@ -311,15 +311,15 @@ class Worker:
         observations, options, arguments = unpack_request(run.request)
         return BoundCall(bound, observations, options, bound.signature.decode(arguments))
 
-    def _beat(self) -> None:
+    def _run_beats(self) -> None:
         while not self._ended.wait(self.settings.beat):
             try:
-                if self._lease.hold() and not self._workers.seen(self.name):
+                if self._lease.hold() and not self._workers.mark_seen(self.name):
                     self._sign_on()
-                self._tell_taken()
-                self._hand_over()
+                self._stop_lost_runs()
+                self._deliver_decisions()
                 if self._recover():
-                    self._tell_stranded()
+                    self._warn_stranded()
             except Exception:  # after any error, the lock is kept and the next beat tries again
                 log.warning("a periodic check of worker %s failed; the next check follows", self.name, exc_info=True)
 
@@ -327,32 +327,32 @@ class Worker:
         unseen = patience_of(self.settings.url, self.settings.beat)
         return recover(self.runs, self._workers, self._lease, unseen=unseen, apart_from=self.name)
 
-    def _tell_stranded(self) -> None:
+    def _warn_stranded(self) -> None:
         """Log a warning if queued runs wait for a version without a worker. Repeated only if their numbers change."""
         stranded = dict(self.runs.statuses.stranded(self.settings.application))
         if stranded and stranded != self._stranded:
-            shown = ", ".join(f"{number} of version {version!r}" for version, number in stranded.items())
+            counts = ", ".join(f"{number} of version {version!r}" for version, number in stranded.items())
             fork = f"`sabir runs fork RUN --for-version {self.settings.version}`"
-            remedy = f"start workers of those versions, fork these runs ({fork}), or cancel them"
-            log.warning("queued runs wait, because no worker of their version is running: %s; %s", shown, remedy)
+            remedy = f"start workers of those versions, or repeat these runs in this version ({fork}), or cancel them"
+            log.warning("queued runs wait, because no worker of their version is running: %s; %s", counts, remedy)
         self._stranded = stranded
 
-    def _tell_taken(self) -> None:
-        held = list(self._executions)
-        epochs = self.ledger.epochs([execution.hold.run for execution in held]) if held else {}
-        for execution in held:
+    def _stop_lost_runs(self) -> None:
+        executions = list(self._executions)
+        epochs = self.ledger.epochs([execution.hold.run for execution in executions]) if executions else {}
+        for execution in executions:
             if epochs.get(execution.hold.run) != execution.hold.epoch:
-                self._stop(execution, "was taken from this worker")
+                self._stop_execution(execution, "was taken from this worker")
 
-    def _stop(self, execution: Execution, why: str) -> None:
+    def _stop_execution(self, execution: Execution, why: str) -> None:
         reason = RunTaken(f"run {execution.hold.run!r} {why}")
         with suppress(RuntimeError):  # the execution's event loop is closed
             execution.loop.call_soon_threadsafe(execution.stop, reason)
 
-    def _hand_over(self) -> None:
+    def _deliver_decisions(self) -> None:
         waiting = list(self._waiting.items())
-        found = self.ledger.decided([key for _, key in waiting]) if waiting else []
-        decided = {(call.run, call.path): call.batch or call.given for call in found}
+        calls = self.ledger.find_decided([key for _, key in waiting]) if waiting else []
+        decided = {(call.run, call.path): call.batch or call.messages_json for call in calls}
         for future, key in waiting:
             if key in decided:
                 with suppress(RuntimeError):
@@ -364,7 +364,7 @@ def _resolve(future: "asyncio.Future[str]", text: str) -> None:
         future.set_result(text)
 
 
-def _is_away(error: DBAPIError) -> bool:
+def _may_succeed_later(error: DBAPIError) -> bool:
     """Return whether a call may succeed later: no connection, the server shuts down, or another writer has a lock."""
     state = getattr(error.orig, "sqlstate", None) or ""
     return (

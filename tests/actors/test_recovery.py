@@ -149,7 +149,7 @@ def full(store: SQLiteStore) -> Iterator[Callable[[], None]]:
         with pytest.raises(RecordingFailed, match="full"):
             while True:
                 filler.append("x", "y" * size)
-    yield lambda: store._rows("PRAGMA max_page_count = 1000000") and None
+    yield lambda: store._query("PRAGMA max_page_count = 1000000") and None
 
 
 async def test_a_store_that_is_full_for_a_while_neither_loses_nor_fails_a_thread(

@@ -97,7 +97,7 @@ def test_bedrock_gets_a_signed_request(way: str, source: str, monkeypatch: pytes
     with Server(FRAMES if "streamed" in way else [head(), ANSWER]) as server:
         with sabir.adapter(f"bedrock.messages:{ON_BEDROCK}", api_key=key, base_url=server.url, settings=SHORT) as llm:
             assert WAYS[way](llm) == "Hello."
-        asked = server.asked[0]
+        asked = server.requests[0]
 
     body = json.loads(asked.body)
     expected = signature(asked, server.url, AWS["aws_access_key"], AWS["aws_secret_key"])
@@ -117,7 +117,7 @@ def test_vertex_gets_a_token(way: str) -> None:
     with Server(EVENTS if "streamed" in way else [head(), ANSWER]) as server:
         with sabir.adapter(f"vertex.messages:{ON_VERTEX}", api_key=key, base_url=server.url, settings=SHORT) as llm:
             assert WAYS[way](llm) == "Hello."
-        asked = server.asked[0]
+        asked = server.requests[0]
 
     body = json.loads(asked.body)
     method = "streamRawPredict" if "streamed" in way else "rawPredict"
@@ -159,8 +159,8 @@ def test_vertex_finds_googles_default_credentials(
         with sabir.adapter(f"vertex.messages:{ON_VERTEX}", base_url=server.url, settings=SHORT) as llm:
             assert WAYS[way](llm) == "Hello."
 
-    assert tokens.asked[0].path == "/token"
-    assert server.asked[0].headers["authorization"] == "Bearer ya29.found"
+    assert tokens.requests[0].path == "/token"
+    assert server.requests[0].headers["authorization"] == "Bearer ya29.found"
 
 
 @pytest.mark.parametrize(("name", "key"), [("bedrock", "api_key"), ("vertex", "access_token")])
@@ -174,10 +174,10 @@ async def test_a_function_is_called_at_each_send(name: str, key: str, monkeypatc
         async with llm:
             for _ in range(3):
                 await llm.complete("Hi")
-            with pytest.raises(SettingsInvalid, match=f"api_key= of {name} returned aws_region, region; expected"):
+            with pytest.raises(SettingsInvalid, match=f"api_key= of {name} returned aws_region, region; return only"):
                 await llm.complete("Hi")
 
-    assert [asked.headers["authorization"] for asked in server.asked] == [
+    assert [asked.headers["authorization"] for asked in server.requests] == [
         "Bearer first", "Bearer first", "Bearer second"
     ]  # fmt: skip
 
@@ -191,7 +191,7 @@ def test_a_bearer_token_of_bedrock_needs_no_boto3(monkeypatch: pytest.MonkeyPatc
         with sabir.adapter("bedrock.messages:m", base_url=server.url, settings=SHORT) as llm:
             llm.complete_sync("Hi")
 
-    assert server.asked[0].headers["authorization"] == "Bearer aws"
+    assert server.requests[0].headers["authorization"] == "Bearer aws"
 
 
 # The SDK keeps the sessions of boto3 by region and keys, so each test without credentials has a region of its own.
@@ -226,7 +226,7 @@ def test_missing_credentials_are_named_before_anything_is_sent(
         with pytest.raises(kind, match=words) as raised:
             with sabir.adapter(f"{name}.messages:m", api_key=key, base_url=server.url, settings=SHORT) as llm:
                 WAYS[way](llm)
-        assert server.asked == []
+        assert server.requests == []
 
     assert "\n" not in str(raised.value)
 
@@ -246,7 +246,7 @@ def test_a_missing_library_is_named_with_its_extra(
     with Server([]) as server, sabir.adapter(f"{name}.messages:m", api_key=key, base_url=server.url) as llm:
         with pytest.raises(CredentialsMissing, match=rf"pip install 'anthropic\[{extra}\]'"):
             llm.complete_sync("Hi", settings=SHORT)
-        assert server.asked == []
+        assert server.requests == []
 
 
 def test_a_refused_or_unreachable_token_service_is_told_apart(
@@ -282,7 +282,7 @@ def test_a_users_client_reaches_its_own_cloud_alone() -> None:
             ):
                 sabir.adapter("vertex.messages:m", client=client).complete_sync("Hi", settings=SHORT)
 
-    assert server.asked[0].path == "/model/m/invoke"
+    assert server.requests[0].path == "/model/m/invoke"
 
 
 @pytest.mark.parametrize("region", ["eu-west-1", "europe-west1", "global", "us", "eu"])
@@ -349,4 +349,4 @@ def test_each_event_loop_has_a_client_of_its_own_that_is_closed_with_it() -> Non
         llm.close()
         assert server.closed.wait(PATIENCE)
 
-    assert len(server.asked) == 5
+    assert len(server.requests) == 5

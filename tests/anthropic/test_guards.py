@@ -116,7 +116,7 @@ def test_who_asks_for_the_whole_of_a_long_answer_gets_the_whole() -> None:
         with sabir.adapter("anthropic:claude-sonnet-5", base_url=server.url, api_key="k") as llm:
             reply = llm.complete_sync("hi")
             rendering = llm.render("hi")
-        asked = server.asked[0]
+        asked = server.requests[0]
 
     assert (reply.text, reply.finish_reason) == ("Hello.", "stop")
     assert (asked.body, json.loads(asked.body)["stream"]) == (rendering.body_bytes, True)

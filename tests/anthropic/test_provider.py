@@ -61,7 +61,7 @@ def test_a_clouds_client_puts_the_model_into_the_path(make: Any, path: str, key:
     with Server([head(), ANSWER]) as server, make(server) as client:
         assert provider.quirks(Access(client=client)) == {"cloud"}
         reply = sabir.adapter("anthropic:claude-sonnet-4-5", client=client, settings=SHORT).complete_sync("Hi")
-        asked = server.asked[0]
+        asked = server.requests[0]
 
     body = json.loads(asked.body)
     assert (reply.text, asked.path, asked.headers["authorization"]) == ("Hello.", path, key)
@@ -77,7 +77,7 @@ async def test_an_async_client_of_a_cloud() -> None:
         async with client:
             reply = await sabir.adapter("anthropic:claude-sonnet-4-5", client=client, settings=SHORT).complete("Hi")
 
-    assert (reply.text, server.asked[0].path) == ("Hello.", "/model/claude-sonnet-4-5/invoke")
+    assert (reply.text, server.requests[0].path) == ("Hello.", "/model/claude-sonnet-4-5/invoke")
 
 
 def test_bedrocks_frames_are_a_stream_like_any_other() -> None:
@@ -87,7 +87,7 @@ def test_bedrocks_frames_are_a_stream_like_any_other() -> None:
         with sabir.adapter("anthropic:claude-sonnet-4-5", client=client).stream_sync("Hi") as stream:
             text = "".join(stream.text)
 
-    assert (text, server.asked[0].path) == ("Hello.", "/model/claude-sonnet-4-5/invoke-with-response-stream")
+    assert (text, server.requests[0].path) == ("Hello.", "/model/claude-sonnet-4-5/invoke-with-response-stream")
 
 
 async def test_bedrocks_frames_in_an_event_loop() -> None:

@@ -9,7 +9,7 @@ from sabir.contract.dialect import Rendering
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.settings import FEATURES, WIRE_SETTINGS
 from sabir_anthropic.plugin import anthropic as provider
-from sabir_anthropic.request import WORDS
+from sabir_anthropic.request import MODEL_QUIRKS
 
 from tests.providers import wires
 from tests.providers.wires import call, lost, result, said
@@ -48,7 +48,7 @@ def test_the_limit_is_what_the_model_can_answer_with(model: str, limit: int) -> 
 
 def test_every_row_of_models_refuses_by_known_words() -> None:
     """A misspelt word would refuse nothing."""
-    known = {*WIRE_SETTINGS, *FEATURES, *WORDS}
+    known = {*WIRE_SETTINGS, *FEATURES, *MODEL_QUIRKS}
 
     assert [(info.prefix, set(info.rejects) - known) for info in provider.models() if set(info.rejects) - known] == []
     assert all(info.output_tokens and info.modalities for info in provider.models())

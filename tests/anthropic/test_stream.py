@@ -15,7 +15,7 @@ from sabir.errors import RateLimited, ResponseInvalid
 from sabir.vocabulary.parts import ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart, Usage
 from sabir_anthropic.dialect import EVENT_STREAM, MESSAGES
-from sabir_anthropic.stream import _Growing
+from sabir_anthropic.stream import _OpenContentBlock
 
 from tests.anthropic.answers import FOUND, SCOPE, SERVER, THINKING, USE, decode, message
 from tests.providers import wires
@@ -156,14 +156,14 @@ def test_what_is_no_text_takes_the_place_of_none() -> None:
 
 def test_citations_are_added_to_one_list() -> None:
     """However many come, none is copied for the next."""
-    growing = _Growing({"type": "text"}, "text")
+    open_block = _OpenContentBlock({"type": "text"}, "text")
     lists = set()
     for _ in range(20):
-        growing.take({"type": "citations_delta", "citation": {}})
-        lists.add(id(growing.block["citations"]))
+        open_block.add_delta({"type": "citations_delta", "citation": {}})
+        lists.add(id(open_block.block["citations"]))
 
     assert len(lists) == 1
-    assert len(growing.block["citations"]) == 20
+    assert len(open_block.block["citations"]) == 20
 
 
 def test_the_model_that_took_over_is_the_one_that_answered() -> None:

@@ -27,16 +27,16 @@ ARGUED: dict[str, dict[str, str]] = {
         "schema.py": "schemas of replies and parameters, narrowed to what the vendor takes",
     },
     "sabir_google": {
-        "arguments.py": "calls whose arguments come in pieces, each at its path, streamed and whole",
+        "streamed_calls.py": "calls whose arguments arrive in pieces, each with its path",
     },
     "sabir_openai": {
-        "chat_growing.py": "parts of a stream's message that still grow",
-        "responses_sources.py": "the events of a stream that hold the same text, and which of them is complete",
+        "chat_stream_parts.py": "parts of a streamed message while their pieces arrive",
+        "responses_stream_items.py": "an output item, joined from the events of a stream that contain its texts",
         "schema.py": "schemas made strict where they can be, for both dialects",
     },
     "sabir_local": {
         "command.py": "`sabir local`: which models are here, and what brings them",
-        "engine.py": "what the child process runs: the model server itself",
+        "server_program.py": "the program of the child process: the model server itself",
         "fetch.py": "brings the embedded model, which other providers have on their own machines",
         "models.py": "which file serves a name",
         "server.py": "the embedded model server, which other providers have behind a URL",

@@ -16,6 +16,7 @@ TOP_LEVEL = {
     "LICENSE",
     "README.md",
     "SECURITY.md",
+    "benchmarks",
     "cassettes",
     "core",
     "docs",

@@ -75,12 +75,8 @@ def shared(modules: Mapping[str, list[Path]], most: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(
-        f"{sum(defined_names()[name] for name in HIDING)} hiding, {sum(defined_names()[name] for name in VAGUE)} vague names"
-    )
-    print(f"{len(shared(classes(), 1))} types share a name", *shared(classes(), 1), sep="\n    ")
-    print(
-        f"{len(shared(private_functions(), MOST_MODULES))} private functions in more than two modules",
-        *shared(private_functions(), MOST_MODULES),
-        sep="\n    ",
-    )
+    hiding, vague = (sum(defined_names()[name] for name in names) for names in (HIDING, VAGUE))
+    types, functions = shared(classes(), 1), shared(private_functions(), MOST_MODULES)
+    print(f"{hiding} names hide what they are, {vague} are vague")
+    print(f"{len(types)} types share a name", *types, sep="\n    ")
+    print(f"{len(functions)} private functions are defined in more than two modules", *functions, sep="\n    ")

@@ -106,7 +106,7 @@ async def test_several_values_go_out_together(given: Any, monkeypatch: pytest.Mo
         await connection.aclose()
 
     expected = ("given", SECRET, "south") if given else ("of-env", "hidden", "west")
-    sent = [tuple(asked.headers[f"x-{name}"] for name in ("key-id", "secret", "region")) for asked in server.asked]
+    sent = [tuple(asked.headers[f"x-{name}"] for name in ("key-id", "secret", "region")) for asked in server.requests]
     assert sent == [expected, expected]
 
 

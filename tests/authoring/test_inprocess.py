@@ -130,7 +130,7 @@ async def test_an_sdk_that_only_waits_serves_both_kinds_of_callers() -> None:
 
     assert (response.status, dict(response.headers)) == (200, {"x-sdk": "http.client"})
     assert (awaited, b"".join(waited)) == ([b"one", b"two"], b"onetwo")
-    assert [asked.body for asked in server.asked] == [b"hello", b"hello"]
+    assert [asked.body for asked in server.requests] == [b"hello", b"hello"]
 
 
 @pytest.mark.parametrize("said", [[], [head(), b"one"]], ids=["while it opens", "while it reads"])

@@ -201,7 +201,7 @@ async def test_a_user_and_password_of_a_base_url_are_a_header_and_in_no_log(
             await llm.aclose()
 
     basic = base64.b64encode(b"me@acme:pass word").decode()
-    assert [asked.headers["authorization"] for asked in server.asked] == [f"Basic {basic}"] * 2
+    assert [asked.headers["authorization"] for asked in server.requests] == [f"Basic {basic}"] * 2
     ours = [record for record in caplog.records if record.name.partition(".")[0] in ("sabir", "httpx2", "httpcore2")]
     assert len([record for record in ours if record.getMessage().startswith("HTTP Request: POST http")]) == 2
     assert [record for record in caplog.records if "word" in record.getMessage()] == []
@@ -233,7 +233,7 @@ async def test_the_query_of_a_base_url_stands_behind_the_path(model: str) -> Non
             await llm.complete("Hello")
         await llm.aclose()
 
-    plain, streamed, awaited = (asked.path for asked in server.asked)
+    plain, streamed, awaited = (asked.path for asked in server.requests)
     assert plain == awaited
     assert [each.count("?") for each in (plain, streamed)] == [1, 1]
     for path in (plain, streamed):

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import CapturedRequest, Library, OwnClientConnection, keep, send
+from sabir.authoring.transport import CapturedRequest, Library, OwnClientConnection, raise_captured, send
 from sabir.contract.provider import WireRequest
 from sabir.errors import ProviderBroken
 from sabir_testing.loopback import PATIENCE, Server, head, whole
@@ -84,11 +84,11 @@ async def test_the_sdk_is_asked_once_and_every_body_goes_out_under_what_it_said(
         await connection.aclose()
 
     assert len(connection.asked) == 2
-    assert [asked.body for asked in server.asked] == [BODY, BODY, b"{}", b"{}", b"", b""]
-    assert [int(asked.headers["content-length"]) for asked in server.asked] == [
-        len(asked.body) for asked in server.asked
+    assert [asked.body for asked in server.requests] == [BODY, BODY, b"{}", b"{}", b"", b""]
+    assert [int(asked.headers["content-length"]) for asked in server.requests] == [
+        len(asked.body) for asked in server.requests
     ]
-    first, *others = [{**asked.headers, "content-length": ""} for asked in server.asked]
+    first, *others = [{**asked.headers, "content-length": ""} for asked in server.requests]
     assert (first["authorization"], others) == ("Bearer k", [first] * 5)
 
 
@@ -106,15 +106,18 @@ def test_the_sdk_is_asked_for_every_path_header_and_timeout(other: dict[str, Any
         connection.close()
 
     assert len(connection.asked) == 2
-    assert [asked.path for asked in server.asked] == ["/v1", other.get("path", "/v1")] * 2
-    assert [asked.headers["x-mine"] for asked in server.asked[:2]] == ["1", other.get("headers", {}).get("x-mine", "1")]
+    assert [asked.path for asked in server.requests] == ["/v1", other.get("path", "/v1")] * 2
+    assert [asked.headers["x-mine"] for asked in server.requests[:2]] == [
+        "1",
+        other.get("headers", {}).get("x-mine", "1"),
+    ]
 
 
 @pytest.mark.parametrize(("asked", "used"), [(None, 7.0), (9.0, 9.0)])
 async def test_the_sdks_timeouts_go_along(asked: float | None, used: float) -> None:
     """Those of the request, else the SDK's own, which the client that sends need not have."""
     with Server([whole(ANSWER)], keeps_alive=True) as server, httpx2.Client(timeout=1) as sender:
-        client = httpx2.Client(event_hooks={"request": [keep]}, timeout=7)
+        client = httpx2.Client(event_hooks={"request": [raise_captured]}, timeout=7)
         with CapturedRequest.caught() as made:
             client.post(server.url, json={}, **({} if asked is None else {"timeout": asked}))
         answer = send(sender, made[0].request, BODY)
@@ -134,7 +137,7 @@ def test_headers_that_are_never_the_same_fill_no_memory() -> None:
             say(connection, headers={"traceparent": str(number)})
         connection.close()
 
-    assert [asked.headers["traceparent"] for asked in server.asked] == [str(number) for number in range(200)]
+    assert [asked.headers["traceparent"] for asked in server.requests] == [str(number) for number in range(200)]
     assert 0 < len(connection._heads) <= 64
 
 
@@ -148,7 +151,14 @@ async def test_a_key_that_changes_makes_a_new_head() -> None:
             await (await connection.open(WireRequest("/v1", b"{}"))).aclose()
         await connection.aclose()
 
-    assert [asked.headers["authorization"][7:] for asked in server.asked] == ["old", "old", "new", "new", "old", "old"]
+    assert [asked.headers["authorization"][7:] for asked in server.requests] == [
+        "old",
+        "old",
+        "new",
+        "new",
+        "old",
+        "old",
+    ]
     assert len(connection.asked) == 4
 
 
@@ -168,7 +178,7 @@ def test_threads_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None:
             thread.join(PATIENCE)
         connection.close()
 
-    assert sorted((asked.path, asked.body) for asked in server.asked) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
+    assert sorted((asked.path, asked.body) for asked in server.requests) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
     assert sorted(asked.path for asked in connection.asked) == ["/0", "/1"]
 
 
@@ -183,7 +193,7 @@ async def test_tasks_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None
         await asyncio.gather(*(ask(number) for number in range(8)))
         await connection.aclose()
 
-    assert sorted((asked.path, asked.body) for asked in server.asked) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
+    assert sorted((asked.path, asked.body) for asked in server.requests) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
     assert sorted(asked.path for asked in connection.asked) == ["/0", "/1"]
 
 
@@ -210,7 +220,7 @@ def test_cookies_are_those_of_the_moment() -> None:
         say(connection, headers={"cookie": "mine=1"}), say(connection, headers={"cookie": "mine=1"})
         connection.close()
 
-    cookies = [asked.headers.get("cookie") for asked in server.asked]
+    cookies = [asked.headers.get("cookie") for asked in server.requests]
     assert cookies == [None, "seen=1", "seen=1", "seen=2", "mine=1", "mine=1"]
 
 

@@ -162,7 +162,7 @@ def test_a_caller_whose_event_loop_was_closed_does_not_block_the_others() -> Non
     limit, loop = Limit(at_once=1), asyncio.new_event_loop()
     with limit.slot():
         left = limit.slot()
-        left._queued(lambda: loop.call_soon_threadsafe(print)).__enter__()  # it waits for ever
+        left._wait_in_queue(lambda: loop.call_soon_threadsafe(print)).__enter__()  # it waits for ever
         loop.close()
     with limit.slot():
         assert limit.status()[:2] == (1, 0)

@@ -14,7 +14,7 @@ import pytest
 import sabir
 from rich.cells import cell_len
 from sabir.authoring import Dialect
-from sabir_cli.demo import QUESTION, Folded, find_zone, time_in
+from sabir_cli.demo import QUESTION, FoldedWriter, find_zone, time_in
 
 from tests.cli.command import run
 from tests.cli.conftest import Command, Relay
@@ -249,7 +249,7 @@ def test_a_narrow_terminal_folds_between_words_under_the_labels() -> None:
 def test_text_in_pieces_is_folded_between_words_wherever_the_pieces_end() -> None:
     """Under the label, which has eight columns; a line break of the model's own is indented too."""
     written: list[str] = []
-    folded = Folded(written.append, 16)
+    folded = FoldedWriter(written.append, 16)
     for piece in ("one", " two", "s three", " fo", "ur\nfive ", "  s", "ix"):
         folded.add(piece)
     folded.end()

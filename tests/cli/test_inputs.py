@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir_cli import inputs
-from sabir_cli.inputs import choose_model, known_models, load_options, read_said
+from sabir_cli.inputs import choose_model, known_models, load_options, read_message
 from sabir_cli.output import UsageError
 
 from tests.cli.command import SCRIPT, environment
@@ -114,7 +114,7 @@ def test_a_piped_text_is_read_without_its_margins(monkeypatch: pytest.MonkeyPatc
     """echo ends every text with a line break, and some editors begin it with a BOM."""
     pipe(monkeypatch, "\ufeffHello,\nü\n".encode())
 
-    assert read_said("-") == ["Hello,\nü"]
+    assert read_message("-") == ["Hello,\nü"]
 
 
 def test_a_pipe_of_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_pipe_of_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     pipe(monkeypatch, b"ab\xff")
 
     with pytest.raises(UsageError, match=r"byte 2 .* not UTF-8 text; .*--image"):
-        read_said(None)
+        read_message(None)
 
 
 def test_a_standard_input_that_may_never_end_is_not_read_beside_a_prompt() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sabir_cli import new_plugin as writing
 from sabir_cli.main import main
-from sabir_cli.new_plugin import class_of, next_steps, renamed
+from sabir_cli.new_plugin import class_of, next_steps, replace_acme
 
 from tests.architecture.project import functions, line_count
 from tests.architecture.test_sizes import code_lines
@@ -313,6 +313,6 @@ def test_a_name_of_several_words_has_one_form_for_each_place() -> None:
     text = "sabir-acme sabir_acme https://api.acme.example/v1 Acme ACME_API_KEY acme.chat"
     expected = "sabir-my-host sabir_my_host https://api.my-host.example/v1 MyHost MY_HOST_API_KEY my_host.chat"
 
-    assert renamed(text, "my_host") == expected
-    assert renamed("at https://api.acme.example/v1/", "acmetal", "http://acme.test") == "at http://acme.test/"
+    assert replace_acme(text, "my_host") == expected
+    assert replace_acme("at https://api.acme.example/v1/", "acmetal", "http://acme.test") == "at http://acme.test/"
     assert class_of("my_host") == "MyHost"

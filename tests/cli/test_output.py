@@ -10,7 +10,7 @@ import sabir
 from cyclopts import CycloptsError
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
-from sabir_cli.conversation import Spoken, describe_call, describe_result
+from sabir_cli.conversation import TimedReply, describe_call, describe_result
 from sabir_cli.exits import MEANINGS, Exit, help_text
 from sabir_cli.failures import FLAGS, exit_of, explain, in_flags
 from sabir_cli.main import build
@@ -141,9 +141,9 @@ def test_the_help_text_holds_the_table() -> None:
         ("no key; set the variable X, or pass api_key=", "no key; set the variable X"),
         ("set AWS_REGION, or pass api_key={'aws_region': …}", "set AWS_REGION"),
         (
-            "leave out temperature, or pass model_facts={'rejects': ['temperature']}",
+            "leave out temperature, or pass model_facts={'rejects': ['temperature']} to drop it",
             "leave out --temperature, or set rejects = ['temperature'] in a table"
-            ' [model_facts."provider:model"] of the settings file (`sabir config path`)',
+            ' [model_facts."provider:model"] of the settings file (`sabir config path`) to drop it',
         ),
         ("the server says: 'max_output_tokens' is unknown", "the server says: 'max_output_tokens' is unknown"),
         ("rename one with sabir.option(name=…)", "rename one with sabir.option(name=…)"),
@@ -195,12 +195,12 @@ def reply(**fields: object) -> sabir.Reply:
 )
 def test_a_refused_filtered_or_unanswered_reply_has_failed(fields: dict[str, object], failed: bool) -> None:
     """A script must be able to tell a refusal from an answer, and nobody here answers a provider's own calls."""
-    assert Spoken(reply(**fields), 1.0).failed is failed
+    assert TimedReply(reply(**fields), 1.0).failed is failed
 
 
 def test_the_rate_counts_the_tokens_after_the_first() -> None:
     """The first token's time is that of reading the prompt."""
-    spoken = Spoken(reply(usage=sabir.Usage(input_tokens=5, output_tokens=11)), 2.0)
+    spoken = TimedReply(reply(usage=sabir.Usage(input_tokens=5, output_tokens=11)), 2.0)
 
     assert spoken.rate == 5.0
     assert spoken.summary() == "5 in, 11 out · stop · 5.0 tokens/s"
@@ -209,7 +209,7 @@ def test_the_rate_counts_the_tokens_after_the_first() -> None:
 @pytest.mark.parametrize(("tokens", "seconds"), [(None, 2.0), (1, 2.0), (50, 0.0)])
 def test_a_rate_that_nobody_can_know_is_left_out(tokens: int | None, seconds: float) -> None:
     """No count, one token, or all at once."""
-    spoken = Spoken(reply(usage=sabir.Usage(output_tokens=tokens)), seconds)
+    spoken = TimedReply(reply(usage=sabir.Usage(output_tokens=tokens)), seconds)
 
     assert spoken.rate is None
     assert "tokens/s" not in spoken.summary()

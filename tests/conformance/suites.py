@@ -18,7 +18,7 @@ from google import genai
 from sabir_google import http_options
 from sabir_testing import CAPABILITIES, DOWNGRADED, FULL, REFUSED, Grade, OfflineConformance, ProviderConformance
 from sabir_testing.cassettes import provenance_of
-from sabir_testing.kit.questions import ANSWERED
+from sabir_testing.kit.service_questions import ANSWERED
 from sabir_testing.kit.suite import Suite
 
 from tests.laws.histories import own_parts

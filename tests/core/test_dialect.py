@@ -9,7 +9,7 @@ from sabir.contract.scope import DecodeScope
 from sabir.contract.turns import Tables
 from sabir.errors import HistoryInvalid, ResponseInvalid
 from sabir.vocabulary.settings import Target
-from sabir_testing.histories.toys import INLINE
+from sabir_testing.histories.invented_dialects import INLINE
 
 TARGET = Target(provider="acme", dialect="acme.wire", model="m-1")
 SCOPE = DecodeScope(TARGET)

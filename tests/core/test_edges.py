@@ -9,7 +9,7 @@ from typing import Any, NoReturn, cast
 
 import pytest
 import sabir
-from sabir.calling.drive import Done, SyncWire, Wire, drive, waited
+from sabir.calling.drive import Done, SyncWire, Wire, drive, run_blocking
 from sabir.calling.exchange import Emit, Exchange, Script, stream_script
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import ServerEventReader
@@ -58,7 +58,7 @@ def scripted(*answers: Answer, attempts: int = 1) -> tuple[StreamState, Script[R
 
 def events_of(script: Script[Reply], connection: Scripted) -> Reply:
     wire = SyncWire(connection)
-    while isinstance(step := waited(drive(script, wire)), Emit):
+    while isinstance(step := run_blocking(drive(script, wire)), Emit):
         pass
     assert isinstance(step, Done)
     return step.result

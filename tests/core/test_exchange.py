@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.base.failures import Loss
 from sabir.calling.clock import Clock
-from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, waited
+from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, run_blocking
 from sabir.calling.exchange import (
     Exchange,
     Script,
@@ -64,7 +64,7 @@ def exchange(dialect: TinyDialect = DIALECT, retries: RetryPolicy = ONCE, losses
 
 
 def run_sync(script: Script[Any], connection: Scripted) -> Any:
-    return waited(result_of(script, SyncWire(connection)))
+    return run_blocking(result_of(script, SyncWire(connection)))
 
 
 def run_async(script: Script[Any], connection: Scripted) -> Any:
@@ -77,7 +77,7 @@ def run_async(script: Script[Any], connection: Scripted) -> Any:
 def drain(script: Script[Reply], connection: Scripted) -> Reply:
     """Pass over a stream's events."""
     wire = SyncWire(connection)
-    while not isinstance(step := waited(drive(script, wire)), Done):
+    while not isinstance(step := run_blocking(drive(script, wire)), Done):
         pass
     return step.result
 
@@ -258,7 +258,7 @@ def test_a_whole_body_is_taken_however_late_it_ends() -> None:
         clock.begin()
         return await result_of(call_script(exchange()), Wire(Scripted(Answer(late())), clock=clock))
 
-    waiting = waited(result_of(call_script(exchange()), SyncWire(Scripted(Answer(late())), clock=clock)))
+    waiting = run_blocking(result_of(call_script(exchange()), SyncWire(Scripted(Answer(late())), clock=clock)))
 
     assert (waiting.text, asyncio.run(run()).text) == ("hi", "hi")
 
@@ -345,7 +345,7 @@ def test_a_pause_that_would_end_too_late_is_not_begun() -> None:
     """What the last attempt ended with is raised, as soon as that is known."""
     policy = RetryPolicy(attempts=9, first_delay=60, longest_delay=60)
     with pytest.raises(ServerFailed):
-        waited(drive(call_script(exchange(retries=policy)), SyncWire(Scripted(failing(503)), clock=Clock(30))))
+        run_blocking(drive(call_script(exchange(retries=policy)), SyncWire(Scripted(failing(503)), clock=Clock(30))))
 
 
 def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
@@ -354,7 +354,7 @@ def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
     twice = RetryPolicy(attempts=2, first_delay=0)
     script = stream_script(replace(exchange(retries=twice), request=request), StreamState(DIALECT, SCOPE))
     wire = SyncWire(connection, clock=Clock(timeout=5, idle=30, is_stream=True))
-    while not isinstance(waited(drive(script, wire)), Done):
+    while not isinstance(run_blocking(drive(script, wire)), Done):
         pass
 
     assert [each.timeout for each in connection.requests] == [30, 30]
@@ -365,7 +365,7 @@ def test_repetitions_end_with_the_time_of_the_call() -> None:
     policy = RetryPolicy(attempts=1000, first_delay=0, longest_delay=0)
     connection = Slow(*[failing(503)] * 1000)
     with pytest.raises(CallError):
-        waited(drive(call_script(exchange(retries=policy)), SyncWire(connection, clock=Clock(timeout=0.3))))
+        run_blocking(drive(call_script(exchange(retries=policy)), SyncWire(connection, clock=Clock(timeout=0.3))))
 
     assert 1 <= len(connection.responses) < 20
 
@@ -375,7 +375,7 @@ def test_a_readers_own_time_is_no_silence() -> None:
     state = StreamState(DIALECT, SCOPE)
     clock = Clock(0.2, 0.2, is_stream=True)
     script, wire = stream_script(exchange(), state), SyncWire(Scripted(streamed(*WORDS)), clock=clock)
-    while not isinstance(step := waited(drive(script, wire)), Done):
+    while not isinstance(step := run_blocking(drive(script, wire)), Done):
         time.sleep(0.25)
 
     assert step.result.text == "Take one."
@@ -388,4 +388,4 @@ def test_a_stream_is_bounded_as_a_body() -> None:
     with pytest.raises(ResponseInvalid, match="body_bytes"):
         drain(stream_script(bounded, StreamState(DIALECT, SCOPE)), Scripted(endless))
     with pytest.raises(ResponseInvalid, match="body_bytes"):
-        waited(drive(folded_script(bounded), SyncWire(Scripted(Answer([b" " * 10] * 1000)))))
+        run_blocking(drive(folded_script(bounded), SyncWire(Scripted(Answer([b" " * 10] * 1000)))))

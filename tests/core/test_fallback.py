@@ -11,7 +11,7 @@ import pytest
 import sabir
 from sabir import discovery as registry
 from sabir.calling.calls import Adapter, Messages
-from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback, way_along
+from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback, try_members
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Access, TokenCount
 from sabir.contract.turns import Tables
@@ -278,7 +278,7 @@ def test_each_is_told_with_what_its_request_lost(one: Served, two: Served, calle
     assert Reply.model_validate(dumped) == reply
     del dumped["failed_members"]  # as before there was such a field
     assert Reply.model_validate(dumped).failed_members == ()
-    way = way_along(
+    way = try_members(
         [sabir.adapter("echo:a"), sabir.adapter("echo:b")], (RateLimited,), {}, lambda member, how: str(member)
     )
     next(way)
@@ -365,11 +365,11 @@ def test_a_subclass_moves_on_like_its_base() -> None:
     """ContextTooLong is an InvalidRequest, and moves on only where one of the two is named."""
     members = [sabir.adapter("echo:a"), sabir.adapter("echo:b")]
 
-    way = way_along(members, (InvalidRequest,), {}, lambda member, how: str(member))
+    way = try_members(members, (InvalidRequest,), {}, lambda member, how: str(member))
     next(way)
     assert way.throw(ContextTooLong("too long")).failed[0].error == "ContextTooLong"
 
-    way = way_along(members, tuple(FALLBACK_ON), {}, lambda member, how: str(member))
+    way = try_members(members, tuple(FALLBACK_ON), {}, lambda member, how: str(member))
     next(way)
     with pytest.raises(ContextTooLong):
         way.throw(ContextTooLong("too long"))

@@ -71,7 +71,7 @@ def fold(events: Iterable[StreamEvent]) -> Fold:
 def contents(reply: Reply) -> list[object]:
     """A reply without the ids of its messages, which are new each time."""
     return [
-        [message._content() for message in reply.messages],
+        [message._compared_fields() for message in reply.messages],
         reply.model_copy(update={"messages": ()}),
     ]
 

@@ -19,7 +19,7 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart
-from sabir_testing.histories.toys import toy, toy_target
+from sabir_testing.histories.invented_dialects import toy, toy_target
 
 URL = "https://e.org/a.png"
 

@@ -57,7 +57,7 @@ NO_HEADER = "is not a data URL: expected data:<mime>;base64,<payload>"
             "data:image/png;base64", "data:;;,", "data: image/png,a", "data:" + "x" * 2000 + ",a", "")),
         (lambda url: DataURL.parse(url).content, "data:image/png;base64,A", "contains invalid base64"),
         (lambda url: MediaURL(url).check(), "data:image/png;base64," + "A" * DATA_URL_CAP,
-         r"has 1000000\d\d characters; the limit is 100000000; upload it"),
+         r"1000000\d\d characters\)' has more than 100000000 characters; upload the content to the provider"),
         (lambda url: MediaURL(url).check(), "https://example.org/" + "a" * 100_000, "may have at most 100000"),
         (split_provider_file, "provider-file:acme", "is not a provider file: expected provider-file:<provider>/<id>"),
     ],

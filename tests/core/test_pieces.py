@@ -12,8 +12,8 @@ from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Target
-from sabir_testing.histories.samples import said
-from sabir_testing.histories.toys import HOISTED, INLINE, toy, toy_target
+from sabir_testing.histories.invented_dialects import HOISTED, INLINE, toy, toy_target
+from sabir_testing.histories.samples import message_by
 
 ABROAD = Origin(provider="acme", dialect="acme.wire", model="m")
 HOME = Origin(provider="toy", dialect=INLINE.name, model="m-1")
@@ -43,7 +43,7 @@ def test_state_of_a_text_and_a_call_from_elsewhere_is_withheld() -> None:
     """One loss a part, with its position; texts without state beside it lose nothing."""
     answer, (call, result) = spoken(TextPart(text="a"), TEXT, TextPart(text="b"), TEXT), chosen()
 
-    assert lost(said("user", "?"), answer, call, result) == [
+    assert lost(message_by("user", "?"), answer, call, result) == [
         ("withheld", "parts[1].state", answer.id),
         ("withheld", "parts[3].state", answer.id),
         ("withheld", "payload.state", call.id),
@@ -88,7 +88,7 @@ def test_endpoints_that_a_dialect_says_are_one_place_read_each_others_state(mode
 
 def test_state_at_home_is_not_withheld() -> None:
     """It is in the body."""
-    assert lost(said("user", "?"), spoken(TEXT, origin=HOME), *chosen(HOME)) == []
+    assert lost(message_by("user", "?"), spoken(TEXT, origin=HOME), *chosen(HOME)) == []
 
 
 def test_state_of_its_own_model_is_withheld_where_another_policy_speaks() -> None:
@@ -126,7 +126,7 @@ def test_state_in_hoisted_instructions_and_in_results_is_withheld() -> None:
     payload = OptionResultPayload(invocation_id="c", option_name="weather", parts=(TEXT,))
     result = Message(policy="weather", origin=HOME, payload=payload)
 
-    hoisted = Renderer(HOISTED, toy_target(HOISTED)).render([system, said("user", "?")])
+    hoisted = Renderer(HOISTED, toy_target(HOISTED)).render([system, message_by("user", "?")])
     answered = Renderer(INLINE, toy_target(INLINE)).render([call, result])
 
     assert [(loss.kind, loss.path) for loss in hoisted.losses] == [("withheld", "parts[0].state")]
@@ -138,7 +138,8 @@ def test_state_in_hoisted_instructions_and_in_results_is_withheld() -> None:
 
 def test_a_kept_prefix_tells_of_withheld_state_again() -> None:
     """The second request has the same losses as one from nothing, though its first turns are not rendered again."""
-    history = [said("user", "?"), spoken(TEXT), said("user", "!"), *chosen(), spoken(TEXT), said("user", "And?")]
+    first, second, third = (message_by("user", text) for text in ("?", "!", "And?"))
+    history = [first, spoken(TEXT), second, *chosen(), spoken(TEXT), third]
     kept = Renderer(INLINE, toy_target(INLINE))
     for end in range(1, len(history) + 1):
         grown = kept.render(history[:end])

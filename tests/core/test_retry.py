@@ -6,7 +6,7 @@ from itertools import cycle, repeat
 from typing import Any
 
 import pytest
-from sabir.calling.drive import SyncWire, Wire, drive, waited
+from sabir.calling.drive import SyncWire, Wire, drive, run_blocking
 from sabir.calling.exchange import (
     Close,
     Emit,
@@ -50,7 +50,7 @@ async def run_through(script: Script[Any], wire: SyncWire | Wire) -> Any:
 
 
 def run_sync(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
-    return waited(run_through(script, SyncWire(connection, seen.append)))
+    return run_blocking(run_through(script, SyncWire(connection, seen.append)))
 
 
 def run_async(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
@@ -183,7 +183,7 @@ def test_a_repeated_stream_shows_its_reader_one_start_only() -> None:
     """The start waits for the first block, so that nobody sees that of an attempt that failed."""
     connection = Scripted(streamed({"open": "r0"}, {"error": 500}), streamed(*WORDS))
     script, wire, events = stream(), SyncWire(connection), []
-    while isinstance(step := waited(drive(script, wire)), Emit):
+    while isinstance(step := run_blocking(drive(script, wire)), Emit):
         events.append(step.event)
 
     assert [event.origin.response_id for event in events if isinstance(event, ReplyStart)] == ["r1"]

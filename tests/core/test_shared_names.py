@@ -11,7 +11,7 @@ import pytest
 import sabir
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.contract.contributions import Contribution, meant
+from sabir.contract.contributions import Contribution, choose_contribution
 from sabir.contract.scope import DecodeScope
 from sabir.discovery import Registry, default_registry
 from sabir.errors import DialectMissing, PluginConflict, PluginError, ProviderBroken, ProviderMissing
@@ -97,13 +97,13 @@ def meaning(registry: Registry, name: str) -> str | type[PluginError]:
     """Return the dialect that a string means, or the class of its error; each way of asking must agree."""
     provider, _, dialect = name.partition(".")
     try:
-        meant = registry.provider(provider, dialect or None)
+        loaded = registry.provider(provider, dialect or None)
     except PluginError as error:
         for ask in (lambda: registry.split_model(f"{name}:x"), lambda: registry.models(provider, dialect or None)):
             with pytest.raises(type(error)):
                 ask()
         return type(error)
-    spoken: Any = meant.dialect(registry.split_model(f"{name}:x").dialect or meant.dialects[0])
+    spoken: Any = loaded.dialect(registry.split_model(f"{name}:x").dialect or loaded.dialects[0])
     package = str(spoken).partition(" ")[0]
     assert [info.prefix for info in registry.models(provider, dialect or None)] == [f"{package}-"]
     return str(spoken)
@@ -176,7 +176,7 @@ def test_a_name_that_passes_to_another_package_because_one_is_broken_is_logged(
         registry.provider("acme")
 
     texts = [record.getMessage() for record in caplog.records]
-    assert [text.endswith("until it can be loaded, 'acme' means the provider of a 1.0") for text in texts] == [True] * (
+    assert [text.endswith("until that is fixed, 'acme' means the provider from a 1.0") for text in texts] == [True] * (
         not flags
     )
 
@@ -221,7 +221,7 @@ def packages(draw: st.DrawFn, flags: tuple[Mapping[str, Any], ...] = (ROW, PLAIN
 
 def means(contributions: list[Contribution], dialect: str | None) -> Contribution | type[Exception]:
     try:
-        return meant("acme", contributions, dialect)
+        return choose_contribution("acme", contributions, dialect)
     except PluginError as error:
         return type(error)
 

@@ -9,7 +9,7 @@ import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from sabir.base.shown import ROOM, brief
+from sabir.base.shown import LONGEST_REPR, brief
 from sabir.vocabulary.messages import Message
 
 from tests.core.samples import EVERY_KIND, json_values, messages
@@ -57,7 +57,7 @@ def test_three_lines_hold_any_value(what: str) -> None:
     """One line that a terminal of 80 columns breaks twice, and in which no name is internal."""
     shown = repr(LARGE[what])
 
-    assert len(shown) <= ROOM and "\n" not in shown and shown.endswith(")")
+    assert len(shown) <= LONGEST_REPR and "\n" not in shown and shown.endswith(")")
     assert "_json" not in shown and "payload=" not in shown
     assert str(LARGE[what]) == shown
 
@@ -65,7 +65,7 @@ def test_three_lines_hold_any_value(what: str) -> None:
 @given(messages | st.sampled_from(EVERY_KIND) | json_values)
 def test_the_room_is_kept(value: Any) -> None:
     """Whatever a message holds, and whatever stands in a field of JSON."""
-    assert len(brief(value)) <= ROOM and brief(value).isprintable()
+    assert len(brief(value)) <= LONGEST_REPR and brief(value).isprintable()
 
 
 class Huge(Mapping[int, int]):
@@ -85,7 +85,7 @@ class Huge(Mapping[int, int]):
 def test_a_huge_value_is_not_read_whole() -> None:
     shown = brief([Huge()] * 1000)
 
-    assert len(shown) <= ROOM and shown.startswith("[{0: 0, 1: 1, ") and shown.endswith(", …]")
+    assert len(shown) <= LONGEST_REPR and shown.startswith("[{0: 0, 1: 1, ") and shown.endswith(", …]")
     assert brief("x" * 10**7).endswith("…' (10000000 characters)")
 
 

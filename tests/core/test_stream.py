@@ -125,7 +125,7 @@ def outcome(stream: SyncReplyStream) -> list[object]:
         reply, error = stream.reply(), None
     except CallError as raised:
         reply, error = stream.partial, raised
-    contents = [message._content() for message in reply.messages]
+    contents = [message._compared_fields() for message in reply.messages]
     return [contents, reply.model_copy(update={"messages": ()}), type(error), str(error)]
 
 

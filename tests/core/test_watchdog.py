@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from sabir.base.failures import CallTimedOut
 from sabir.calling.clock import Clock
-from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, waited
+from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, run_blocking
 from sabir.calling.exchange import Exchange, call_script, stream_script
 from sabir.contract.provider import WireRequest
 from sabir.reading.incoming import StreamState
@@ -75,7 +75,7 @@ def test_a_client_of_another_library_is_ended(pieces: Pieces) -> None:
         connection = Plain(server.url)
         began = time.monotonic()
         with pytest.raises(CallTimedOut, match=r"Settings\.timeout"):
-            waited(result_of(call_script(exchange()), SyncWire(connection, clock=Clock(TIMEOUT))))
+            run_blocking(result_of(call_script(exchange()), SyncWire(connection, clock=Clock(TIMEOUT))))
         connection.close()
 
     assert TIMEOUT <= time.monotonic() - began < LATEST
@@ -100,7 +100,7 @@ def test_a_late_call_leaves_the_sockets_of_other_calls_alone() -> None:
 
     def call(source: socket.socket, seconds: float) -> None:
         wire = SyncWire(Receiving(source), clock=Clock(seconds))
-        texts.append(waited(result_of(call_script(exchange()), wire)).text)
+        texts.append(run_blocking(result_of(call_script(exchange()), wire)).text)
 
     other = threading.Thread(target=call, args=(pairs[1][0], 30))
     other.start()
@@ -130,7 +130,7 @@ def test_a_step_without_a_socket_is_late_when_it_returns() -> None:
 
     connection = Sleeping(whole("x"))
     with pytest.raises(CallTimedOut):
-        waited(result_of(call_script(exchange()), SyncWire(connection, clock=Clock(0.05))))
+        run_blocking(result_of(call_script(exchange()), SyncWire(connection, clock=Clock(0.05))))
     assert connection.open_responses == 0
 
 
@@ -186,7 +186,7 @@ def test_closing_a_late_response_does_not_block(is_sync: bool) -> None:
     began = time.monotonic()
     with pytest.raises(CallTimedOut):
         if is_sync:
-            waited(result_of(call_script(exchange()), SyncWire(Opened(Separate(first)), clock=Clock(TIMEOUT))))
+            run_blocking(result_of(call_script(exchange()), SyncWire(Opened(Separate(first)), clock=Clock(TIMEOUT))))
         else:
             asyncio.run(result_of(call_script(exchange()), Wire(Opened(AsyncClinging(first)), clock=Clock(TIMEOUT))))
     assert time.monotonic() - began < LATEST
@@ -203,7 +203,7 @@ def test_a_silent_stream_is_tried_again() -> None:
     )
     connection = Opened(Clinging(first), ScriptedResponse(Answer(words)))
     wire = SyncWire(connection, clock=Clock(30, 0.1, is_stream=True))
-    while not isinstance(step := waited(drive(script, wire)), Done):
+    while not isinstance(step := run_blocking(drive(script, wire)), Done):
         pass
 
     assert (step.result.text, step.result.attempts) == ("a", 2)
@@ -216,20 +216,21 @@ def test_a_readers_time_counts_for_total_alone() -> None:
     script = stream_script(exchange(), state)
     words = [b'data: {"open": "r"}\n\n', b'data: {"text": "a"}\n\n', b'data: {"text": "b"}\n\n']
     wire = SyncWire(Scripted(Answer(words)), clock=Clock(5, 5, 0.2, is_stream=True))
-    waited(drive(script, wire))
+    run_blocking(drive(script, wire))
     time.sleep(0.3)
     with pytest.raises(Exception, match=r"Settings\.total"):
-        while not isinstance(waited(drive(script, wire)), Done):
+        while not isinstance(run_blocking(drive(script, wire)), Done):
             pass
 
 
 BLOCKED = """
 import os, socket, sys, time
-from tests.core.test_watchdog import Receiving, call_script, exchange, result_of, waited, Clock, SyncWire, CallTimedOut
+from sabir.calling.drive import run_blocking
+from tests.core.test_watchdog import Receiving, call_script, exchange, result_of, Clock, SyncWire, CallTimedOut
 source, sink = socket.socketpair()
 
 def call(seconds):
-    waited(result_of(call_script(exchange()), SyncWire(Receiving(source), clock=Clock(seconds))))
+    run_blocking(result_of(call_script(exchange()), SyncWire(Receiving(source), clock=Clock(seconds))))
 
 """
 

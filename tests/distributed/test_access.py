@@ -203,7 +203,7 @@ async def test_a_certificate_that_is_missing_is_said_at_once(
     """The server's is not trusted, or the client's is asked for."""
     access = Access(**{name: files / file for name, file in given.items()})
 
-    with pytest.raises(AccessRefused, match=r"was refused: .*; give the CA of the server's certificate"):
+    with pytest.raises(AccessRefused, match=r"was refused: .*; give the file of the CA that signed the server's"):
         await soon(Worker(Desk, encrypted, settings=WorkerSettings(access=access, patience=1000)).run())
 
 
@@ -228,7 +228,7 @@ async def test_nothing_secret_is_sent_to_a_server_that_does_not_encrypt(
         worker = Worker(
             Desk, f"{'tls' if is_url else 'nats'}://127.0.0.1:{port}", settings=WorkerSettings(access=access)
         )
-        with pytest.raises(AccessRefused, match="secure connection not available; give the CA"):
+        with pytest.raises(AccessRefused, match="secure connection not available; give the file of the CA"):
             await soon(worker.run())
 
     assert heard == b""

@@ -30,7 +30,7 @@ from sabir_runtime.distributed.envelopes import (
 )
 from sabir_runtime.distributed.errors import EnvelopeInvalid
 from sabir_runtime.distributed.message_cache import KnownMessages
-from sabir_testing.histories.drawn import FOREIGN, Speakers, histories_of, invented_parts
+from sabir_testing.histories.random_histories import FOREIGN, Speakers, histories_of, invented_parts
 
 SPEAKERS = Speakers((None, *FOREIGN), lambda origin: invented_parts(FOREIGN[0].dialect))
 NEWER = """[{"schema": 1, "id": "m1", "policy": "user", "mood": null, "payload": {"kind": "parts", "parts":

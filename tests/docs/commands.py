@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cyclopts import App
 from sabir_actors.command import threads
-from sabir_cli.chat.words import WORDS
+from sabir_cli.chat.slash_commands import SLASH_COMMANDS
 from sabir_cli.exits import MEANINGS
 from sabir_cli.main import build
 from sabir_cli.output import Output
@@ -39,7 +39,7 @@ def exit_codes() -> str:
 
 def slash_words() -> str:
     """What a user says to the program in a conversation, as /help lists it."""
-    rows = (f"| `{f'/{word.name} {word.argument}'.rstrip()}` | {word.help} |" for word in WORDS)
+    rows = (f"| `{f'/{word.name} {word.argument}'.rstrip()}` | {word.help} |" for word in SLASH_COMMANDS)
     return "\n".join(["| word | what it does |", "|---|---|", *rows])
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sabir_testing import CAPABILITIES, DOWNGRADED, REFUSED, Grade, OfflineConformance, ProviderConformance
-from sabir_testing.kit.questions import QUESTIONS, Question
+from sabir_testing.kit.service_questions import QUESTIONS, ServiceQuestion
 from sabir_testing.kit.suite import Suite, case_names
 
 from tests.conformance.suites import SUITES
@@ -58,16 +58,16 @@ def question_table() -> str:
     return "\n".join(["| question | the user says | needs | the answer |", "|---|---|---|---|", *rows])
 
 
-def _said(question: Question) -> str:
+def _said(question: ServiceQuestion) -> str:
     text = next(message.text for message in reversed(question.messages) if message.policy == "user")
     return text if len(text) <= LONGEST_SHOWN else f"{len(text):,} characters"
 
 
-def _needed(question: Question) -> str:
+def _needed(question: ServiceQuestion) -> str:
     return ", ".join(f"`{name}`" for name in question.needs)
 
 
-def _held(question: Question) -> str:
+def _held(question: ServiceQuestion) -> str:
     return f"`{question.expects.__name__}`" if question.expects else paragraph(question.check.__doc__).rstrip(".")
 
 

@@ -18,12 +18,12 @@ from sabir_roles import (
     MessageManager,
     RoledMessage,
     System,
+    creation,
     instruction,
-    kinds,
     message,
 )
 from sabir_roles.collection import Collection
-from sabir_roles.rendered import Rendered
+from sabir_roles.templated_message import TemplatedMessage
 
 from tests.docs.packages import name_table
 from tests.docs.sources import Entry, annotation, class_node, describe_class, describe_constant
@@ -32,14 +32,14 @@ from tests.docs.surface import lines_of
 PACKAGE = "sabir_roles"
 KINDS = (System, Instruction, AssistantResponse, ActionRequest, ActionResponse)
 """In the order in which a conversation meets them."""
-WORDS = {"InstructionArguments": instruction, "ImageDetail": instruction, "Common": kinds, "Entry": message}
+WORDS = {"InstructionArguments": instruction, "ImageDetail": instruction, "CommonArguments": creation, "Entry": message}
 """Names that signatures use without being exported, and where they are defined."""
 _CALLED_BY_OTHERS = {"model_post_init", "changed", "make", "answers"}
 """Methods that the package calls itself."""
 
 
 def base_list() -> str:
-    return _listed([_whole(RoledMessage, Rendered)])
+    return _listed([_whole(RoledMessage, TemplatedMessage)])
 
 
 def kind_list() -> str:
@@ -48,7 +48,7 @@ def kind_list() -> str:
 
 def manager_list() -> str:
     """The manager: what it holds, what makes messages of it, and its turns; each member once."""
-    return _listed([_whole(MessageManager, Collection, kinds.Makers)])
+    return _listed([_whole(MessageManager, Collection, creation.CreateMethods)])
 
 
 def _whole(of: type, *bases: type) -> Entry:
@@ -61,9 +61,9 @@ def _whole(of: type, *bases: type) -> Entry:
 
 def word_table() -> str:
     """The keywords of `add_message`: which kind each makes, and what it takes."""
-    takes = {**dict(_fields(instruction.InstructionArguments)), **dict(_fields(kinds.MessageArguments))}
-    makes = {word: kind for kind, words in kinds._WORDS.items() for word in sorted(words)}
-    makes |= dict.fromkeys(sorted(kinds.SHARED), "every kind")
+    takes = {**dict(_fields(instruction.InstructionArguments)), **dict(_fields(creation.MessageArguments))}
+    makes = {word: kind for kind, words in creation._KIND_ARGUMENTS.items() for word in sorted(words)}
+    makes |= dict.fromkeys(sorted(creation.SHARED), "every kind")
     rows = (f"| `{word}` | {_class_name(kind)} | `{takes[word]}` |" for word, kind in makes.items())
     return "\n".join(["| keyword | creates | value |", "|---|---|---|", *rows])
 

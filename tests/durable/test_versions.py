@@ -62,7 +62,8 @@ async def test_a_worker_warns_of_what_it_cannot_take(store: str, caplog: pytest.
     ours = [each for each in caplog.records if (each.name, each.levelno) == ("sabir.durable", logging.WARNING)]
     assert [each.getMessage() for each in ours] == [
         "queued runs wait, because no worker of their version is running: 1 of version '0', 2 of version '1'; "
-        "start workers of those versions, fork these runs (`sabir runs fork RUN --for-version 2`), or cancel them"
+        "start workers of those versions, or repeat these runs in this version "
+        "(`sabir runs fork RUN --for-version 2`), or cancel them"
     ]
 
 

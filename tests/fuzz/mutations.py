@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from sabir_testing.reading import Document, Place, documents, replace
-from sabir_testing.reading import placed_texts as texts
+from sabir_testing.reading import Document, JSONPath, documents, replace
+from sabir_testing.reading import texts_with_paths as texts
 
 MARK = "mark-7f3a-of-the-fuzz"
 VALUES: Sequence[Any] = (
@@ -27,7 +27,7 @@ def decoded(body: bytes) -> list[Document]:
     return documents(body.decode("utf-8", "replace"))
 
 
-def marked(lots: random.Random, body: bytes) -> tuple[bytes, int, Place] | None:
+def marked(lots: random.Random, body: bytes) -> tuple[bytes, int, JSONPath] | None:
     """The body with the mark at the end of one of its texts, and where; None for a body without any."""
     text = body.decode("utf-8", "replace")
     found = documents(text)
@@ -46,7 +46,7 @@ def marked(lots: random.Random, body: bytes) -> tuple[bytes, int, Place] | None:
 
 
 def changed(
-    lots: random.Random, body: bytes, kept: tuple[int, Place] | None = None, *, names_kinds: bool = True
+    lots: random.Random, body: bytes, kept: tuple[int, JSONPath] | None = None, *, names_kinds: bool = True
 ) -> bytes:
     """The body with one to four of its values changed; what leads to `kept` stays, and kinds unless `names_kinds`."""
     text = body.decode("utf-8", "replace")
@@ -88,22 +88,22 @@ def broken(lots: random.Random, body: bytes) -> bytes:
     return bytes(held)
 
 
-def _replace(lots: random.Random, root: Any, place: Place) -> None:
+def _replace(lots: random.Random, root: Any, place: JSONPath) -> None:
     _put(root, place, deepcopy(lots.choice(VALUES)))
 
 
-def _remove(lots: random.Random, root: Any, place: Place) -> None:
+def _remove(lots: random.Random, root: Any, place: JSONPath) -> None:
     del _at(root, place[:-1])[place[-1]]
 
 
-def _nest(lots: random.Random, root: Any, place: Place) -> None:
+def _nest(lots: random.Random, root: Any, place: JSONPath) -> None:
     value = _at(root, place)
     for _ in range(lots.choice((1, 1, 2, 60))):
         value = [value] if lots.random() < 0.5 else {lots.choice(("text", "content", "x")): value}
     _put(root, place, value)
 
 
-def _repeat(lots: random.Random, root: Any, place: Place) -> None:
+def _repeat(lots: random.Random, root: Any, place: JSONPath) -> None:
     holder = _at(root, place[:-1])
     if isinstance(holder, list):
         holder.insert(lots.randint(0, len(holder)), deepcopy(_at(root, place)))
@@ -111,26 +111,26 @@ def _repeat(lots: random.Random, root: Any, place: Place) -> None:
         holder[lots.choice(("x", "extra"))] = deepcopy(_at(root, place))
 
 
-def _borrow(lots: random.Random, root: Any, place: Place) -> None:
+def _borrow(lots: random.Random, root: Any, place: JSONPath) -> None:
     """A value from elsewhere in the same document."""
     _put(root, place, deepcopy(_at(root, lots.choice(list(_places(root, ()))))))
 
 
-CHANGES: Sequence[Callable[[random.Random, Any, Place], None]] = (_replace, _replace, _remove, _nest, _repeat, _borrow)
+CHANGES: list[Callable[[random.Random, Any, JSONPath], None]] = [_replace, _replace, _remove, _nest, _repeat, _borrow]
 
 
-def _places(value: Any, place: Place) -> Iterator[Place]:
+def _places(value: Any, place: JSONPath) -> Iterator[JSONPath]:
     yield place
     steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, member in steps:
         yield from _places(member, (*place, step))
 
 
-def _at(value: Any, place: Place) -> Any:
+def _at(value: Any, place: JSONPath) -> Any:
     for step in place:
         value = value[step]
     return value
 
 
-def _put(root: Any, place: Place, value: Any) -> None:
+def _put(root: Any, place: JSONPath, value: Any) -> None:
     _at(root, place[:-1])[place[-1]] = value

@@ -17,7 +17,7 @@ from google.genai import models as sdk_models
 from google.genai.types import GenerateContentConfig, HttpOptions
 from sabir.errors import CredentialsMissing, RenderingRefused
 from sabir_google.request import ONLY_GEMINI, ONLY_VERTEX
-from sabir_google.settings import GoogleSettings, camel
+from sabir_google.settings import GoogleSettings, camel_case
 
 MODEL = "gemini-2.5-flash"
 ANSWER: dict[str, Any] = {
@@ -109,7 +109,7 @@ def test_what_the_other_service_has_is_left_out_and_told(paths: tuple[str, ...],
 
         assert sdk.asked == []
         assert [(loss.kind, loss.path) for loss in rendering.losses] == [("dropped", f"settings.vendor.google.{path}")]
-        assert not re.search(f'"({name}|{camel(name)})"', rendering.body_bytes.decode())
+        assert not re.search(f'"({name}|{camel_case(name)})"', rendering.body_bytes.decode())
 
 
 def test_the_wires_own_spelling_is_left_out_too() -> None:

@@ -51,7 +51,7 @@ def test_the_sdk_adds_its_headers_and_never_sees_the_answer() -> None:
         response = connection.open_sync(replace(REQUEST, timeout=0.9))
         body = b"".join(response.chunks())
         connection.close()
-        (asked,) = server.asked
+        (asked,) = server.requests
 
     assert asked.headers["x-goog-api-key"] == "k-test"
     assert asked.headers["content-length"] == str(len(REQUEST.body))
@@ -68,7 +68,7 @@ def test_a_models_name_never_leads_elsewhere(model: str) -> None:
         sabir.adapter(f"google:{model}", api_key="k", base_url=server.url) as llm,
     ):
         assert llm.complete_sync("Hello").text == "Hi."
-        assert server.asked[0].path == llm.render("Hello").path
+        assert server.requests[0].path == llm.render("Hello").path
 
 
 def test_aiohttp_is_never_used_even_where_it_is_installed(tmp_path: Any) -> None:
@@ -109,7 +109,7 @@ def test_variables_that_lead_elsewhere_decide_nothing(monkeypatch: pytest.Monkey
         connection.close()
 
     assert provider.endpoint(Access()) == "https://generativelanguage.googleapis.com"
-    assert (server.asked[0].path, server.asked[0].headers["x-goog-api-key"]) == (REQUEST.path, "k-test")
+    assert (server.requests[0].path, server.requests[0].headers["x-goog-api-key"]) == (REQUEST.path, "k-test")
 
 
 @pytest.fixture
@@ -135,13 +135,13 @@ def test_a_users_client_of_vertex_carries_the_bytes_its_own_way(vertex: tuple[Se
     connection.close()
     client.models.generate_content(model="gemini-2.5-flash", contents="The user's own call.")
 
-    assert [asked.body for asked in server.asked[:2]] == [REQUEST.body] * 2
-    assert server.asked[0].path == (
+    assert [asked.body for asked in server.requests[:2]] == [REQUEST.body] * 2
+    assert server.requests[0].path == (
         "/v1beta1/projects/my-project/locations/europe-west4/publishers/google/models/gemini-2.5-flash:generateContent"
     )
-    assert server.asked[0].headers["authorization"] == "Bearer ya29.test"
-    assert "The user's own call." in server.asked[2].body.decode()
-    assert len(server.asked) == 3
+    assert server.requests[0].headers["authorization"] == "Bearer ya29.test"
+    assert "The user's own call." in server.requests[2].body.decode()
+    assert len(server.requests) == 3
 
 
 async def test_a_users_client_streams_in_an_event_loop(vertex: tuple[Server, genai.Client]) -> None:
@@ -152,8 +152,8 @@ async def test_a_users_client_streams_in_an_event_loop(vertex: tuple[Server, gen
     assert b"".join([chunk async for chunk in response.chunks()]) == ANSWER
     await connection.aclose()
 
-    assert server.asked[0].path.endswith("/models/gemini-2.5-flash:streamGenerateContent?alt=sse")
-    assert len(server.asked) == 1
+    assert server.requests[0].path.endswith("/models/gemini-2.5-flash:streamGenerateContent?alt=sse")
+    assert len(server.requests) == 1
 
 
 def test_a_client_of_the_gemini_api_is_asked_for_the_same_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_a_client_of_the_gemini_api_is_asked_for_the_same_version(monkeypatch: p
         llm = sabir.adapter("google:gemini-2.5-flash", client=client)
         assert llm.complete_sync("Hello").text == "Hi."
 
-    assert (server.asked[0].path, server.asked[0].headers["x-goog-api-key"]) == (REQUEST.path, "k-mine")
+    assert (server.requests[0].path, server.requests[0].headers["x-goog-api-key"]) == (REQUEST.path, "k-mine")
 
 
 def test_a_users_client_in_many_threads_mixes_nothing_up(vertex: tuple[Server, genai.Client]) -> None:
@@ -184,8 +184,8 @@ def test_a_users_client_in_many_threads_mixes_nothing_up(vertex: tuple[Server, g
     for thread in threads:
         thread.join(PATIENCE)
 
-    assert len(server.asked) == 8
-    for asked in server.asked:
+    assert len(server.requests) == 8
+    for asked in server.requests:
         number = asked.path.partition("/models/m")[2][0]
         assert (f"own {number}" if int(number) % 2 else f"ready {number}") in asked.body.decode()
         assert not any("sabir" in name for name in asked.headers)
@@ -203,7 +203,7 @@ async def test_a_client_that_does_not_send_through_sabir_is_refused_before_anyth
         await client.aio.aclose()
         client.close()
 
-    assert server.asked == []
+    assert server.requests == []
     assert "secret" not in str(raised.value)
 
 
@@ -216,7 +216,7 @@ def test_the_methods_of_one_model_do_not_mix() -> None:
             connection.open_sync(WireRequest(path=f"{PATH}:{method}", body=method.encode())).close()
         connection.close()
 
-    assert [(asked.path, asked.body) for asked in server.asked] == [
+    assert [(asked.path, asked.body) for asked in server.requests] == [
         (f"{PATH}:{method}", method.encode()) for method in methods
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload
-from sabir_testing.histories.samples import said
+from sabir_testing.histories.samples import message_by
 
 MessageTurn: TypeAlias = list[Message]
 
@@ -25,4 +25,4 @@ def call(invocation_id: str, arguments: dict[str, Any]) -> Message:
 
 def opened(turns: Sequence[MessageTurn]) -> list[MessageTurn]:
     """The turns after instructions and a question."""
-    return [[said("system", "Be brief."), said("user", "Hi")], *turns]
+    return [[message_by("system", "Be brief."), message_by("user", "Hi")], *turns]

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 from sabir.vocabulary.messages import Origin
 from sabir.vocabulary.parts import Citation, OpaquePart, Part, ReasoningPart, TextPart
-from sabir_testing.histories.drawn import PIXEL, Speakers, histories_of, messages_of, texts
+from sabir_testing.histories.random_histories import PIXEL, Speakers, histories_of, messages_of, texts
 
 ORIGINS = (
     None,

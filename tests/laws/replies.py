@@ -17,7 +17,7 @@ from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.settings import Target
-from sabir_testing.histories.drawn import PIXEL
+from sabir_testing.histories.random_histories import PIXEL
 
 SEALED = "sealed-"
 PICTURE = PIXEL.partition(",")[2]

@@ -10,7 +10,7 @@ from sabir import Message, Settings, Target
 from sabir.authoring import Dialect, JSONValue, LossLog, RequestScope, Tables, Turn, TurnMaker, TurnScope, pair_messages
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
-from sabir_testing.histories.toys import INLINE, toy, toy_target
+from sabir_testing.histories.invented_dialects import INLINE, toy, toy_target
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories

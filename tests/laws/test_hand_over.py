@@ -12,7 +12,7 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.models import find_model
-from sabir_testing.kit.marks import untold
+from sabir_testing.kit.request_contents import missing_states
 
 from tests.laws.every import on_every
 from tests.laws.oracle import check_request, validators
@@ -85,7 +85,7 @@ def check_hand_over(name: str, history: list[Message]) -> None:
         bound = SEALED in message.model_dump_json()
         assert message.id in lost or not bound, f"silent at {name}: {message!r}"
         assert message.id in lost or message.text in body, f"silent at {name}: {message!r}"
-    assert untold(history, rendering.body_bytes, rendering.losses) == []
+    assert missing_states(history, rendering.body_bytes, rendering.losses) == []
 
 
 @names

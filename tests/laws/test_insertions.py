@@ -13,8 +13,8 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.settings import Settings, Target
-from sabir_testing.histories import toys
-from sabir_testing.histories.toys import toy
+from sabir_testing.histories import invented_dialects
+from sabir_testing.histories.invented_dialects import toy
 
 from tests.laws.histories import histories
 
@@ -25,7 +25,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, Any]:
         scope.insertions.append(Insertion(place, b"}", b',"marked":true', f"settings.vendor.toy.mark.{place}"))
     scope.closing.extend(scope.vendor.get("closing", ()))
     scope.headers.update(scope.vendor.get("headers", {}))
-    return toys.encode_request(scope)
+    return invented_dialects.encode_request(scope)
 
 
 WIRE = toy("toy.marking", Tables(), encode_request=encode_request)

@@ -13,8 +13,8 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import MediaPart
-from sabir_testing.histories.samples import said
-from sabir_testing.histories.toys import INLINE, toy_target
+from sabir_testing.histories.invented_dialects import INLINE, toy_target
+from sabir_testing.histories.samples import message_by
 
 from tests.laws import conversations
 from tests.laws.conversations import answer
@@ -65,15 +65,15 @@ ODD_TURNS: dict[str, list[Message]] = {
         call("a"), call("a"), answer(call("a"), {"result": "1"}), answer(call("a"), {"result": "2"}),
     ],
     "an id that was used": [*answered("x"), *answered("y")],
-    "a result for nobody": [answer(call("z"), {"result": "1"}), said("user", "again")],
+    "a result for nobody": [answer(call("z"), {"result": "1"}), message_by("user", "again")],
     "a result twice": [*answered("x"), answer(call("a"), {"result": "2"})],
     "results in another order": [
         call("a"), call("b"), answer(call("b"), {"result": "1"}), answer(call("a"), {"result": "2"}),
     ],
-    "a text after a call": [call("a"), said("llm", "so"), answer(call("a"), {"result": "1"})],
-    "a late result": [call("a"), said("user", "?"), said("llm", "!"), answer(call("a"), {"result": "1"})],
-    "a late system message": [said("llm", "x"), said("system", "And be kind.")],
-    "white space at an end": [said("llm", "x "), said("user", " y")],
+    "a text after a call": [call("a"), message_by("llm", "so"), answer(call("a"), {"result": "1"})],
+    "a late result": [call("a"), message_by("user", "?"), message_by("llm", "!"), answer(call("a"), {"result": "1"})],
+    "a late system message": [message_by("llm", "x"), message_by("system", "And be kind.")],
+    "white space at an end": [message_by("llm", "x "), message_by("user", " y")],
 }  # fmt: skip
 
 
@@ -82,13 +82,13 @@ ODD_TURNS: dict[str, list[Message]] = {
 def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: str) -> None:
     """Message by message, with odd turns among usual ones: late results, ids used again, texts of white space."""
     usual = [
-        said("system", "s"),
-        said("user", "Hi"),
+        message_by("system", "s"),
+        message_by("user", "Hi"),
         *answered("fine", "p", city="Paris"),
-        said("llm", "so"),
-        said("user", "?"),
+        message_by("llm", "so"),
+        message_by("user", "?"),
     ]
-    ending = [said("llm", "well"), said("user", "!"), said("llm", "yes"), said("user", "?")]
+    ending = [message_by("llm", "well"), message_by("user", "!"), message_by("llm", "yes"), message_by("user", "?")]
     history = [*usual, *ODD_TURNS[case], *ending]
     kept = fresh(name)
 
@@ -99,9 +99,9 @@ def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: 
 def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
     """What is kept dies with its messages, from the end: a conversation that is cut short keeps what it still has."""
     renderer = fresh("openai.chat")
-    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
+    history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
-    (kept,) = renderer._kept.values()
+    (kept,) = renderer._indexes.values()
     entered = len(kept._by_closer)
 
     del history[150:]
@@ -118,7 +118,7 @@ def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
 def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
     """Whoever keeps one message of a conversation that is gone keeps that alone, unless it is the last that closed."""
     renderer = fresh("openai.chat")
-    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(40)]
+    history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(40)]
     renderer.render(history)
     kept, other = history[20], weakref.ref(history[3])
 
@@ -131,14 +131,14 @@ def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
 def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
     """A large medium at the end goes with its message, though the turns before it are kept."""
     renderer = fresh("openai.chat")
-    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
+    history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
     picture = MediaPart(modality="image", url="data:image/png;base64," + "A" * 1_000_000)
 
     renderer.render([*history, Message(policy="user", payload=PartsPayload(parts=(picture,)))])
     gc.collect()
 
-    (kept,) = renderer._kept.values()
-    found = kept.find([*history, said("user", "?")])
+    (kept,) = renderer._indexes.values()
+    found = kept.find([*history, message_by("user", "?")])
     assert found.prefix
     assert memoryview(found.prefix.body.obj).nbytes < 10_000
 
@@ -146,10 +146,10 @@ def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
 def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
     """Another thread that renders meanwhile keeps a prefix of its own, and finds no half-changed one."""
     renderer = fresh("openai.chat")
-    history = [said("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
-    ending, other = [[said("user", name), said("llm", name), said("user", name)] for name in "ab"]
+    history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
+    ending, other = [[message_by("user", name), message_by("llm", name), message_by("user", name)] for name in "ab"]
     renderer.render([*history, *ending])
-    (kept,) = renderer._kept.values()
+    (kept,) = renderer._indexes.values()
     (prefix,) = kept._owned.values()
 
     class Watched(list[Any]):
@@ -166,8 +166,8 @@ def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
     ending.clear()
     gc.collect()
 
-    for grown_on in ([*history, *other], [*history, *other, said("llm", "c")], [*history, said("user", "d")]):
-        assert rendered(renderer, grown_on) == rendered(fresh("openai.chat"), grown_on)
+    for longer in ([*history, *other], [*history, *other, message_by("llm", "c")], [*history, message_by("user", "d")]):
+        assert rendered(renderer, longer) == rendered(fresh("openai.chat"), longer)
 
 
 def test_a_prefix_that_fell_back_while_another_thread_rendered_is_not_extended() -> None:
@@ -182,8 +182,8 @@ def test_a_prefix_that_fell_back_while_another_thread_rendered_is_not_extended()
         return INLINE.encode_turn(*arguments)
 
     renderer = Renderer(replace(INLINE, encode_turn=encode), given.scope.target)
-    start = [said("user", "1"), said("llm", "1"), said("user", "2")]
-    first, one, other = ([*start, said("llm", name), said("user", name)] for name in "pxy")
+    start = [message_by("user", "1"), message_by("llm", "1"), message_by("user", "2")]
+    first, one, other = ([*start, message_by("llm", name), message_by("user", name)] for name in "pxy")
     told: list[object] = []
 
     def wait() -> None:

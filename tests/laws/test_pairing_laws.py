@@ -23,7 +23,7 @@ from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Target
-from sabir_testing.histories.toys import FILLER, INLINE, PARTED, STRICT, TOYS, toy
+from sabir_testing.histories.invented_dialects import FILLER, INLINE, PARTED, STRICT, TOYS, toy
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories, messages
@@ -476,12 +476,12 @@ def test_a_model_that_takes_no_media_in_results_gets_their_names() -> None:
 LATER = {
     "a modality": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "scent", "url": "https://a.org/b"}]},',
-        "dropped parts[0] media of the modality 'scent' are unknown to this version of sabir",
+        "dropped parts[0] media of the modality 'scent' need a newer version of sabir",
         [],
     ),
     "a scheme": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "image", "url": "ipfs://b/a.png"}]},',
-        "dropped parts[0] URLs of the scheme 'ipfs' are unknown to this version of sabir",
+        "dropped parts[0] URLs of the scheme 'ipfs' need a newer version of sabir",
         [],
     ),
     "a hint": (

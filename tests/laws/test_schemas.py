@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.options.option import Option
 from sabir.vocabulary.settings import ResponseFormat, Settings
-from sabir_testing.histories.samples import said
+from sabir_testing.histories.samples import message_by
 
 from tests.laws.every import on_every
 from tests.laws.test_hand_over import NAMES, renderer
@@ -232,7 +232,7 @@ def test_a_schema_fits_its_wire_and_every_keyword_is_sent_or_told(
     )
     form = Settings(max_output_tokens=1000, response_format=ResponseFormat(name="x", schema=schema))
     for options, settings, path in (([option], None, "options[0]"), ([], form, "settings.response_format")):
-        rendering = made.render([said("user", "?")], options, settings)
+        rendering = made.render([message_by("user", "?")], options, settings)
         losses = [loss for loss in rendering.losses if loss.path.startswith(path)]
         told = " ".join(loss.reason for loss in losses)
         sent = [*declared(json.loads(rendering.body_bytes))]

@@ -18,7 +18,7 @@ from sabir.base.failures import Loss
 from sabir.contract.dialect import Rendering
 from sabir.rendering.pairing import side_of
 from sabir.vocabulary.messages import Message
-from sabir_testing.histories.samples import JSON_KINDS, failed, said
+from sabir_testing.histories.samples import JSON_KINDS, error_result, message_by
 
 from tests.laws.conversations import MessageTurn, answer, call, opened
 from tests.laws.every import on_every
@@ -27,8 +27,8 @@ from tests.laws.targets import UNKNOWN, Wire, wires
 
 ACCEPTED = set[int]()
 """Hashes of the items that a vendor's types took."""
-MODEL_NEXT = [said("llm", "So."), said("user", "And?")]
-USER_NEXT = [said("user", "And?"), said("llm", "So.")]
+MODEL_NEXT = [message_by("llm", "So."), message_by("user", "And?")]
+USER_NEXT = [message_by("user", "And?"), message_by("llm", "So.")]
 """What closes a turn of another side."""
 SCAN = json.JSONDecoder().raw_decode
 
@@ -135,10 +135,10 @@ def test_a_result_and_an_argument_of_each_kind_render_alike(wire: Wire, kind: st
     alone = call("a", {}), call("b", {"value": value, "output": value})
     beside = [call("c", {}), call("d", {})]
     turns = opened([
-        [alone[0], answer(alone[0], {"result": "fine"})],
-        [said("llm", "So.")],
+        [alone[0], answer(alone[0], {"result": "ok"})],
+        [message_by("llm", "So.")],
         [alone[1], answer(alone[1], {"result": value})],
-        [said("llm", "So."), *beside, answer(beside[0], {"result": value}), answer(beside[1], {"result": "fine"})],
+        [message_by("llm", "So."), *beside, answer(beside[0], {"result": value}), answer(beside[1], {"result": "ok"})],
     ])  # fmt: skip
     end = sum(map(len, turns))
 
@@ -149,7 +149,7 @@ def test_a_result_and_an_argument_of_each_kind_render_alike(wire: Wire, kind: st
 def test_an_error_renders_alike(wire: Wire) -> None:
     """By itself, and beside a result."""
     calls = [call("a", {}), call("b", {}), call("c", {})]
-    results = [failed("a", "no", "weather"), failed("b", "no", "weather"), answer(calls[2], {"result": 18})]
-    turns = closed(opened([[calls[0], results[0]], [said("llm", "So.")], [*calls[1:], *results[1:]]]))
+    results = [error_result("a", "no", "weather"), error_result("b", "no", "weather"), answer(calls[2], {"result": 18})]
+    turns = closed(opened([[calls[0], results[0]], [message_by("llm", "So.")], [*calls[1:], *results[1:]]]))
 
     check_alike(wire, turns, ends(turns))

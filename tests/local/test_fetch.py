@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from sabir_local import fetch as fetching
-from sabir_local.fetch import ELSE, MEMBER, SIZE, VERSION, FetchFailed, fetch, is_whole
+from sabir_local.fetch import ELSE, MEMBER, SIZE, VERSION, DownloadFailed, fetch, is_complete
 from sabir_local.models import PACKAGES, fetched_file, find_weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 64
@@ -94,7 +94,7 @@ def test_the_file_of_the_wheel_lands_in_the_cache_and_nothing_else(
 
     assert place.read_bytes() == CONTENT
     assert place == find_weights() == fetched_file()
-    assert is_whole(place)
+    assert is_complete(place)
     assert [each.name for each in place.parent.iterdir()] == [place.name]
 
 
@@ -112,7 +112,7 @@ def test_what_is_not_the_expected_file_is_not_kept(
     write_wheel(index, content, member)
     fetched_file().parent.mkdir(parents=True)
     fetched_file().write_bytes(b"GGUF before")
-    with pytest.raises(FetchFailed, match=says) as error:
+    with pytest.raises(DownloadFailed, match=says) as error:
         fetch()
 
     assert "\n" not in str(error.value)
@@ -166,7 +166,7 @@ def test_a_failure_is_one_line_with_its_remedy(
     """And with the way that is always there: a file of one's own."""
     request.getfixturevalue(installer)
     broken(index, monkeypatch)
-    with pytest.raises(FetchFailed) as error:
+    with pytest.raises(DownloadFailed) as error:
         fetch()
 
     assert says in str(error.value)
@@ -213,5 +213,5 @@ def test_size_and_hash_are_those_of_the_wheel_that_this_workspace_installs() -> 
         pytest.skip("the weights' package is not installed")
     path = Path(str(specs[0].submodule_search_locations[0])) / Path(MEMBER).name
 
-    assert is_whole(path)
+    assert is_complete(path)
     assert path.stat().st_size == SIZE

@@ -10,11 +10,11 @@ from sabir_local.models import (
     EMBEDDED,
     VARIABLE,
     WeightsMissing,
+    add_model,
     fetched_file,
     find_model,
     find_weights,
-    in_words,
-    make_known,
+    format_size,
     models_here,
     template_name,
 )
@@ -81,8 +81,8 @@ def test_a_file_of_the_users_own_is_named_outright_or_made_known(weights: Path, 
     other.write_bytes(b"GGUF")
 
     assert find_model(str(weights)) == weights
-    assert find_model(make_known(weights).name).resolve() == weights
-    assert (make_known(weights, "big").path, make_known(other, "big").path) == (weights, other)
+    assert find_model(add_model(weights).name).resolve() == weights
+    assert (add_model(weights, "big").path, add_model(other, "big").path) == (weights, other)
     assert find_model("big").resolve() == other
     assert [(model.name, model.path) for model in models_here()] == [("big", other), ("one", weights)]
 
@@ -91,7 +91,7 @@ def test_a_name_that_has_no_file_is_an_error_that_says_which_have(
     weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not the embedded model that answers under another's name, unless the variable names the file for all."""
-    make_known(weights)
+    add_model(weights)
     for name in ("qwen", "../one", "one/../one"):
         with pytest.raises(
             WeightsMissing, match=r"known models: one; `sabir local fetch FILE.gguf --name NAME`[^\n]*$"
@@ -103,7 +103,7 @@ def test_a_name_that_has_no_file_is_an_error_that_says_which_have(
 
 def test_a_file_made_known_that_is_gone_is_named(weights: Path) -> None:
     """By its own place, not by that of the link."""
-    make_known(weights)
+    add_model(weights)
     weights.unlink()
 
     assert [model.size for model in models_here()] == [None]
@@ -117,7 +117,7 @@ def test_a_file_made_known_that_is_gone_is_named(weights: Path) -> None:
 def test_a_name_that_no_file_of_the_users_can_have_is_refused(weights: Path, name: str) -> None:
     """Nothing outside the folder of models is written, and nothing takes the embedded model's place."""
     with pytest.raises(SettingsInvalid, match="cannot be the name of your model; choose another name with --name"):
-        make_known(weights, name)
+        add_model(weights, name)
 
     assert list(models_here()) == []
 
@@ -132,4 +132,4 @@ def test_a_model_of_the_embedded_ones_family_gets_our_template_by_either_name() 
 
 def test_sizes_are_in_decimal_units() -> None:
     """As shops and package indexes have them."""
-    assert [in_words(size) for size in (98_362_432, 999_400_000, 4_661_211_808)] == ["98 MB", "999 MB", "4.7 GB"]
+    assert [format_size(size) for size in (98_362_432, 999_400_000, 4_661_211_808)] == ["98 MB", "999 MB", "4.7 GB"]

@@ -18,7 +18,7 @@ from mcp.types import (
     TextResourceContents,
 )
 from sabir import MediaPart, OptionFailed, TextPart
-from sabir_mcp.contents import returned_by
+from sabir_mcp.contents import option_value
 
 PNG = b"\x89PNG\r\n\x1a\n a small picture"
 DATA = base64.b64encode(PNG).decode()
@@ -41,12 +41,12 @@ def test_texts_are_text_parts_in_their_order() -> None:
     """Annotations are notes to programs and change nothing."""
     noted = TextContent(text="two", annotations=Annotations(audience=["user"], priority=0.1))
 
-    assert returned_by(answer(text("one"), noted)) == [TextPart(text="one"), TextPart(text="two")]
+    assert option_value(answer(text("one"), noted)) == [TextPart(text="one"), TextPart(text="two")]
 
 
 def test_nothing_is_null() -> None:
     """An option that has nothing to say has answered all the same."""
-    assert returned_by(answer()) is None
+    assert option_value(answer()) is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_nothing_is_null() -> None:
 )
 def test_media_are_data_urls_of_the_same_bytes(block: Any, expected: tuple[str, str, str | None]) -> None:
     """Of the type that the server names, or else of the one that the bytes tell."""
-    *_, part = returned_by(answer(block))  # type: ignore[misc]
+    *_, part = option_value(answer(block))  # type: ignore[misc]
 
     assert isinstance(part, MediaPart)
     modality, mime, name = expected
@@ -94,7 +94,7 @@ def test_media_are_data_urls_of_the_same_bytes(block: Any, expected: tuple[str, 
 )
 def test_what_no_message_may_carry_is_said_instead(block: Any, said: str) -> None:
     """A vendor that got it would refuse the whole conversation, now and ever after."""
-    assert returned_by(answer(text("Look:"), block)) == [TextPart(text="Look:"), TextPart(text=said)]
+    assert option_value(answer(text("Look:"), block)) == [TextPart(text="Look:"), TextPart(text=said)]
 
 
 def test_a_resource_is_its_address_and_its_contents() -> None:
@@ -102,7 +102,7 @@ def test_a_resource_is_its_address_and_its_contents() -> None:
     notes = resource(uri="notes://rome", mime_type="text/plain", text="Wet.\nCold.")
     picture = resource(uri="x://y/sky.png", mime_type="image/png", blob=DATA)
 
-    found = returned_by(answer(notes, picture))
+    found = option_value(answer(notes, picture))
 
     assert isinstance(found, list)
     assert found[:2] == [TextPart(text="[notes://rome]\nWet.\nCold."), TextPart(text="[x://y/sky.png]")]
@@ -121,7 +121,7 @@ def test_a_link_says_what_it_leads_to() -> None:
     )
     bare = ResourceLink(uri="x:y", name="y")
 
-    assert returned_by(answer(full, bare)) == [
+    assert option_value(answer(full, bare)) == [
         TextPart(text="[resource file:///june.pdf: Report of June, application/pdf, 0 bytes, Rain by day.]"),
         TextPart(text="[resource x:y: y]"),
     ]
@@ -140,7 +140,7 @@ def test_content_of_a_later_kind_is_shown_as_it_came() -> None:
     later = answer()
     later.content = [Hologram(text="…"), Bare()]  # type: ignore[list-item]
 
-    assert returned_by(later) == [
+    assert option_value(later) == [
         TextPart(text='[unknown kind of content: {"type": "hologram", "text": "…"}]'),
         TextPart(text='[unknown kind of content: "<something else>"]'),
     ]
@@ -164,7 +164,7 @@ def test_content_of_a_later_kind_is_shown_as_it_came() -> None:
 )
 def test_a_structured_value_that_texts_repeat_is_that_value(value: Any, texts: list[str]) -> None:
     """Servers say it twice for clients that know no structured values; a model need not read it twice."""
-    assert returned_by(answer(*map(text, texts), structured_content=value)) == value
+    assert option_value(answer(*map(text, texts), structured_content=value)) == value
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_structured_value_that_texts_repeat_is_that_value(value: Any, texts: l
 )
 def test_a_structured_value_stands_beside_texts_that_say_something_else(value: Any, texts: list[str]) -> None:
     """Both are kept."""
-    found = returned_by(answer(*map(text, texts), structured_content=value))
+    found = option_value(answer(*map(text, texts), structured_content=value))
 
     assert isinstance(found, list)
     assert [part.text for part in found[:-1] if isinstance(part, TextPart)] == texts
@@ -207,7 +207,7 @@ LINK = ResourceLink(uri="x:y", name="y")
 )
 def test_a_structured_value_stands_once_beside_other_contents(value: Any, blocks: list[Any], texts: list[str]) -> None:
     """A text that has the value is not followed by its JSON, whatever stands next to that text."""
-    parts = returned_by(answer(*blocks, structured_content=value))
+    parts = option_value(answer(*blocks, structured_content=value))
 
     assert isinstance(parts, list)
     assert [part.text for part in parts if isinstance(part, TextPart)] == texts
@@ -216,7 +216,7 @@ def test_a_structured_value_stands_once_beside_other_contents(value: Any, blocks
 
 def test_a_structured_value_stands_beside_media() -> None:
     """A picture is more than what is said of it."""
-    found = returned_by(answer(ImageContent(data=DATA, mime_type="image/png"), structured_content={"width": 8}))
+    found = option_value(answer(ImageContent(data=DATA, mime_type="image/png"), structured_content={"width": 8}))
 
     assert isinstance(found, list)
     assert [part.kind for part in found] == ["media", "text"]
@@ -239,6 +239,6 @@ def test_a_structured_value_stands_beside_media() -> None:
 def test_a_failure_is_raised_in_the_servers_words(result: CallToolResult, said: str) -> None:
     """Core makes an error result of it."""
     with pytest.raises(OptionFailed) as caught:
-        returned_by(result)
+        option_value(result)
 
     assert (caught.value.error_type, str(caught.value)) == ("option_failed", said)

@@ -116,7 +116,7 @@ def test_media_are_fetched_for_a_target_that_takes_only_bytes(tiny: Tiny, surfac
             assert {chat[0].id} == {loss.message_id for loss in result.losses}
 
 
-def test_what_was_derived_is_kept_as_long_as_its_message(tiny: Tiny) -> None:
+def test_fetched_messages_are_cached_while_the_original_exists(tiny: Tiny) -> None:
     """The same message gives the same derived one, so that kept prefixes hold; nothing outlives the message."""
     fetcher = Fetching()
     llm = fetching(sabir.adapter("tiny:m"), fetcher)
@@ -129,7 +129,7 @@ def test_what_was_derived_is_kept_as_long_as_its_message(tiny: Tiny) -> None:
     assert fetcher.fetched == [SKY]
     chat.clear()
     del first, again
-    assert llm._kept == {}
+    assert llm._fetched_messages == {}
 
 
 def test_threads_that_fetch_the_same_medium_share_what_was_derived(tiny: Tiny) -> None:

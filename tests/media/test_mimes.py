@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir_media import ALLOWED_MIMES, TypeRefused
-from sabir_media.mimes import claimed_mime, settled_mime
+from sabir_media.mimes import read_claim, verify_mime
 
 from tests.media.server import PNG
 
@@ -51,7 +51,7 @@ TAGS = [b"<img src=x>", b" \r\n\x0c<p>hello", b"<a", b"</p>", b"<!-- a -->text",
 
 def settled(content_type: str | None, data: bytes, allowed: frozenset[str] = ALLOWED_MIMES) -> str:
     """The type of a body under a Content-Type."""
-    return settled_mime(URL, claimed_mime(URL, content_type, allowed), data, allowed)
+    return verify_mime(URL, read_claim(URL, content_type, allowed), data, allowed)
 
 
 def refused(content_type: str | None, data: bytes, allowed: frozenset[str] = ALLOWED_MIMES) -> str:

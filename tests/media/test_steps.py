@@ -17,14 +17,14 @@ from sabir_media import (
     SizeRefused,
     TypeRefused,
 )
-from sabir_media.steps import FAILURES, Head, LookUp, Open, Progress, Read, fetch_steps
+from sabir_media.steps import FAILURES, Connect, Download, LookUp, Read, ResponseHead, fetch_steps
 from sabir_media.targets import Rules, read_rules, read_target
 
 from tests.media.server import PNG
 
 PUBLIC = ("93.184.216.34", "2606:4700::1111")
 URL = "https://example.com/a.png"
-FOUND = Head(200, [(b"Content-Type", b"image/png")])
+FOUND = ResponseHead(200, [(b"Content-Type", b"image/png")])
 
 
 def rules(max_bytes: int = 1000, max_redirects: int = 3, allow_hosts: Sequence[str] = ()) -> Rules:
@@ -37,23 +37,23 @@ def rules(max_bytes: int = 1000, max_redirects: int = 3, allow_hosts: Sequence[s
     )
 
 
-def moved(location: str, status: int = 302) -> Head:
+def moved(location: str, status: int = 302) -> ResponseHead:
     """A redirect."""
-    return Head(status, [(b"location", location.encode())])
+    return ResponseHead(status, [(b"location", location.encode())])
 
 
 def test_a_fetch_looks_up_opens_and_reads_to_the_end() -> None:
     """The whole fetch of a small image."""
-    progress = Progress(fetch_steps(URL, rules()))
+    download = Download(fetch_steps(URL, rules()))
     steps = []
     for answer in (PUBLIC, FOUND, PNG[:9], PNG[9:], b""):
-        steps.append(progress.step)
-        progress.answer(answer)
+        steps.append(download.step)
+        download.resume(answer)
 
     target = read_target(URL, rules())
-    assert steps == [LookUp("example.com", 443), Open(target, PUBLIC), Read(), Read(), Read()]
-    assert progress.step is None
-    assert progress.media == FetchedMedia(data=PNG, mime="image/png", url=URL)
+    assert steps == [LookUp("example.com", 443), Connect(target, PUBLIC), Read(), Read(), Read()]
+    assert download.step is None
+    assert download.media == FetchedMedia(data=PNG, mime="image/png", url=URL)
 
 
 NOT_PUBLIC = st.ip_addresses(v=4).filter(lambda address: not address.is_global or address.is_multicast)
@@ -62,11 +62,11 @@ NOT_PUBLIC = st.ip_addresses(v=4).filter(lambda address: not address.is_global o
 @given(NOT_PUBLIC, st.sampled_from(["{}", "::ffff:{}"]), st.permutations([0, 1, 2]))
 def test_no_address_that_is_not_public_is_ever_opened(address: IPv4Address, spelling: str, order: list[int]) -> None:
     """Whatever a resolver says, and wherever in its answer."""
-    progress = Progress(fetch_steps(URL, rules()))
+    download = Download(fetch_steps(URL, rules()))
     answers = [(*PUBLIC, spelling.format(address))[index] for index in order]
 
     with pytest.raises(AddressRefused):
-        progress.answer(answers)
+        download.resume(answers)
 
 
 @pytest.mark.parametrize(
@@ -76,21 +76,21 @@ def test_no_address_that_is_not_public_is_ever_opened(address: IPv4Address, spel
 )
 def test_the_address_that_was_judged_is_opened(url: str, answers: list[list[str]], address: str) -> None:
     """A literal one is not looked up; allow_hosts is for file servers of one's own."""
-    progress = Progress(fetch_steps(url, rules(allow_hosts=["files.intranet:8080"])))
+    download = Download(fetch_steps(url, rules(allow_hosts=["files.intranet:8080"])))
     for answer in answers:
-        progress.answer(answer)
+        download.resume(answer)
 
-    assert isinstance(progress.step, Open)
-    assert progress.step.addresses == (address,)
+    assert isinstance(download.step, Connect)
+    assert download.step.addresses == (address,)
 
 
-def head(status: int, **headers: str) -> Head:
+def head(status: int, **headers: str) -> ResponseHead:
     """A response to a request, of a PNG unless it says otherwise."""
     given = {"content_type": "image/png", **headers}
-    return Head(status, [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()])
+    return ResponseHead(status, [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()])
 
 
-Answers = list[Sequence[str] | Head | bytes]
+Answers = list[Sequence[str] | ResponseHead | bytes]
 REFUSED: dict[str, tuple[Answers, type[MediaRefused], str]] = {
     "private": ([["10.0.0.1"]], AddressRefused, "its host has the address"),
     "one of two": ([["93.184.216.34", "127.0.0.1"]], AddressRefused, "its host has the address"),
@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[Answers, type[MediaRefused], str]] = {
         r"cdn\.example\.com/b\.png.*'192\.168\.0\.1', a private address"),
     **{f"{status} to this machine": ([PUBLIC, moved("http://127.0.0.1/admin", status)], AddressRefused,
         "a loopback address") for status in (301, 302, 303, 307, 308)},
-    "nowhere": ([PUBLIC, Head(302, [])], FetchFailed, "302 without a Location"),
+    "nowhere": ([PUBLIC, ResponseHead(302, [])], FetchFailed, "302 without a Location"),
     "404": ([PUBLIC, head(404)], FetchFailed, "the server answers 404; check the URL"),
     "401": ([PUBLIC, head(401)], FetchFailed, "401; it needs credentials"),
     "429": ([PUBLIC, head(429)], FetchFailed, "429; try again later"),
@@ -128,25 +128,25 @@ def test_a_fetch_ends_at_the_first_rule_that_is_broken(case: str) -> None:
     """UP-22: addresses, also beside public ones; every hop; status and compression; size and type before the body."""
     answers, error, reason = REFUSED[case]
     permitted = ["example.com:443"] if "not an IP address" in reason else []  # a name would be looked up anew
-    progress = Progress(fetch_steps(URL, rules(max_bytes=10, allow_hosts=permitted)))
+    download = Download(fetch_steps(URL, rules(max_bytes=10, allow_hosts=permitted)))
     for answer in answers[:-1]:
-        progress.answer(answer)
+        download.resume(answer)
 
     with pytest.raises(error, match=reason):
-        progress.answer(answers[-1])
+        download.resume(answers[-1])
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_redirects_are_followed_up_to_their_limit(limit: int) -> None:
     """The last one allowed still brings its medium; one more is refused and names the setting."""
-    progress = Progress(fetch_steps(URL, rules(max_redirects=limit)))
+    download = Download(fetch_steps(URL, rules(max_redirects=limit)))
     for _ in range(limit):
-        progress.answer(PUBLIC)
-        progress.answer(moved("/next"))
-    progress.answer(PUBLIC)
+        download.resume(PUBLIC)
+        download.resume(moved("/next"))
+    download.resume(PUBLIC)
 
     with pytest.raises(FetchFailed, match=f"more than {limit} times; .*max_redirects"):
-        progress.answer(moved("/next"))
+        download.resume(moved("/next"))
 
 
 @pytest.mark.parametrize("kind", [*FAILURES, httpcore2.ReadTimeout, httpcore2.ConnectTimeout])
@@ -154,11 +154,11 @@ def test_every_failure_of_a_driver_becomes_a_refusal_that_names_the_url(kind: ty
     """Law 10; a time limit is told from other failures by its class, so that a caller can try again with more time."""
     error = kind("why\nnot")
     is_late = isinstance(error, TimeoutError | httpcore2.TimeoutException)
-    progress = Progress(fetch_steps(URL, rules()))
-    progress.answer(PUBLIC)
+    download = Download(fetch_steps(URL, rules()))
+    download.resume(PUBLIC)
 
     with pytest.raises(FetchFailed, match=r"'https://example\.com/a\.png' was not fetched: ") as caught:
-        progress.fail(error)
+        download.fail(error)
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is error
     assert (
@@ -179,14 +179,14 @@ def test_any_response_ends_in_a_medium_or_a_refusal(
     status: int, headers: list[tuple[bytes, bytes]], chunks: list[bytes]
 ) -> None:
     """Law 10: whatever a server sends, and without leaving the steps."""
-    progress = Progress(fetch_steps(URL, rules(max_bytes=100)))
-    progress.answer(PUBLIC)
+    download = Download(fetch_steps(URL, rules(max_bytes=100)))
+    download.resume(PUBLIC)
     due = iter([*chunks, b""])
     try:
-        progress.answer(Head(status, headers))
-        while isinstance(progress.step, Read):
-            progress.answer(next(due))
+        download.resume(ResponseHead(status, headers))
+        while isinstance(download.step, Read):
+            download.resume(next(due))
     except MediaRefused as error:
         assert "\n" not in str(error)
     else:
-        assert isinstance(progress.step, LookUp | Open) or progress.media.mime in ALLOWED_MIMES
+        assert isinstance(download.step, LookUp | Connect) or download.media.mime in ALLOWED_MIMES

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sabir.errors import MediaRefused
 from sabir_media import ALLOWED_MIMES, AddressRefused
 from sabir_media.errors import public_name
-from sabir_media.targets import Rules, read_rules, read_target, redirected
+from sabir_media.targets import Rules, follow_redirect, read_rules, read_target
 
 
 def rules(*allow_hosts: str) -> Rules:
@@ -220,7 +220,7 @@ def test_a_redirect_is_read_relative_to_where_it_came_from(location: str, arrive
     """RFC 9110 §10.2.2."""
     start = read_target("https://example.com/a/a.png?secret=1", rules())
 
-    assert redirected(start, location, rules()).url.rstrip("/") == arrives.rstrip("/")
+    assert follow_redirect(start, location, rules()).url.rstrip("/") == arrives.rstrip("/")
 
 
 @pytest.mark.parametrize(
@@ -236,4 +236,4 @@ def test_a_redirect_is_refused_by_the_same_rules_as_the_first_url(location: str)
     start = read_target("https://example.com/a.png", rules())
 
     with pytest.raises(MediaRefused, match="was not fetched"):
-        redirected(start, location, rules())
+        follow_redirect(start, location, rules())

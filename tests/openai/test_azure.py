@@ -93,7 +93,7 @@ def test_a_deployment_is_reached_by_its_name(
         with sabir.adapter(model) as llm:
             assert WAYS[way](llm) == "Hello."
             assert llm.target.endpoint == server.url + ("/openai" if version[:1].isdigit() else "/openai/v1")
-        asked = server.asked[0]
+        asked = server.requests[0]
 
     deployment = "/deployments/prod" if "chat" in model else ""
     assert asked.path == BELOW[version].format(path=PATHS[model], deployment=deployment)
@@ -113,7 +113,7 @@ def test_a_dated_request_is_the_one_of_the_sdks_azure_client(path: str) -> None:
         connection = azure.connect(Access(api_key=key, base_url=server.url))
         connection.open_sync(WireRequest(path=path, body=json.dumps(body).encode())).close()
         connection.close()
-        theirs, ours = server.asked
+        theirs, ours = server.requests
 
     free = {"content-length", "openai-organization", "x-secret", "authorization", "user-agent"}
     assert ours.path == theirs.path
@@ -152,7 +152,7 @@ def test_keys_and_tokens_have_headers_of_their_own(
     ):
         llm.complete_sync("Hi", settings=ONCE)
 
-    headers = server.asked[0].headers
+    headers = server.requests[0].headers
     assert {name: headers[name] for name in ("api-key", "authorization") if name in headers} == sent
 
 
@@ -164,7 +164,7 @@ def test_a_token_is_renewed_at_each_send() -> None:
             for _ in range(2):
                 llm.complete_sync("Hi", settings=ONCE)
 
-    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer first", "Bearer second"]
+    assert [asked.headers["authorization"] for asked in server.requests] == ["Bearer first", "Bearer second"]
 
 
 @pytest.mark.parametrize("behind", ["", "/", "/openai", "/openai/", "/openai/v1", "/openai/v1/"])
@@ -226,4 +226,4 @@ def test_a_users_client_is_taken() -> None:
             llm = sabir.adapter("azure.chat:prod", client=client)
             assert (llm.target.endpoint, llm.complete_sync("Hi").text) == (f"{server.url}/openai", "Hello.")
 
-    assert server.asked[0].path == "/openai/deployments/prod/chat/completions?api-version=2024-10-21"
+    assert server.requests[0].path == "/openai/deployments/prod/chat/completions?api-version=2024-10-21"

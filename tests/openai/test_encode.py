@@ -171,7 +171,7 @@ def test_an_endpoint_that_knows_no_strict_takes_none() -> None:
     ("model", "typed", "ours"),
     [
         (settings.ImageHints, get_type_hints(ImageURL) | get_type_hints(ImageParam), {"url", "image_url"}),
-        (settings.MediaHints, get_type_hints(ChatCompletionContentPartInputAudioParam), {"input_audio"}),
+        (settings.OpenAIMediaHints, get_type_hints(ChatCompletionContentPartInputAudioParam), {"input_audio"}),
         (settings.ChatFileHints, get_type_hints(File), {"file"}),
         (settings.ImageHints, get_type_hints(ResponseInputImageParam), {"file_id", "image_url"}),
         (settings.FileHints, get_type_hints(ResponseInputFileParam), {"file_data", "file_id", "file_url", "filename"}),

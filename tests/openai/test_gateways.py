@@ -90,7 +90,7 @@ def test_nothing_of_openais_environment_goes_to_a_gateway(monkeypatch: pytest.Mo
         connection.open_sync(WireRequest(path="/x", body=b"{}", headers={"X-Mine": "1"})).close()
         connection.close()
 
-    headers = server.asked[0].headers
+    headers = server.requests[0].headers
     assert headers["authorization"] == "Bearer gsk-1"
     assert headers["x-mine"] == "1"
     assert {"openai-organization", "openai-project", "x-secret"}.isdisjoint(headers)
@@ -110,7 +110,7 @@ def test_openais_environment_goes_to_openai(monkeypatch: pytest.MonkeyPatch) -> 
             connection.close()
 
     names = ("authorization", "openai-organization", "openai-project")
-    assert [tuple(asked.headers[name] for name in names) for asked in server.asked] == [
+    assert [tuple(asked.headers[name] for name in names) for asked in server.requests] == [
         ("Bearer k", "org-1", "proj-1"),
         ("Bearer k", "org-given", "proj-1"),
     ]
@@ -124,7 +124,7 @@ def test_a_server_without_keys_gets_none_unless_given(key: str | None, sent: str
         connection.open_sync(WireRequest(path="/x", body=b"{}")).close()
         connection.close()
 
-    assert server.asked[0].headers.get("authorization") == sent
+    assert server.requests[0].headers.get("authorization") == sent
 
 
 def test_facts_of_a_dialect_are_those_that_its_adapter_has() -> None:

@@ -33,5 +33,5 @@ def test_an_azure_client_reaches_its_deployment(deployment: str | None, path: st
         connection.open_sync(WireRequest(path=path, body=b'{"model":"m"}')).close()
         client.close()
 
-    assert server.asked[0].path == expected
-    assert server.asked[0].headers["api-key"] == "azure"
+    assert server.requests[0].path == expected
+    assert server.requests[0].headers["api-key"] == "azure"

@@ -158,11 +158,11 @@ def test_an_event_says_what_the_span_says_and_belongs_to_it(recorded: Recorded, 
 def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
     """Where they are part of the conversation they stay there, as above."""
     from sabir.contract.dialect import DecodedHistory
-    from sabir_otel.contents import _contents
+    from sabir_otel.contents import _history_attributes
 
     history = DecodedHistory(messages=(sabir.system("Be brief."), sabir.user("Rain?")))
 
-    assert dict(_contents(history, instructions=1)) == {
+    assert dict(_history_attributes(history, instructions=1)) == {
         "gen_ai.system_instructions": [{"type": "text", "content": "Be brief."}],
         "gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": "Rain?"}]}],
     }

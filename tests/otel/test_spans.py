@@ -205,8 +205,8 @@ def test_a_span_that_is_not_recorded_costs_no_reading_of_the_request(
 
     read: list[object] = []
     telling(tracer_provider=None, logger_provider=None, meter_provider=None)
-    monkeypatch.setattr("sabir_otel.telemetry.asked_settings", read.append)
-    monkeypatch.setattr("sabir_otel.telemetry.asked_contents", read.append)
+    monkeypatch.setattr("sabir_otel.telemetry.request_settings", read.append)
+    monkeypatch.setattr("sabir_otel.telemetry.request_contents", read.append)
 
     sabir.adapter("echo:small").complete_sync("x")
 

@@ -35,7 +35,7 @@ def test_headers_of_the_connection_are_refused(model: str, way: Callable[..., ob
             settings = sabir.Settings(extra_headers={name.title(): "chunked"}, max_output_tokens=9, retries=0)
             with pytest.raises(SettingsInvalid, match=rf"extra_headers has {name.title()}, which the HTTP client"):
                 way(llm, settings)
-        assert server.asked == []
+        assert server.requests == []
 
 
 def azure(model: str, url: str) -> sabir.ModelAdapter:
@@ -82,7 +82,7 @@ def test_a_model_whose_name_leads_elsewhere_is_refused(
         llm = make(model, server.url)
         with pytest.raises(SettingsInvalid, match=r"expected a name without '\.\.'"):
             way(llm, sabir.Settings(max_output_tokens=9, retries=0))
-        assert server.asked == []
+        assert server.requests == []
 
 
 @pytest.mark.parametrize("path", ["/m/%2e%2E/x", "/m/%252e./x", "/../x"])

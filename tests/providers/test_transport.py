@@ -158,7 +158,7 @@ def test_the_vendors_environment_does_not_follow_a_base_url(
         connection.open_sync(vendor.request()).close()
         connection.close()
 
-    headers = server.asked[0].headers
+    headers = server.requests[0].headers
     assert headers["authorization"] == "Bearer k-test"
     foreign = {"x-secret", "x-api-key", "anthropic-workspace-id", "openai-organization", "openai-project"}
     assert foreign.isdisjoint(headers)
@@ -214,10 +214,10 @@ async def test_every_request_has_the_headers_of_the_sdks_typed_call(vendor: Vend
                 await (await connection.open(request)).aclose()
         await connection.aclose()
 
-    waiting, awaited, *ours = [list({**asked.headers, **dict.fromkeys(free)}.items()) for asked in server.asked]
+    waiting, awaited, *ours = [list({**asked.headers, **dict.fromkeys(free)}.items()) for asked in server.requests]
     assert ours == [waiting, awaited] * 2
-    assert {asked.path for asked in server.asked} == {vendor.base + vendor.path}
-    assert [asked.body for asked in server.asked[2:]] == [vendor.body] * 4
+    assert {asked.path for asked in server.requests} == {vendor.base + vendor.path}
+    assert [asked.body for asked in server.requests[2:]] == [vendor.body] * 4
 
 
 @with_two_clients
@@ -228,7 +228,7 @@ def test_the_users_client_sends_with_its_own_key_and_headers_and_once(vendor: Ve
         with vendor.sdk[0](api_key="sk-mine", **how) as client:
             answer = vendor.provider.connect(Access(client=client)).open_sync(vendor.request())
 
-    (asked,) = server.asked
+    (asked,) = server.requests
     sent = (answer.status, asked.path, asked.headers["authorization"], asked.headers["x-mine"])
     assert sent == (529, f"/my{vendor.base}{vendor.path}", "Bearer sk-mine", "1")
 
@@ -246,7 +246,7 @@ async def test_the_users_client_follows_no_redirect(vendor: Vendor) -> None:
             waiting.close()
             await awaited.aclose()
 
-    assert (waiting.status, awaited.status, len(here.asked), there.asked) == (307, 307, 2, [])
+    assert (waiting.status, awaited.status, len(here.requests), there.requests) == (307, 307, 2, [])
 
 
 def test_the_error_of_a_redirect_names_the_host() -> None:
@@ -256,7 +256,7 @@ def test_the_error_of_a_redirect_names_the_host() -> None:
             with pytest.raises(ResponseInvalid, match=r"elsewhere\.example") as raised:
                 sabir.adapter("openai:gpt-5", client=client).complete_sync("Hi")
 
-    assert (raised.value.status, raised.value.retryable, len(server.asked)) == (307, False, 1)
+    assert (raised.value.status, raised.value.retryable, len(server.requests)) == (307, False, 1)
 
 
 @with_two_clients
@@ -285,6 +285,6 @@ def test_the_version_of_anthropics_wire_is_a_header() -> None:
             for settings in (sabir.Settings(max_output_tokens=9), sabir.Settings(max_output_tokens=9, vendor=vendor)):
                 assert llm.complete_sync("Hi", settings=settings).finish_reason == "stop"
 
-    headers = [asked.headers for asked in server.asked]
+    headers = [asked.headers for asked in server.requests]
     assert [each["anthropic-version"] for each in headers] == ["2026-10-21", "2023-06-01"]
     assert [each.get("anthropic-beta") for each in headers] == [None, "b-1,b-2"]

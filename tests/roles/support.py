@@ -27,13 +27,13 @@ def asked_and_answered() -> MessageManager:
 def made_by(monkeypatch: pytest.MonkeyPatch) -> list[RoledMessage]:
     """The working copies of which messages are made from now on."""
     made: list[RoledMessage] = []
-    make = RoledMessage._make
+    make = RoledMessage._build
 
     def count(copy: RoledMessage) -> Any:
         made.append(copy)
         return make(copy)
 
-    monkeypatch.setattr(RoledMessage, "_make", count)
+    monkeypatch.setattr(RoledMessage, "_build", count)
     return made
 
 

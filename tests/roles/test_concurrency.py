@@ -78,7 +78,7 @@ def test_eight_threads_lose_nothing_and_keep_one_order() -> None:
 def test_an_edit_in_the_midst_of_making_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that changes after it was read, and before it is sent, is made again for whoever asks next."""
     manager = MessageManager([Instruction.create("one")])
-    asked, make, threads = manager.instructions[0], RoledMessage._make, list[threading.Thread]()
+    asked, make, threads = manager.instructions[0], RoledMessage._build, list[threading.Thread]()
 
     def edit() -> None:
         asked.content["instruction"] = "two"
@@ -92,7 +92,7 @@ def test_an_edit_in_the_midst_of_making_is_not_lost(monkeypatch: pytest.MonkeyPa
                 time.sleep(0)
         return made
 
-    monkeypatch.setattr(RoledMessage, "_make", edited_meanwhile)
+    monkeypatch.setattr(RoledMessage, "_build", edited_meanwhile)
     first = manager.to_messages()
     threads[0].join(30)
 

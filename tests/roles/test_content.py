@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from sabir_roles import RoledMessage
-from sabir_roles.content import Held, HeldList, hold, plain
+from sabir_roles.content import WatchedDict, WatchedList, json_copy, watch
 
 from tests.roles.support import json_values, refuses
 
@@ -20,16 +20,18 @@ def deaf() -> None:
 def is_held(value: object) -> bool:
     """Whether every array and object tells of its changes, however deep it is."""
     if isinstance(value, dict):
-        return isinstance(value, Held) and all(map(is_held, value.values()))
-    return not isinstance(value, list) or (isinstance(value, HeldList) and all(map(is_held, value)))
+        return isinstance(value, WatchedDict) and all(map(is_held, value.values()))
+    return not isinstance(value, list) or (isinstance(value, WatchedList) and all(map(is_held, value)))
 
 
 @given(json_values)
 def test_what_is_held_equals_what_was_given(value: Any) -> None:
     """Held, copied, copied deeply and pickled: the same JSON."""
-    held = hold(value, deaf)
+    held = watch(value, deaf)
     assert is_held(held)
-    assert held == plain(held) == copy.copy(held) == copy.deepcopy(held) == pickle.loads(pickle.dumps(held)) == value
+    assert (
+        held == json_copy(held) == copy.copy(held) == copy.deepcopy(held) == pickle.loads(pickle.dumps(held)) == value
+    )
 
 
 def test_nothing_is_shared_with_what_was_given() -> None:

@@ -29,7 +29,9 @@ async def test_a_bound_policy_has_one_name_of_its_own() -> None:
     bound = ctx._bind(search_web)
     with pytest.raises(PolicyInvalid, match=r"'search_web' has no name yet; assign it to an attribute"):
         _ = bound.name
-    with pytest.raises(PolicyInvalid, match=r"'runtime' is reserved .*; use another attribute name for 'search_web'$"):
+    with pytest.raises(
+        PolicyInvalid, match=r"'runtime' is reserved .*; bind 'search_web' to an attribute with another name$"
+    ):
         ctx.runtime = bound
     ctx.again = bound
     with pytest.raises(PolicyInvalid, match=r"'search' cannot also be named 'find'; call self._bind"):

@@ -30,7 +30,7 @@ class Hostile(Server):
         super().__init__(self)  # type: ignore[arg-type]  # its script is itself, and has no end
 
     def __iter__(self) -> Iterator[bytes]:
-        if len(self.asked) == 1:
+        if len(self.requests) == 1:
             yield head(401) + b"{}"
             return
         kind = "text/event-stream" if self._place == "event" else "application/json"

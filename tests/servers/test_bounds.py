@@ -77,7 +77,7 @@ def test_what_has_no_end_ends_at_its_bound(
         finally:
             tracemalloc.stop()
 
-    assert (len(server.asked), type(ended)) == (2, error)
+    assert (len(server.requests), type(ended)) == (2, error)
     assert says in str(ended)
     assert most <= 2 * SMALL.body_bytes + MEGABYTE
 
@@ -90,7 +90,7 @@ def ask_all(waits: bool, way: Way, place: Place, settings: sabir.Settings, *, be
         with Hostile(way, place, before) as server:
             ended, seconds = ask(server.url, wire, place, settings, bool, waits=waits)
         assert seconds < LATE
-        assert len(server.asked) == 2
+        assert len(server.requests) == 2
         return str(ended)
 
     with ThreadPoolExecutor(len(WIRES)) as pool:

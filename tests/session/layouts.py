@@ -91,7 +91,7 @@ def upgrade_and_die(address: str, statement: int) -> None:
     from sabir_session import PostgresStore, SQLiteStore
 
     kind = PostgresStore if address.startswith("postgresql:") else SQLiteStore
-    executed, execute_one = 0, kind._execute
+    executed, execute_one = 0, kind._run_statement
 
     def counted(self: Any, text: str, values: Any = ()) -> Any:
         nonlocal executed
@@ -100,7 +100,7 @@ def upgrade_and_die(address: str, statement: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return execute_one(self, text, values)
 
-    kind._execute = counted  # type: ignore[method-assign]
+    kind._run_statement = counted  # type: ignore[method-assign]
     kind(address).close()
 
 

@@ -243,13 +243,13 @@ def test_a_file_that_is_lost_while_a_record_is_written_fails_that_record(
     """The file is looked at after the write too."""
     with SQLiteStore(tmp_path / "chats.db") as store:
         journal = store.journal("a")
-        write = journal._execute
+        write = journal._run_statement
 
         def losing(statement: str, values: Any = ()) -> Any:
             (tmp_path / "chats.db").unlink()
             return write(statement, values)
 
-        monkeypatch.setattr(journal, "_execute", losing)
+        monkeypatch.setattr(journal, "_run_statement", losing)
         with pytest.raises(StoreError, match="was deleted or replaced while it was open"):
             journal.append("k", "x")
         assert len(journal) == 0

@@ -18,7 +18,7 @@ from sabir_session import (
     evaluate_sync,
     get_inner_messages,
 )
-from sabir_session.evaluation.evaluations import begin
+from sabir_session.evaluation.evaluations import begin_evaluation
 from sabir_testing.scripted import ScriptedAdapter, always
 
 from tests.session.support import texts_of
@@ -112,17 +112,18 @@ def test_unmarked_records_send_the_newest_of_several_instructions() -> None:
     """As earlier versions recorded them: a system message before the question's own messages."""
     session = Session()
     enable_inner_message_recording(session)
-    evaluation = begin(Prompt(), "llm")
+    evaluation = begin_evaluation(Prompt(), "llm")
     records = [*evaluation.unrecorded]
     for instructions in ("Be brief.", "Be loud."):
-        records.append(evaluation.follow(sabir.system(instructions), sabir.user("Hi")))
-        records.append(evaluation.take(ScriptedAdapter("Yes.").complete_sync("Hi")))
+        records.append(evaluation.add_messages(sabir.system(instructions), sabir.user("Hi")))
+        records.append(evaluation.add_reply(ScriptedAdapter("Yes.").complete_sync("Hi")))
     for record in records:
         session.mutate(InnerMessage).append(record)
     llm = scripted()
     evaluate_sync(llm, [], session=session, resume=True)
-    evaluation.follow(sabir.user("Again"))
-    assert [message.text for message in evaluation.sent] == ["Be loud.", "Hi", "Yes.", "Hi", "Yes.", "Again"]
+    evaluation.add_messages(sabir.user("Again"))
+    texts = [message.text for message in evaluation.messages_to_send]
+    assert texts == ["Be loud.", "Hi", "Yes.", "Hi", "Yes.", "Again"]
 
 
 def test_a_dropped_question_takes_its_instructions_with_it(tmp_path: Path) -> None:

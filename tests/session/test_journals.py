@@ -190,8 +190,8 @@ def test_a_fork_is_one_row_however_long_the_past(store: Store) -> None:
     for number in range(20):
         store.fork("a" if number == 0 else f"fork {number - 1}", f"fork {number}", 200 - number)
 
-    assert store._rows("SELECT count(*) FROM sabir_session_records") == [(200,)]
-    assert {row[0] for row in store._rows("SELECT parent FROM sabir_journals WHERE name <> 'a'")} == {1}
+    assert store._query("SELECT count(*) FROM sabir_session_records") == [(200,)]
+    assert {row[0] for row in store._query("SELECT parent FROM sabir_journals WHERE name <> 'a'")} == {1}
     assert texts(store, "fork 19") == [str(number) for number in range(181)]
 
 
@@ -203,14 +203,14 @@ def test_a_deleted_journal_leaves_nothing_but_what_its_forks_need(store: Store) 
     store.delete("a")
     assert store.names() == ("b", "c")
     assert (texts(store, "b"), texts(store, "c")) == (["0", "1", "2"], ["0", "1"])
-    assert store._rows("SELECT count(*) FROM sabir_session_records") == [(3,)]
+    assert store._query("SELECT count(*) FROM sabir_session_records") == [(3,)]
 
     store.journal("a").append("k", "new")
     assert texts(store, "a") == ["new"]
 
     for name in ("b", "c", "a"):
         store.delete(name)
-    assert store._rows(
+    assert store._query(
         "SELECT (SELECT count(*) FROM sabir_session_records), (SELECT count(*) FROM sabir_journals)"
     ) == [(0, 0)]
 
@@ -235,7 +235,7 @@ def test_a_record_that_is_gone_is_an_error(store: Store) -> None:
     """UP-16: a conversation with a hole is none."""
     filled(store, "a", 3)
     journal = store.journal("a")
-    store._execute("DELETE FROM sabir_session_records WHERE body = ?", ("1",))
+    store._run_statement("DELETE FROM sabir_session_records WHERE body = ?", ("1",))
 
     with pytest.raises(JournalInvalid, match="record 1 of journal number 1 is missing; restore the store"):
         list(journal.read())

@@ -145,7 +145,7 @@ def test_a_newer_store_is_refused_in_one_line_and_left_alone(address: str, open_
     execute(connection, "UPDATE sabir_session_schema SET version = 7")
 
     with pytest.raises(
-        StoreTooNew, match=r"has layout 7, but this version reads layouts up to 2; upgrade sabir-session$"
+        StoreTooNew, match=r"has layout 7, but this sabir-session reads layouts up to 2; upgrade sabir-session$"
     ) as caught:
         open_store()
     assert "\n" not in str(caught.value)

@@ -30,7 +30,7 @@ from sabir_session import (
     get_inner_messages,
     get_pending_tool_calls,
 )
-from sabir_session.evaluation import perform
+from sabir_session.evaluation import performers
 from sabir_testing.scripted import ScriptedAdapter, call, calls
 
 from tests.session.support import PARIS, PROMPT, ListJournal, numbers_of, weather
@@ -240,7 +240,7 @@ async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
 
 async def test_a_coroutine_is_cancelled_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs on only if it takes no notice."""
-    monkeypatch.setattr(perform, "LEAVING", 0.01)
+    monkeypatch.setattr(performers, "LEAVING", 0.01)
     opened, left = asyncio.Event(), list[str]()
 
     async def heeds() -> None:

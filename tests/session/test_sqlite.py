@@ -28,8 +28,8 @@ def test_a_store_writes_ahead_and_waits_for_the_disk_only_if_asked(
 ) -> None:
     """UP-30: what an append promises is chosen, and is what SQLite is set to."""
     with SQLiteStore(tmp_path / "a.db", durability=durability) as store:  # type: ignore[arg-type]
-        assert store._rows("PRAGMA journal_mode") == [("wal",)]
-        assert store._rows("PRAGMA synchronous") == [(synchronous,)]
+        assert store._query("PRAGMA journal_mode") == [("wal",)]
+        assert store._query("PRAGMA synchronous") == [(synchronous,)]
 
 
 def test_a_new_file_and_its_log_are_the_owners_alone(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_row_costs_the_same_bytes_wherever_it_stands(tmp_path: Path) -> None:
     """Constant cost: the ten thousandth record writes as many pages as the tenth."""
     grown = []
     with SQLiteStore(tmp_path / "a.db") as store:
-        store._rows("PRAGMA wal_autocheckpoint = 0")
+        store._query("PRAGMA wal_autocheckpoint = 0")
         journal = store.journal("a")
         for _ in range(10):
             before = (tmp_path / "a.db-wal").stat().st_size
@@ -80,7 +80,7 @@ def test_a_newer_layout_is_refused_by_its_number_and_left_alone(tmp_path: Path) 
     before = (tmp_path / "a.db").read_bytes()
 
     with pytest.raises(
-        StoreTooNew, match="has layout 7, but this version reads layouts up to 2; upgrade sabir-session"
+        StoreTooNew, match="has layout 7, but this sabir-session reads layouts up to 2; upgrade sabir-session"
     ):
         SQLiteStore(tmp_path / "a.db")
 
@@ -210,15 +210,15 @@ def test_a_record_for_which_there_is_no_room_is_told_and_not_written(tmp_path: P
     with SQLiteStore(tmp_path / "a.db") as store:
         journal = store.journal("a")
         journal.append("k", "first")
-        ((pages,),) = store._rows("PRAGMA page_count")
-        store._rows(f"PRAGMA max_page_count = {pages}")
+        ((pages,),) = store._query("PRAGMA page_count")
+        store._query(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(
             RecordingFailed,
             match=r"could not store record 1 of the journal 'a': .* full; free space on the store's disk",
         ):
             journal.append("k", "x" * 100_000)
         assert list(store.journal("a").read()) == [("k", "first")]
-        store._rows("PRAGMA max_page_count = 1000")
+        store._query("PRAGMA max_page_count = 1000")
         journal.append("k", "second")
         assert [body for _, body in journal.read()] == ["first", "second"]
 

@@ -49,7 +49,7 @@ def record(path: Path, planted: Planted) -> str:
     with Server([whole(planted.answer, kind=planted.kind, **planted.answer_headers)]) as server:
         with recording(path, PROVENANCE, scrub=planted.scrub):
             told = post(server.url + planted.target, planted.body, planted.headers)
-    (asked,) = server.asked
+    (asked,) = server.requests
     return "\n".join([asked.path, str(asked.headers), repr(asked.body), str(told.headers), told.text])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-import sabir_testing.cassettes.stored
+import sabir_testing.cassettes.files
 from sabir_testing.cassettes import (
     PROVENANCE_FIELDS,
     Allowed,
@@ -372,9 +372,9 @@ def test_bytes_that_are_no_text_come_back_as_they_were(path: Path) -> None:
 def test_a_file_is_parsed_once_until_it_changes(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kit's own tests read the same cassettes thousands of times; a replay changes nothing of what is kept."""
     parsed: list[Path] = []
-    parse = sabir_testing.cassettes.stored.parse
+    parse = sabir_testing.cassettes.files.parse
     monkeypatch.setattr(
-        sabir_testing.cassettes.stored, "parse", lambda text, path: parsed.append(path) or parse(text, path)
+        sabir_testing.cassettes.files, "parse", lambda text, path: parsed.append(path) or parse(text, path)
     )
     before = exchanges(recorded)
 

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_testing.cassettes.differences import MOST_SHOWN, body_differences, is_same_text, listed, value_differences
+from sabir_testing.cassettes.differences import (
+    MOST_SHOWN,
+    body_differences,
+    is_same_text,
+    list_differences,
+    value_differences,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet="ab", max_size=3),
@@ -67,7 +73,7 @@ def test_bytes_differ_from_some_byte_on() -> None:
 
 
 def test_only_the_first_few_are_listed() -> None:
-    told = listed(value_differences(list(range(20)), [None] * 20)).splitlines()
+    told = list_differences(value_differences(list(range(20)), [None] * 20)).splitlines()
 
     assert (len(told), told[0], told[-1]) == (MOST_SHOWN + 1, "  [0]: recorded 0, sent null", "  …")
 

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir_testing.reading import Document, documents, placed_texts, put, replace, shown_place, streamed, written
+from sabir_testing.reading import (
+    Document,
+    compact_json,
+    documents,
+    format_path,
+    group_fragments,
+    replace,
+    set_text,
+    texts_with_paths,
+)
 
 BODIES: dict[str, tuple[str, list[Any]]] = {
     "one": ('{"a": 1}', [{"a": 1}]),
@@ -51,19 +60,19 @@ def _outside(text: str, found: list[Document]) -> list[str]:
 )
 def test_what_is_written_reads_as_it_was_on_one_line(value: Any) -> None:
     """And UTF-8 can hold it; half a surrogate pair is escaped, and then all beside it."""
-    text = written(value)
+    text = compact_json(value)
 
     assert json.loads(text) == value
     assert text.encode()
     assert not {"\n", "\r"} & set(text)
-    assert written(["\ud83d", "é"]) == '["\\ud83d","\\u00e9"]'
-    assert written("é") == '"é"'
+    assert compact_json(["\ud83d", "é"]) == '["\\ud83d","\\u00e9"]'
+    assert compact_json("é") == '"é"'
 
 
 def test_every_text_has_its_place_and_can_be_put_there() -> None:
     value = {"a": [{"b": "x"}, "y"], "c": 1}
-    found = [(shown_place(place), text) for place, text in placed_texts(value)]
-    put(value, ("a", 0, "b"), "z")
+    found = [(format_path(place), text) for place, text in texts_with_paths(value)]
+    set_text(value, ("a", 0, "b"), "z")
 
     assert found == [("a", "a"), ("a[0].b", "b"), ("a[0].b", "x"), ("a[1]", "y"), ("c", "c")]
     assert value == {"a": [{"b": "z"}, "y"], "c": 1}
@@ -74,5 +83,5 @@ def test_texts_at_one_place_of_several_documents_are_put_together() -> None:
     said = [{"t": "a", "u": "1"}, {"index": 1, "d": {"t": "x"}}, {"t": "b"}, {"index": 2, "d": {"t": "z"}}]
     said.append({"index": 1, "d": {"t": "y"}})
 
-    together = ["".join(fragment.text for fragment in fragments) for fragments in streamed(said)]
+    together = ["".join(fragment.text for fragment in fragments) for fragments in group_fragments(said)]
     assert together == ["ab", "1", "xy", "z"]

@@ -14,18 +14,18 @@ from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, OpaquePart, ReasoningPart, TextPart
 from sabir.vocabulary.settings import Target
-from sabir_testing.histories.drawn import ELSEWHERE, FOREIGN, histories_of, speakers_for, tidy_histories
+from sabir_testing.histories.invented_dialects import HOISTED, INLINE, TOYS, toy_target
+from sabir_testing.histories.random_histories import ELSEWHERE, FOREIGN, histories_of, speakers_for, valid_histories
 from sabir_testing.histories.samples import ENDPOINT, recorded_histories, source_dialects
-from sabir_testing.histories.toys import HOISTED, INLINE, TOYS, toy_target
-from sabir_testing.kit.marks import (
+from sabir_testing.kit.request_contents import (
+    answered_turns,
     bound_in,
     bound_texts,
-    exchanges_of,
     is_before,
     mark,
-    messages,
-    places,
-    unheard,
+    mark_positions,
+    messages_in,
+    missing_texts,
     without_bound,
 )
 
@@ -112,7 +112,7 @@ def test_others_speak_too_and_their_state_is_invented() -> None:
 
 def test_tidy_histories_are_whole() -> None:
     """Every call is answered, and the user spoke last."""
-    tidy = examples(tidy_histories(TARGET))
+    tidy = examples(valid_histories(TARGET))
 
     assert any(each.call for history in tidy for each in history)
     for history in tidy:
@@ -126,9 +126,9 @@ def test_marks_stand_in_every_text_and_are_found_again() -> None:
     marked = mark(history)
 
     assert [each.marks for each in marked] == [("mark0.", "mark1."), ("mark2.",), ("mark3.",)]
-    assert [each.spoken for each in marked] == [("mark0.", "mark1."), (), ("mark3.",)]
-    assert messages(marked)[1].parts[0].state == SEALED.state
-    assert places([{"a": {"b": [1, '{"x": "mark0."}']}}, "mark1. mark2."]) == {
+    assert [each.required for each in marked] == [("mark0.", "mark1."), (), ("mark3.",)]
+    assert messages_in(marked)[1].parts[0].state == SEALED.state
+    assert mark_positions([{"a": {"b": [1, '{"x": "mark0."}']}}, "mark1. mark2."]) == {
         "mark0.": [(0, 1)],
         "mark1.": [(1,)],
         "mark2.": [(1,)],
@@ -140,7 +140,7 @@ def test_what_is_neither_in_the_body_nor_in_the_losses_is_named() -> None:
     marked = mark([sabir.user("a"), sabir.user("b"), sabir.user("c")])
     losses = [Loss(kind="dropped", message_id=marked[1].message.id, reason="r")]
 
-    [silent] = unheard(marked, json.dumps({"x": ["mark0. and so on"]}).encode(), losses)
+    [silent] = missing_texts(marked, json.dumps({"x": ["mark0. and so on"]}).encode(), losses)
 
     assert silent == "the text 'mark2.' of message 3 (user)"
 
@@ -166,9 +166,9 @@ def test_pairs_are_those_of_core() -> None:
     result = Message.model_validate({"policy": "f", "payload": done})
     scope = TurnScope(sabir.dialect("echo.plain").target, sabir.dialect("echo.plain").dialect.tables)
 
-    assert [each.pairs for each in exchanges_of([call, result], scope)] == [((0, 1),)]
-    assert exchanges_of([call, sabir.user("?")], scope) == []
-    assert [each.pairs for each in exchanges_of([call, sabir.user("?"), result], scope)] == [((0, 2),)]
+    assert [each.pairs for each in answered_turns([call, result], scope)] == [((0, 1),)]
+    assert answered_turns([call, sabir.user("?")], scope) == []
+    assert [each.pairs for each in answered_turns([call, sabir.user("?"), result], scope)] == [((0, 2),)]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
 from sabir_acme.stream import ChatDecoder
 from sabir_testing import DOWNGRADED, FULL
-from sabir_testing.families.wire import bare_names
+from sabir_testing.families.transport_fixtures import provider_variables
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 
 from tests.testing.broken.providers import reaching
@@ -226,7 +226,7 @@ def test_variables_that_may_decide_what_a_provider_does_are_bare(monkeypatch: py
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with registered(Breakage()) as name:
         said = {"adapter": sabir.adapter(f"{name}:small"), "sdk": "other.client", "variables": ("TENANT",)}
-        found = bare_names(AdapterUnderTest(type("OfAcme", (Suite,), said)()))
+        found = provider_variables(AdapterUnderTest(type("OfAcme", (Suite,), said)()))
 
     assert {*DECISIVE} <= {*found}
     assert {*HARMLESS}.isdisjoint(found)

@@ -13,7 +13,7 @@ from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_cla
 from detect_secrets.core.scan import scan_line
 from detect_secrets.settings import default_settings
 from sabir_testing.cassettes import Allowed, leaks
-from sabir_testing.scrubbing.leaks import LEFT_OUT, RANDOM, detectors, scanned
+from sabir_testing.scrubbing.leaks import LEFT_OUT, RANDOM, detectors, scan_for_secrets
 
 RANDOM_KEY = "Zq81LxTn40VbWm27RkYd59HsPc36JfGu"
 """32 letters and digits, drawn for this test."""
@@ -306,4 +306,4 @@ def test_what_the_scanner_finds_may_be_allowed(tmp_path: Path) -> None:
 
 def test_a_placeholder_is_no_finding() -> None:
     """The scanner takes it for a password; what was scrubbed is told apart by `leaks`."""
-    assert scanned('{"password":"REDACTED"}') == (("Secret Keyword", "REDACTED"),)
+    assert scan_for_secrets('{"password":"REDACTED"}') == (("Secret Keyword", "REDACTED"),)

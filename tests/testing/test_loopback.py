@@ -38,7 +38,7 @@ def test_every_request_is_answered_by_the_same_script_and_told_in_order() -> Non
     large = bytes(range(256)) * 4000
     with Server([head(503, retry_after="7"), b"no"]) as server:
         assert [ask(server, b"\x00first", **{"X-One": "a: b"}), ask(server, large)] == [(503, b"no"), (503, b"no")]
-    first, second = server.asked
+    first, second = server.requests
 
     assert (first.method, first.path, first.headers["x-one"], first.body) == ("POST", "/path?a=b", "a: b", b"\x00first")
     assert second.body == large
@@ -94,7 +94,7 @@ def test_a_client_that_hangs_up_is_noticed() -> None:
             half.sendall(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
         assert server.closed.wait(PATIENCE)
 
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_an_event_that_nobody_sets_is_waited_for_no_longer_than_its_patience() -> None:
@@ -149,7 +149,7 @@ def test_a_body_in_chunks_is_put_together_and_whole_with_an_empty_one() -> None:
     with Server([chunked, chunk(b"one "), chunk(b"two"), chunk(b"")]) as server:
         connection = client(server)
         connection.request("POST", "/", body=iter([b"one ", b"two"]), encode_chunked=True)
-        assert connection.getresponse().read() == server.asked[0].body == b"one two"
+        assert connection.getresponse().read() == server.requests[0].body == b"one two"
         connection.close()
     with Server([chunked, chunk(b"one ")]) as server:
         connection = client(server)

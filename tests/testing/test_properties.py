@@ -7,10 +7,10 @@ import pytest
 import sabir
 from hypothesis import strategies as st
 from sabir.vocabulary.messages import Message
-from sabir_testing.histories.drawn import histories_of, speakers_for
-from sabir_testing.kit import properties
-from sabir_testing.kit.broken import ConformanceFailure
-from sabir_testing.kit.properties import for_all, history_in, impurities
+from sabir_testing.histories.random_histories import histories_of, speakers_for
+from sabir_testing.kit import law_testing
+from sabir_testing.kit.law_testing import for_all, history_in, impurities
+from sabir_testing.kit.reports import ConformanceFailure
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 
 
@@ -68,13 +68,13 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
 
     assert told.what == "encode_turn of echo.plain raises KeyError: 'x'"
     assert {"option_call", "option_result"} <= {message.kind for message in told.history}
-    assert "test_properties.py" in told.shown["raised at"]
+    assert "test_properties.py" in told.details["raised at"]
     assert isinstance(told.__cause__, KeyError)
 
 
 def test_the_search_for_a_smaller_example_ends(subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes no more tries than it may, and still tells what was found."""
-    monkeypatch.setattr(properties, "MOST_TRIES", 10)
+    monkeypatch.setattr(law_testing, "MOST_TRIES", 10)
     tries = 0
 
     def check(history: list[Message]) -> None:

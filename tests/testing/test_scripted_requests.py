@@ -10,9 +10,9 @@ import pytest
 import sabir
 from hypothesis import given
 from sabir.authoring import DecodeScope
-from sabir_testing.kit.marks import mark
+from sabir_testing.kit.request_contents import mark
 from sabir_testing.scripted import Gate, ScriptedAdapter, ScriptMismatch, calls, delayed, reply
-from sabir_testing.scripted.wire import PLAIN
+from sabir_testing.scripted.api import PLAIN
 
 from tests.laws.histories import histories
 

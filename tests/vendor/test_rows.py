@@ -32,7 +32,7 @@ from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
 from sabir_openai.chat_dialect import CHAT
 from sabir_openai.responses_dialect import RESPONSES
-from sabir_testing.kit.marks import untold
+from sabir_testing.kit.request_contents import missing_states
 
 from tests.laws import histories
 from tests.laws.every import on_every
@@ -489,4 +489,4 @@ def test_a_drawn_history_goes_to_every_gateway(place: Place, history: list[Messa
         except RenderingRefused:
             continue
         assert list(wrongs(place, model, (), rendering)) == []
-        assert untold(history, rendering.body_bytes, rendering.losses) == []
+        assert missing_states(history, rendering.body_bytes, rendering.losses) == []

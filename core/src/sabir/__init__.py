@@ -40,30 +40,30 @@ _NAMES = {
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
-def _door(
-    package: str, module_of: Mapping[str, str], *doors: str
+def _lazy_module(
+    package: str, module_of: Mapping[str, str], *submodules: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` for a package that loads each name at its first use.
 
-    `doors` are the package's public modules.
+    `submodules` are the package's public modules.
     """
     loaded = vars(sys.modules[package])
 
-    def find(name: str) -> object:
+    def load_name(name: str) -> object:
         if name in module_of:
-            loaded[name] = found = getattr(import_module(f"sabir.{module_of[name]}"), name)
-            return found
+            loaded[name] = member = getattr(import_module(f"sabir.{module_of[name]}"), name)
+            return member
         try:
             return import_module(f"{package}.{name}")
         except ModuleNotFoundError as error:
             unknown = AttributeError(f"module {package!r} has no attribute {name!r}")
             raise unknown from None if error.name == f"{package}.{name}" else error
 
-    def listed() -> list[str]:
+    def all_names() -> list[str]:
         special = {name for name in loaded if name.startswith("__")} - {"__getattr__", "__dir__"}
-        return sorted({*module_of, *doors, *special})
+        return sorted({*module_of, *submodules, *special})
 
-    return find, listed, sorted(module_of, key=lambda name: (not name.isupper(), name))
+    return load_name, all_names, sorted(module_of, key=lambda name: (not name.isupper(), name))
 
 
-__getattr__, __dir__, __all__ = _door(__name__, _MODULE_OF, "authoring", "errors")
+__getattr__, __dir__, __all__ = _lazy_module(__name__, _MODULE_OF, "authoring", "errors")

@@ -28,8 +28,8 @@ from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart, StreamBroken, St
 from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.settings import Bounds, ResponseFormat, RetryPolicy, Settings, Target
 
-def _door(
-    package: str, module_of: Mapping[str, str], *doors: str
+def _lazy_module(
+    package: str, module_of: Mapping[str, str], *submodules: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]: ...
 
 __all__ = [  # noqa: RUF022

@@ -1,7 +1,7 @@
 """Find and load plugins by the entry points of installed packages, and register providers at run time.
 
-    importlib.metadata ──claimed(group)──▶ name → entry points ──load_entry_point──▶ the object that an author wrote
-    provider(name, dialect) ──▶ all packages with this name, each loaded once ──contract/contributions──▶ the one meant
+    importlib.metadata ──read_entry_points(group)──▶ name → entry points ──load_entry_point──▶ an author's object
+    provider(name, dialect) ──▶ all packages with this name, each loaded once ──choose_contribution──▶ one provider
     register(name, provider) ──▶ a further provider with this name
 
 Finding plugins imports nothing. A broken plugin is reported by its name and does not affect other plugins. A plugin
@@ -16,7 +16,7 @@ import logging
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -33,7 +33,7 @@ from sabir.base.errors import (
     one_line,
 )
 from sabir.base.models import Frozen
-from sabir.contract.contributions import REGISTERED, Contribution, conflict, is_meant, meant, owners
+from sabir.contract.contributions import REGISTERED, Contribution, choose_contribution, conflict_error, is_meant, owners
 from sabir.contract.provider import Credential, Provider
 from sabir.options.execution import run_in_thread
 from sabir.vocabulary.models import ModelInfo, longest_first
@@ -48,14 +48,14 @@ Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
 Loaded = TypeVar("Loaded")
 
 
-def claimed(group: str) -> Claims:
+def read_entry_points(group: str) -> Claims:
     """Return the entry points of a group, by name, as the installed packages declare them now. Loads nothing."""
     points = sorted(entry_points(group=group), key=lambda point: (point.name, distribution(point)))
     by_name = groupby(dict.fromkeys(points), lambda point: point.name)
     return {name: tuple(claims) for name, claims in by_name}
 
 
-def only(claims: tuple[EntryPoint, ...]) -> EntryPoint:
+def single_entry_point(claims: tuple[EntryPoint, ...]) -> EntryPoint:
     """Return the only entry point with a name. Raises PluginConflict if several packages declare one."""
     if len(claims) == 1:
         return claims[0]
@@ -95,11 +95,11 @@ def _label(point: EntryPoint) -> str:
 
 def distribution(point: EntryPoint) -> str:
     """Return the name and version of the package that declares an entry point, as text for messages."""
-    name, version = _named(point)
+    name, version = _package_of(point)
     return f"{name} {version}" if name else "an unknown distribution"
 
 
-def _named(point: EntryPoint) -> tuple[str, str]:
+def _package_of(point: EntryPoint) -> tuple[str, str]:
     """Return the package's name and version; both are "" for an installation without metadata."""
     # `dist.name` of a distribution without metadata warns, and raises in later versions of Python.
     metadata = point.dist.metadata if point.dist else None
@@ -180,12 +180,12 @@ class _Source:
         point = self.point
         if point and self.contribution is None and self.error is None:
             try:
-                self._load(point) if named else within_limit(lambda: self._load(point), point)
+                self._load_point(point) if named else within_limit(lambda: self._load_point(point), point)
             except PluginError as error:  # after a time-out, the thread may still set `contribution` later
                 self.error = error
         return self.contribution
 
-    def _load(self, point: EntryPoint) -> None:
+    def _load_point(self, point: EntryPoint) -> None:
         contribution = Contribution.of(load_entry_point(point), point.name, distribution(point))
         self.contribution = self.contribution or contribution
 
@@ -207,21 +207,21 @@ class Registry:
         means the provider of `name:model`. Raises ProviderMissing for an unknown name, DialectMissing for an unknown
         dialect, ProviderBroken if loading fails, and PluginConflict if several packages claim the name.
         """
-        sources = self._sources(name)
+        sources = self._sources_of(name)
         if not sources:
-            raise self._missing(name)
-        contributions = _loaded(sources, named=len(sources) == 1)
+            raise self._missing_error(name)
+        contributions = _load_all(sources, named=len(sources) == 1)
         failures = [each.error.with_traceback(None) for each in sources if each.error and not each.contribution]
         if failures and not contributions:
             raise failures[0]
         try:
-            meaning = meant(name, contributions, dialect)
+            meaning = choose_contribution(name, contributions, dialect)
         except (ProviderMissing, DialectMissing) as error:
-            hints = _hints(name) if dialect is None else []
+            hints = _suggestions(name) if dialect is None else []
             raise type(error)("; ".join((str(error), *map(str, failures), *hints))) from None
         if failures and dialect is None and not meaning.reserves_name and name not in self._warned:
             self._warned.add(name)
-            logger.warning("%s; until it can be loaded, %r means the provider of %s", failures[0], name, meaning.source)
+            logger.warning("%s; until that is fixed, %r means the provider from %s", failures[0], name, meaning.source)
         return meaning.provider
 
     def register(self, name: str, provider: Provider) -> None:
@@ -233,9 +233,9 @@ class Registry:
         to another provider of the name, unless both have a dialect of the same name.
         """
         contribution = Contribution.of(provider, name, REGISTERED)
-        _loaded(self._sources(name), named=False)
+        _load_all(self._sources_of(name), named=False)
         with self._lock:
-            others = [each.contribution for each in self._sources(name) if each.contribution]
+            others = [each.contribution for each in self._sources_of(name) if each.contribution]
             if any(each.provider is provider for each in others):
                 return
             bare, together = owners(others, None), [*others, contribution]
@@ -253,9 +253,8 @@ class Registry:
         """
         with self._lock:
             if name not in self._registered:
-                raise ProviderMissing(
-                    f"provider {name!r} was not registered with sabir.register, so it cannot be unregistered"
-                )
+                reason = "was not registered with sabir.register, so it cannot be unregistered"
+                raise ProviderMissing(f"provider {name!r} {reason}")
             del self._registered[name]
 
     def providers(self) -> tuple[ProviderStatus, ...]:
@@ -268,7 +267,12 @@ class Registry:
         >>> [status.state for status in sabir.providers() if status.name == "echo"]
         ['installed']
         """
-        return tuple(status for name in self.names() for status in self._statuses(name))
+        statuses: list[ProviderStatus] = []
+        for name in self.names():
+            sources = self._sources_of(name)
+            contributions = _load_all(sources, named=False)
+            statuses += (_status(name, source, contributions) for source in sources)
+        return tuple(statuses)
 
     def names(self) -> tuple[str, ...]:
         """Return the sorted names of all providers, without loading them."""
@@ -305,7 +309,7 @@ class Registry:
         Raises PluginConflict if two packages add a command of the same name.
         """
         with self._lock:
-            return tuple(only(claims) for claims in self._claimed(COMMANDS).values())
+            return tuple(single_entry_point(claims) for claims in self._claimed(COMMANDS).values())
 
     def split_model(self, name: str) -> ModelName:
         """Split a model string `provider[.dialect]:model` at the first colon, and return its parts. Loads the
@@ -324,37 +328,34 @@ class Registry:
 
     def _claimed(self, group: str) -> Claims:
         if group not in self._claims:
-            self._claims[group] = claimed(group)
+            self._claims[group] = read_entry_points(group)
         return self._claims[group]
 
-    def _sources(self, name: str) -> list[_Source]:
+    def _sources_of(self, name: str) -> list[_Source]:
         """Return the sources of a name: the packages that provide it, sorted by name, then the registrations."""
         with self._lock:
             points = self._claimed(PROVIDERS).get(name, ()) if self.knows(name) else ()
             installed = [self._installed.setdefault(point, _Source(point)) for point in points]
             return installed + self._registered.get(name, [])
 
-    def _statuses(self, name: str) -> Iterator[ProviderStatus]:
-        sources = self._sources(name)
-        contributions = _loaded(sources, named=False)
-        for source in sources:
-            yield _status(name, source, contributions)
-
-    def _missing(self, name: str) -> ProviderMissing:
+    def _missing_error(self, name: str) -> ProviderMissing:
         installed = self.names()
         near = difflib.get_close_matches(name, installed, n=1, cutoff=0.75)  # no other vendor of three letters
-        remedy = "; ".join(_hints(name)) or (f"did you mean {near[0]!r}?" if near else _install(name))
+        # The name of the package is guessed from the provider's name.
+        package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
+        install = f"{package}install another package that provides {name!r}, or call sabir.register"
+        remedy = "; ".join(_suggestions(name)) or (f"did you mean {near[0]!r}?" if near else install)
         known = ", ".join(installed) or "none"
         return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
 
 
-def _loaded(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
+def _load_all(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
     """Load the sources, and return the Contributions of those that could be loaded."""
     return [contribution for each in sources if (contribution := each.load(named=named))]
 
 
 def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -> ProviderStatus:
-    own, (package, version) = source.contribution, _named(source.point) if source.point else ("", "")
+    own, (package, version) = source.contribution, _package_of(source.point) if source.point else ("", "")
     facts: dict[str, Any] = {"name": name, "distribution": package, "version": version}
     if own is None:
         return ProviderStatus(**facts, state="failed", error=str(source.error), means_bare_name=False)
@@ -364,20 +365,14 @@ def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -
         with ProviderBroken.blaming(f"the dialects and credentials of provider {name!r} cannot be read"):
             facts |= {"dialects": own.dialects, "credentials": tuple(own.provider.credentials)}
             status = ProviderStatus(**facts, state="installed" if source.point else "registered")
-        if not status.names and (error := conflict(name, contributions, own.dialects[0])):
+        if not status.names and (error := conflict_error(name, contributions, own.dialects[0])):
             raise error
     except PluginError as error:
         return ProviderStatus(**facts, state="failed", error=str(error))
     return status
 
 
-def _install(name: str) -> str:
-    """Return how to install an unknown provider, as text. The package's name is guessed from the provider's name."""
-    package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
-    return f"{package}install another package that provides {name!r}, or call sabir.register"
-
-
-def _hints(name: str) -> list[str]:
+def _suggestions(name: str) -> list[str]:
     """Return the suggestions of installed packages for a missing provider of this name. Broken ones are left out."""
     return list(filter(None, map(_hint, sorted(entry_points(group=HINTS, name=name), key=distribution))))
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_cli.chat.attachments import Attached, attach
+from sabir_cli.chat.attachments import AttachmentFlags, attach
 from sabir_cli.output import UsageError
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
@@ -38,7 +38,9 @@ def test_bytes_that_are_nothing_known_are_refused(tmp_path: Path) -> None:
 
 def test_each_flag_gives_its_own_kind() -> None:
     """URLs stay URLs."""
-    given = Attached(image=["https://a.example/x"], audio=["https://a.example/y"], document=["https://a.example/z"])
+    given = AttachmentFlags(
+        image=["https://a.example/x"], audio=["https://a.example/y"], document=["https://a.example/z"]
+    )
 
     assert [part.modality for part in given.parts() if isinstance(part, sabir.MediaPart)] == [
         "image",

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import sabir
-from sabir_cli.chat.export import as_markdown, form_of
+from sabir_cli.chat.export import as_markdown, format_of
 
 
 def test_the_form_is_the_files_ending_in_either_case() -> None:
     """As other programs read endings."""
-    assert [form_of(Path(name)) for name in ("a.JSON", "a.Jsonl", "a.MD")] == ["json", "jsonl", "markdown"]
+    assert [format_of(Path(name)) for name in ("a.JSON", "a.Jsonl", "a.MD")] == ["json", "jsonl", "markdown"]
 
 
 def test_a_conversation_reads_from_top_to_bottom(history: list[sabir.Message]) -> None:

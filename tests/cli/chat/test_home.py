@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import sabir
-from sabir_cli.chat.home import Home, Place
+from sabir_cli.chat.home import ChatLocation, Home
 from sabir_cli.output import UsageError
 from sabir_session import ConversationBusy
 
@@ -18,7 +18,7 @@ ECHO = ("chat", "-m", "echo:any")
 
 def said(home: Path, name: str | None = None, *content: str, system: str | None = None) -> str:
     """Say something in a conversation; its name."""
-    with sabir.adapter("echo:any") as llm, Place.of(home, name, last=False, kept=True) as place:
+    with sabir.adapter("echo:any") as llm, ChatLocation.of(home, name, continues_last=False, is_saved=True) as place:
         chat = place.open(llm, system, "Be as a default.")
         for each in content:
             chat.ask_sync(each)
@@ -48,7 +48,7 @@ def test_conversations_are_numbered_and_an_empty_one_leaves_no_trace(tmp_path: P
 def test_a_number_that_was_taken_in_between_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process may begin and end its conversation after this one looked for a number."""
     said(tmp_path, None, "Hello")
-    monkeypatch.setattr(Place, "_numbers", lambda _: iter(["1", "2"]))
+    monkeypatch.setattr(ChatLocation, "_numbers", lambda _: iter(["1", "2"]))
 
     assert said(tmp_path, None, "Hello") == "2"
 
@@ -100,7 +100,10 @@ def test_processes_that_begin_at_once_have_a_conversation_each(tmp_path: Path) -
 
 def test_a_name_that_another_process_holds_is_refused(tmp_path: Path) -> None:
     """Before anything is asked."""
-    with sabir.adapter("echo:any") as llm, Place.of(tmp_path, "trip", last=False, kept=True) as place:
+    with (
+        sabir.adapter("echo:any") as llm,
+        ChatLocation.of(tmp_path, "trip", continues_last=False, is_saved=True) as place,
+    ):
         place.open(llm, None, None)
         finished = run(*ECHO, "--name", "trip", "Hello", env={"SABIR_HOME": str(tmp_path)})
 
@@ -112,7 +115,7 @@ def test_a_name_that_another_process_holds_is_refused(tmp_path: Path) -> None:
 def test_a_name_that_no_list_can_show_is_refused(name: str, tmp_path: Path) -> None:
     """Before anything is asked; nothing is made."""
     with pytest.raises(UsageError, match="is not a valid name; use one line of at most 120 printable") as refused:
-        Place.of(tmp_path / "home", name, last=False, kept=True)
+        ChatLocation.of(tmp_path / "home", name, continues_last=False, is_saved=True)
 
     assert str(refused.value).isprintable() and len(str(refused.value)) < 160
     assert not (tmp_path / "home").exists()

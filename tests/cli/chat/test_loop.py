@@ -235,8 +235,8 @@ def test_tab_inserts_the_only_candidate(begun: str, completed: str, tmp_path: Pa
     """At once, without a choice in a menu of one."""
     (tmp_path / "notes.md").write_text("a note", "utf-8")
     (tmp_path / "talk.py").write_text(
-        "import sys\nimport sabir_cli.chat.words as words\nfrom sabir_cli.main import main\n"
-        "words._models = lambda: iter(['echo:only', 'other:x'])\nsys.exit(main())\n"
+        "import sys\nimport sabir_cli.chat.slash_commands as words\nfrom sabir_cli.main import main\n"
+        "words._model_names = lambda: iter(['echo:only', 'other:x'])\nsys.exit(main())\n"
     )
     typed = [(READY, begun.encode()), (begun[-3:].encode(), b"\t!\x03"), (b"!", b"\x03\x03\x03")]
     program = (sys.executable, str(tmp_path / "talk.py"))

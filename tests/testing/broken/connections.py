@@ -70,7 +70,7 @@ def said_to_be_text(request: WireRequest, connection: Any) -> WireRequest:
 
 
 def without_the_given_key(request: WireRequest, connection: Any) -> WireRequest:
-    is_given = bool(connection._key and connection._key._given)
+    is_given = bool(connection._key and connection._key._passed)
     return replace(request, headers={**request.headers, "Authorization": "none"}) if is_given else request
 
 

@@ -14,7 +14,7 @@ from sabir.errors import (
     ResponseInvalid,
     ServerFailed,
 )
-from sabir_testing.families.errors import NO_ANSWERS, PAGE, REFUSALS
+from sabir_testing.families.errors import ERROR_BODIES, INVALID_BODIES, PAGE
 
 from tests.testing.harness import Breakage, changed
 
@@ -117,8 +117,8 @@ BROKEN: Mapping[str, Breakage] = {
     "test_a_wait_in_seconds_is_kept": waiting(for_seconds=False),
     "test_a_wait_until_a_date_is_kept": waiting(for_seconds=True),
     "test_a_refusal_names_its_provider": of_page(429, lambda error: _with(error, provider="acme")),
-    **{f"test_a_refusal_of_any_body_is_an_error[{name}]": raising(body) for name, body in REFUSALS.items()},
-    **{f"test_what_is_no_answer_is_no_reply[{name}]": believing(body.__eq__) for name, body in NO_ANSWERS.items()},
+    **{f"test_a_refusal_of_any_body_is_an_error[{name}]": raising(body) for name, body in ERROR_BODIES.items()},
+    **{f"test_what_is_no_answer_is_no_reply[{name}]": believing(body.__eq__) for name, body in INVALID_BODIES.items()},
     "test_half_an_answer_is_no_reply": believing(lambda body: body[:5] == b'{"id"' and body[-1:] != b"}"),
     "test_an_error_says_what_the_vendor_said": of_vendor(
         404, lambda error: _as(type(error), error, f"{error.provider} answered 404")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sabir.contract.turns import LossLog, Turn, TurnScope
-from sabir_testing.families.handover import TOY_WIRES
+from sabir_testing.families.handover import TOY_APIS
 from sabir_testing.histories.samples import ENDPOINT, source_dialects
 
 from tests.testing.broken.laws import sifted
@@ -50,7 +50,7 @@ def all_or_nothing(own: Any, turn: Turn, scope: TurnScope, losses: LossLog) -> A
 
 BROKEN: Mapping[str, Breakage] = {
     **{f"test_a_history_is_taken_over[{source}]": deaf(source) for source in source_dialects()},
-    **{f"test_an_answer_goes_to_another_wire_and_back[{name}]": leaking(name) for name in TOY_WIRES},
+    **{f"test_an_answer_goes_to_another_wire_and_back[{name}]": leaking(name) for name in TOY_APIS},
     "test_an_answer_goes_to_every_installed_provider_and_back": leaking(INSTALLED),
     "test_state_that_stays_behind_is_told": changed(encode_turn=hushed),
     "test_what_is_bound_goes_home": changed(encode_turn=all_or_nothing),

@@ -16,7 +16,7 @@ from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import PartsPayload
 from sabir.vocabulary.parts import TextPart
 from sabir.vocabulary.reply import BlockEnd, BlockStart, StreamEvent
-from sabir_testing.kit.questions import ANSWERED
+from sabir_testing.kit.service_questions import ANSWERED
 
 from tests.testing.broken.requests import texts
 from tests.testing.harness import TEMPLATE, Breakage, Delegate, changed

@@ -20,7 +20,7 @@ from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir_testing.kit.questions import MODALITIES
+from sabir_testing.kit.capabilities import MODALITIES
 
 from tests.testing.harness import Breakage, Delegate, changed
 

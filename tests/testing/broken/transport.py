@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import httpx2
-from sabir_testing.families.access import ENDPOINTS, KEYS, NO_URLS, SECRETIVE_URLS
+from sabir_testing.families.access import ENDPOINTS, INVALID_KEYS, INVALID_URLS, URLS_WITH_SECRETS
 
 from tests.testing.broken import connections as lines
 from tests.testing.broken import providers
@@ -44,9 +44,9 @@ TIMED_OUT = "test_an_answer_that_does_not_come_times_out"
 BROKEN: Mapping[str, Breakage] = {
     **{
         f"test_an_endpoint_that_is_no_url_is_refused[{row}]": reaching(providers.passes(url))
-        for row, url in NO_URLS.items()
+        for row, url in INVALID_URLS.items()
     },
-    **{f"test_a_refused_endpoint_shows_no_secret[{row}]": telling(url) for row, url in SECRETIVE_URLS.items()},
+    **{f"test_a_refused_endpoint_shows_no_secret[{row}]": telling(url) for row, url in URLS_WITH_SECRETS.items()},
     **{f"test_an_endpoint_shows_no_secret[{row}]": telling(url) for row, url in ENDPOINTS.items()},
     **{
         f"test_an_empty_setting_is_refused[{setting}]": reaching(providers.ignores_empty(setting))
@@ -62,7 +62,7 @@ BROKEN: Mapping[str, Breakage] = {
     ),
     **{
         f"test_a_key_that_no_header_can_hold_is_refused_unseen[{row}]": reaching(providers.tidies(key, "key-tidied"))
-        for row, key in KEYS.items()
+        for row, key in INVALID_KEYS.items()
     },
     "test_closing_a_connection_closes_its_clients[waiting]": Breakage(connection=lines.LeavesTheWaitingClient),
     "test_closing_a_connection_closes_its_clients[async]": Breakage(connection=lines.LeavesTheLoopsClient),

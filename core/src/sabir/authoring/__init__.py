@@ -23,7 +23,7 @@ Each name is loaded at its first use, together with the module that defines it. 
 checkers and editors.
 """
 
-from sabir import _door
+from sabir import _lazy_module
 from sabir.base.renamed import RENAMED
 
 _NAMES = {
@@ -81,7 +81,7 @@ _NAMES = {
 }
 """The names for authors by the module that defines them."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-_find, __dir__, __all__ = _door(__name__, _MODULE_OF)
+_find, __dir__, __all__ = _lazy_module(__name__, _MODULE_OF)
 
 
 def __getattr__(name: str) -> object:

@@ -32,12 +32,12 @@ from sabir.contract.provider import ApiKey, Credential, Profile
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-Given: TypeAlias = Mapping[str, SecretStr]
+PassedValues: TypeAlias = Mapping[str, SecretStr]
 Values: TypeAlias = tuple[tuple[str, SecretStr], ...]
 """Pairs of a credential's name and value. Values are SecretStr, because tools that report failures show variables."""
-_GIVEN = "api_key="
+_ARGUMENT = "api_key="
 _NOTHING = SecretStr("")
-_NONE: Given = FrozenDict()
+_NONE: PassedValues = FrozenDict()
 
 
 class FoundCredential(NamedTuple):
@@ -63,35 +63,35 @@ class KeySource:
     """Finds the values of a provider's credentials and never shows them. Created by SDKProvider for each connection and
     passed to `connect_own_clients`.
 
-    `provider` is the provider's name for errors, `given` the user's `api_key=` or None, and `credentials` the
+    `provider` is the provider's name for errors, `api_key` the user's `api_key=` or None, and `credentials` the
     provider's declared credentials. `read` looks the values up at its first call and reuses them. A function passed as
     `api_key=` is called at each call of `read`. Raises SettingsInvalid for a mapping with names that are not
     credentials.
     """
 
-    def __init__(self, provider: str, given: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
+    def __init__(self, provider: str, api_key: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
         self._provider = provider
-        self._credentials = tuple(credentials) or ((Credential(),) if given else ())
-        self._ask = given if callable(given) else None
-        self._given = _NONE if given is None or callable(given) else self._named(given)
+        self._credentials = tuple(credentials) or ((Credential(),) if api_key else ())
+        self._ask = api_key if callable(api_key) else None
+        self._passed = _NONE if api_key is None or callable(api_key) else self._name_values(api_key)
         self._values: Values | None = None
 
     @staticmethod
-    def find(credentials: Sequence[Credential], given: Given = _NONE) -> list[FoundCredential]:
+    def find(credentials: Sequence[Credential], passed: PassedValues = _NONE) -> list[FoundCredential]:
         """Look up every credential in environment variables and files, and return the results in order. A missing value
         does not raise.
 
-        `given` maps names to values passed by the user. All secret values come from the first place (argument,
+        `passed` maps names to values passed by the user. All secret values come from the first place (argument,
         variables, profile, files) that has one of them. An empty argument counts as such a place, so the value is
         missing.
 
         >>> from sabir.authoring import Credential, KeySource
-        >>> [found.source for found in KeySource.find([Credential(default="none")])]
+        >>> [each.source for each in KeySource.find([Credential(default="none")])]
         ['default']
         """
-        looks = {each.name: list(_looks(each, given)) for each in credentials}
+        looks = {each.name: list(_look_in_places(each, passed)) for each in credentials}
         secret = [look for each in credentials if each.secret for look in looks[each.name]]
-        places = [place for place, source, value in secret if value or source == _GIVEN]
+        places = [place for place, source, value in secret if value or source == _ARGUMENT]
         results = []
         for each in credentials:
             at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
@@ -122,9 +122,9 @@ class KeySource:
         it has a space, a control character or a non-ASCII character.
         """
         if self._ask:
-            return self._found(self._named(self._ask()))
+            return self._look_up(self._name_values(self._ask()))
         if self._values is None:
-            self._values = self._found(self._given)
+            self._values = self._look_up(self._passed)
         return self._values
 
     def text(self) -> str:
@@ -133,38 +133,38 @@ class KeySource:
         """
         return next((value.get_secret_value() for _, value in self.read()), "")
 
-    def _named(self, given: str | Mapping[str, str]) -> Given:
+    def _name_values(self, api_key: str | Mapping[str, str]) -> PassedValues:
         """Return the values of `api_key=` by credential name; a string is the first credential. Raises SettingsInvalid
         for unknown names.
         """
         names = [each.name for each in self._credentials]
-        if isinstance(given, str):
-            return {names[0]: SecretStr(given)}
-        if foreign := sorted(set(given) - {"profile", *names}):
+        if isinstance(api_key, str):
+            return {names[0]: SecretStr(api_key)}
+        if foreign := sorted(set(api_key) - {"profile", *names}):
             wrong = f"api_key= of {self._provider} has the names {', '.join(foreign)}; expected {', '.join(names)}"
             raise SettingsInvalid(wrong)
-        return {name: SecretStr(value) for name, value in given.items()}
+        return {name: SecretStr(value) for name, value in api_key.items()}
 
-    def _found(self, given: Given) -> Values:
-        found = KeySource.find(self._credentials, given)
-        if any(each.source is None for each in found):
-            raise CredentialsMissing(f"{self._provider} has {_what_is_missing(found)}", provider=self._provider)
-        for each in found:
+    def _look_up(self, passed: PassedValues) -> Values:
+        results = KeySource.find(self._credentials, passed)
+        if any(each.source is None for each in results):
+            raise CredentialsMissing(f"{self._provider} has {_describe_missing(results)}", provider=self._provider)
+        for each in results:
             if each.source not in each.credential.files and not _fits_a_header(each.value.get_secret_value()):
                 wrong = f"a {each.name} with a space, a control or a non-ASCII character; set only the value itself"
                 raise CredentialsMissing(f"{self._provider} has {wrong}", provider=self._provider)
-        return tuple((each.credential.name, each.value) for each in found if each.value)
+        return tuple((each.credential.name, each.value) for each in results if each.value)
 
 
-def _what_is_missing(found: Sequence[FoundCredential]) -> str:
+def _describe_missing(results: Sequence[FoundCredential]) -> str:
     """Return the end of the message of CredentialsMissing: the names and places of found values, the missing names, the
     places that were read, and the remedy.
     """
-    had = [f"{each.name} ({each.source})" for each in found if each.value]
-    missing = [each for each in found if each.source is None]
+    had = [f"{each.name} ({each.source})" for each in results if each.value]
+    missing = [each for each in results if each.source is None]
     searched = dict.fromkeys(source for each in missing for source in each.searched)
     variables = [each.credential.variables for each in missing if each.credential.variables]
-    wanted = [each.credential.name for each in found if each.credential.default is None]
+    wanted = [each.credential.name for each in results if each.credential.default is None]
     give = "pass api_key=" + (f"{{{', '.join(f'{name!r}: …' for name in wanted)}}}" if len(wanted) > 1 else "")
     is_more = searched.keys() - {name for names in variables for name in names}
     steps = [f"looked at {', '.join(searched)}"] if is_more else []
@@ -177,22 +177,22 @@ def _fits_a_header(value: str) -> bool:  # a function of its own, so that no var
     return value.isascii() and value.isprintable() and " " not in value
 
 
-def _looks(credential: Credential, given: Given) -> Iterator[tuple[int, str, SecretStr]]:
+def _look_in_places(credential: Credential, passed: PassedValues) -> Iterator[tuple[int, str, SecretStr]]:
     """Yield every place of a credential, in order: the rank of its kind, its name, and the value there or ""."""
-    if credential.name in given:
-        yield 0, _GIVEN, given[credential.name]
+    if credential.name in passed:
+        yield 0, _ARGUMENT, passed[credential.name]
     for name in credential.variables:
         value = os.environ.get(name, "")
         yield 1, name, SecretStr(value if value.strip() else "")
     if credential.profile:
-        source, values = _section(credential.profile, given.get("profile", _NOTHING).get_secret_value())
+        source, values = _find_section(credential.profile, passed.get("profile", _NOTHING).get_secret_value())
         yield 2, source, SecretStr(str(values.get(credential.name, "")))
     for file in credential.files:
         path = Path(file).expanduser()
         yield 3, file, SecretStr(str(path) if path.is_file() else "")
 
 
-def _section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]]:
+def _find_section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONValue]]:
     """Return the place of a section in a profile's file, as text, and the section. If there is no section, the text
     says why, and the section is empty. `named` is the section that the user selected, or "".
     """
@@ -252,11 +252,8 @@ def read_base_url(url: str) -> BaseURL:
     user, at, host = parts.netloc.rpartition("@")
     name, _, password = user.partition(":")
     basic = b64encode(unquote_to_bytes(name) + b":" + unquote_to_bytes(password)).decode("ascii")
-    return BaseURL(
-        parts._replace(netloc=host, query="", fragment="").geturl(),
-        parts.query,
-        SecretStr(f"Basic {basic}") if at else None,
-    )
+    without_secrets = parts._replace(netloc=host, query="", fragment="").geturl()
+    return BaseURL(without_secrets, parts.query, SecretStr(f"Basic {basic}") if at else None)
 
 
 def url_of_client(provider: str, client: object) -> str:
@@ -278,10 +275,10 @@ class Clients(Generic[SyncClient, AsyncClient]):
     """
 
     def __init__(self) -> None:
-        self._begin()
+        self._reset()
         _EVERY.add(self)
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._lock = Lock()
         self._sync: tuple[SyncClient, finalize[Any, Any]] | None = None
         self._by_loop: dict[AbstractEventLoop, tuple[AsyncClient, AsyncGenerator[None]]] = {}
@@ -303,7 +300,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
                 if other.is_closed():
                     self._by_loop.pop(other, None)
             client = make()
-            entry = client, _closed_with_its_loop(client, self._by_loop, loop)
+            entry = client, _close_with_loop(client, self._by_loop, loop)
             await anext(entry[1])  # this does not block; after this, the loop closes the generator at its end
             self._by_loop[loop] = entry
         return entry[0]
@@ -326,7 +323,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
         if self._sync:
             self._sync[1].detach()
         _OF_THE_PARENT.append((self._sync, self._by_loop))
-        self._begin()
+        self._reset()
 
 
 _EVERY: WeakSet[Clients[Any, Any]] = WeakSet()
@@ -334,16 +331,16 @@ _OF_THE_PARENT: list[object] = []
 """The clients of the parent process. They are kept alive in a forked child, because freeing a client closes it."""
 
 
-def _forget_the_parents() -> None:
+def _forget_parent_clients() -> None:
     for clients in list(_EVERY):
         clients.forget()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_the_parents)
+    os.register_at_fork(after_in_child=_forget_parent_clients)
 
 
-async def _closed_with_its_loop(
+async def _close_with_loop(
     client: ClosesLater, by_loop: "dict[AbstractEventLoop, Any]", loop: "AbstractEventLoop"
 ) -> AsyncGenerator[None]:
     """Wait at the `yield` until the generator is closed, and then close the client."""
@@ -376,7 +373,7 @@ _SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
 """Matches the names of headers and query parameters that contain secrets."""
 
 
-class _Answer:
+class _HTTPResponse:
     """Base class of HTTPAnswer and AsyncHTTPAnswer: the response of an HTTP client, whose body has not been read."""
 
     def __init__(self, response: Any) -> None:  # an HTTP client's own response; no HTTP library is imported here
@@ -408,7 +405,7 @@ def _secrets_of(value: str) -> Iterator[str]:
             yield from (both, both.partition(":")[2])
 
 
-class HTTPAnswer(_Answer):
+class HTTPAnswer(_HTTPResponse):
     """The response of a sync HTTP client, with the interface of WireResponse."""
 
     def chunks(self) -> Iterator[bytes]:
@@ -421,7 +418,7 @@ class HTTPAnswer(_Answer):
         self._response.close()
 
 
-class AsyncHTTPAnswer(_Answer):
+class AsyncHTTPAnswer(_HTTPResponse):
     """The response of an async HTTP client, with the interface of AsyncWireResponse."""
 
     def chunks(self) -> AsyncIterator[bytes]:

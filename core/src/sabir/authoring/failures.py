@@ -152,8 +152,8 @@ class ErrorRule:
         """
         rows = [(code.lower(), kind) for code, kind in table.items()]
 
-        def says(found: Failure, status: int | None) -> type[CallError] | None:
-            words = [word.lower() for word in (found.code, found.kind) if word and (at is None or status in at)]
+        def says(failure: Failure, status: int | None) -> type[CallError] | None:
+            words = [word.lower() for word in (failure.code, failure.kind) if word and (at is None or status in at)]
             return next((kind for word in words for code, kind in rows if fnmatchcase(word, code)), None)
 
         return cls(says)
@@ -167,8 +167,8 @@ class ErrorRule:
         """
         patterns = [(re.compile(pattern, re.IGNORECASE), kind) for pattern, kind in rows]
 
-        def says(found: Failure, status: int | None) -> type[CallError] | None:
-            matching = (kind for pattern, kind in patterns if pattern.search(found.message))
+        def says(failure: Failure, status: int | None) -> type[CallError] | None:
+            matching = (kind for pattern, kind in patterns if pattern.search(failure.message))
             return next(matching, None) if at is None or status in at else None
 
         return cls(says)
@@ -176,7 +176,7 @@ class ErrorRule:
     @classmethod
     def by_status(cls, table: Mapping[int, type[CallError]]) -> "ErrorRule":
         """Return a rule that maps HTTP statuses to error classes, for statuses with an unusual meaning."""
-        return cls(lambda found, status: table.get(status or 0))
+        return cls(lambda failure, status: table.get(status or 0))
 
 
 Raised: TypeAlias = tuple[str, type[CallError] | None, str]
@@ -250,32 +250,28 @@ class ErrorTable:
             if _is_a(error, name, modules):
                 variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
                 also = f"; also check {variables}" if variables else ""
-                return kind(f"{provider} {words}{also} ({_describe(error, name)})", provider=provider) if kind else None
+                message = f"{provider} {words}{also} ({_describe_exception(error, name)})"
+                return kind(message, provider=provider) if kind else None
         return None
 
-    def _error(self, found: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
+    def _error(self, failure: Failure, status: int | None, provider: str, delay: float | None = None) -> CallError:
         """Return the error for a failure. The message names the provider, the status, the vendor's text and the remedy.
 
         `delay` is the seconds from the header `retry-after`, or None.
         """
-        kind = next(filter(None, (rule.says(found, status) for rule in self.rules)), None) or kind_of_status(
-            status or 500
-        )
-        text = (found.message or found.code or found.kind or "no message").rstrip(" .")
+        kinds = (rule.says(failure, status) for rule in self.rules)
+        kind = next(filter(None, kinds), None) or kind_of_status(status or 500)
+        text = (failure.message or failure.code or failure.kind or "no message").rstrip(" .")
         answered = f"{provider} answered {status}" if status else f"{provider} reported an error"
         remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
-        if kind is errors.InvalidRequest and (override := self._override(found)):
+        if kind is errors.InvalidRequest and (override := self._unsupported_remedy(failure)):
             text, remedy = one_line(text, _LONGEST_REFUSAL), f"; {override}"
-        wait = self.wait(found) if self.wait else None
-        return kind(
-            f"{answered}: {text}{remedy}",
-            provider=provider,
-            status=status,
-            code=found.code or found.kind or None,
-            retry_after=delay if wait is None else wait,
-        )
+        wait = self.wait(failure) if self.wait else None
+        facts: dict[str, Any] = {"status": status, "code": failure.code or failure.kind or None}
+        facts["retry_after"] = delay if wait is None else wait
+        return kind(f"{answered}: {text}{remedy}", provider=provider, **facts)
 
-    def _override(self, failure: Failure) -> str:
+    def _unsupported_remedy(self, failure: Failure) -> str:
         """Return the remedy if the failure says that the model does not support a parameter; "" for other failures."""
         text, parameter = failure.message, failure.body.get("param")
         if not _UNSUPPORTED.search(text):
@@ -285,7 +281,7 @@ class ErrorTable:
         setting = self.settings.get(name, "")
         if setting == "reasoning_effort":
             return f"change {setting}, or pass model_facts={{'efforts': {named_efforts(text)}}}"
-        return f"leave out {setting}, or pass model_facts={{'rejects': [{setting!r}]}}" if setting else ""
+        return f"leave out {setting}, or pass model_facts={{'rejects': [{setting!r}]}} to drop it" if setting else ""
 
 
 def failure_of(body: JSONValue) -> Failure:
@@ -368,7 +364,7 @@ _SECRETIVE = frozenset({"LocalProtocolError", "UnicodeEncodeError", "InvalidURL"
 """Exceptions whose text may contain a header's value or the URL's password."""
 
 
-def _describe(error: BaseException, name: str) -> str:
+def _describe_exception(error: BaseException, name: str) -> str:
     """Return an exception's class name, and its text if the text cannot contain a secret."""
     class_name = type(error).__name__
     return class_name if name in _SECRETIVE else f"{class_name}: {error}".removesuffix(": ")

@@ -49,7 +49,7 @@ from sabir.contract.provider import (
 from sabir.options.execution import in_thread
 from sabir.vocabulary.models import ModelInfo, longest_first
 
-Given = TypeVar("Given")
+Returned = TypeVar("Returned")
 
 
 class InProcessResponse(NamedTuple):
@@ -67,7 +67,7 @@ class InProcessResponse(NamedTuple):
 Serve: TypeAlias = Callable[[WireRequest], InProcessResponse]
 
 
-class _Response:
+class _ServedResponse:
     def __init__(self, served: InProcessResponse) -> None:
         self.status, self._chunks, self.headers = served
 
@@ -78,7 +78,7 @@ class _Response:
         """Do nothing, because there is no network connection."""
 
 
-class _AsyncResponse:
+class _AsyncServedResponse:
     def __init__(self, served: InProcessResponse) -> None:
         self.status, self._chunks, self.headers = served
 
@@ -101,13 +101,13 @@ class InProcessConnection:
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
 
-    def open_sync(self, request: WireRequest) -> _Response:
+    def open_sync(self, request: WireRequest) -> _ServedResponse:
         """Call the function and return its response."""
-        return _Response(self._serve(request))
+        return _ServedResponse(self._serve(request))
 
-    async def open(self, request: WireRequest) -> _AsyncResponse:
+    async def open(self, request: WireRequest) -> _AsyncServedResponse:
         """Call the function in the event loop's thread, which the function blocks, and return its response."""
-        return _AsyncResponse(self._serve(request))
+        return _AsyncServedResponse(self._serve(request))
 
     def translate(self, error: Exception) -> SabirError | None:
         """Return None, so that exceptions of the function are raised unchanged."""
@@ -162,16 +162,16 @@ class SyncOnlyConnection:
     async def open(self, request: WireRequest) -> AsyncWireResponse:
         """Async version of `open_sync`, which runs in a thread."""
         check_request(request)
-        waited = _Waited(self._begin(request))
-        await waited.open()
-        return waited
+        response = _ThreadedResponse(self._begin(request))
+        await response.open()
+        return response
 
     async def aclose(self) -> None:
         """Call `close` in a thread."""
         await in_thread(self.close)
 
 
-class _Waited:
+class _ThreadedResponse:
     """The async response of a SyncOnlyCall, whose steps run in threads. Closed also if the caller is cancelled."""
 
     def __init__(self, call: SyncOnlyCall) -> None:
@@ -182,7 +182,7 @@ class _Waited:
     async def open(self) -> None:
         """Send the request and wait until the response's headers have arrived."""
 
-        def opened() -> WireResponse:
+        def send_request() -> WireResponse:
             self._response = self._call.open()
             self.status, self.headers = self._response.status, self._response.headers
             self.secrets: tuple[str, ...] = getattr(self._response, "secrets", ())
@@ -190,7 +190,7 @@ class _Waited:
                 self._response.close()
             return self._response
 
-        await self._in_thread(opened)
+        await self._in_thread(send_request)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Return an async iterator over the bytes of the body as they arrive."""
@@ -202,7 +202,7 @@ class _Waited:
         """Close the response. A second call does nothing."""
         await self._in_thread(self._response.close)
 
-    async def _in_thread(self, step: Callable[[], Given]) -> Given:
+    async def _in_thread(self, step: Callable[[], Returned]) -> Returned:
         try:
             return await in_thread(step)
         except BaseException:  # the call failed, or was cancelled and has no reader
@@ -262,9 +262,8 @@ class SDKProvider(ABC):
         Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
         """
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
-            raise SettingsInvalid(
-                f"{self.name} does not accept client=, because its SDK's client cannot be inspected; use base_url="
-            )
+            reason = "because its SDK's client cannot be inspected; use base_url="
+            raise SettingsInvalid(f"{self.name} does not accept client=, {reason}")
         if access.client is not None:
             return url_of_client(self.name, access.client)
         variables = filter(None, map(os.environ.get, self.url_variables))
@@ -344,11 +343,11 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
 
     def ask_sync(self, client: Any, request: WireRequest) -> object:
         """Call the SDK so that it builds the request. The HTTP client raises a CapturedRequest instead of sending."""
-        return client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
+        return client.post(request.path, cast_to=object, content=b"{}", options=self._options_of(client, request))
 
     async def ask(self, client: Any, request: WireRequest) -> object:
-        """Async version of `ask_sync`."""
-        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options(client, request))
+        """Async version of `ask_sync`: call the SDK so that it builds the request. Nothing is sent."""
+        return await client.post(request.path, cast_to=object, content=b"{}", options=self._options_of(client, request))
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
         """Return the arguments for both client classes of the SDK, except `http_client`. `keys` maps names of
@@ -368,8 +367,8 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
         """
         return () if self._key.is_sent else ("Authorization",)
 
-    def _options(self, client: Any, request: WireRequest) -> dict[str, Any]:
-        return _once(request, dict.fromkeys(self.omitted(client), import_module(self.module).omit))
+    def _options_of(self, client: Any, request: WireRequest) -> dict[str, Any]:
+        return _shared_options(request, dict.fromkeys(self.omitted(client), import_module(self.module).omit))
 
 
 class UserSDKConnection(ClientConnection):
@@ -395,7 +394,7 @@ class UserSDKConnection(ClientConnection):
         """
         sdk = import_module(self.module)
         try:
-            return client.post(**self._call(request), stream_cls=sdk.Stream[object])
+            return client.post(**self._post_arguments(request), stream_cls=sdk.Stream[object])
         except sdk.APIStatusError as error:
             return error.response
 
@@ -403,14 +402,14 @@ class UserSDKConnection(ClientConnection):
         """Async version of `send_sync`, with the user's async client."""
         sdk = import_module(self.module)
         try:
-            return await client.post(**self._call(request), stream_cls=sdk.AsyncStream[object])
+            return await client.post(**self._post_arguments(request), stream_cls=sdk.AsyncStream[object])
         except sdk.APIStatusError as error:
             return error.response
 
-    def _call(self, request: WireRequest) -> dict[str, Any]:
+    def _post_arguments(self, request: WireRequest) -> dict[str, Any]:
         """Return the arguments of `client.post`, with which the client returns the response before reading the body."""
         http = import_module(self.http_module)
-        options = _once(request, {})
+        options = _shared_options(request, {})
         if request.timeout is not None and request.opening is not None:
             options["timeout"] = http.Timeout(request.timeout, pool=request.opening)
         what = self.what(request)
@@ -420,7 +419,7 @@ class UserSDKConnection(ClientConnection):
         return {**what, "cast_to": http.Response, "options": options, "stream": True}
 
 
-def _once(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
+def _shared_options(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of `client.post`, with which the client neither retries nor follows redirects."""
     options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
     if request.timeout is not None:
@@ -455,9 +454,8 @@ def read_models(text: str) -> tuple[ModelInfo, ...]:
             info = ModelInfo.model_validate(row)
         except ValidationError as error:
             prefix = row.get("prefix", "") if isinstance(row, dict) else ""
-            raise PluginError(
-                f"models.toml row {number} ({prefix!r}): {one_line(describe_validation_error(error))}"
-            ) from None
+            fault = one_line(describe_validation_error(error))
+            raise PluginError(f"models.toml row {number} ({prefix!r}): {fault}") from None
         if info.prefix in infos:
             raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} already has a row; merge the two rows")
         infos[info.prefix] = info

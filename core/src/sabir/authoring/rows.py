@@ -133,9 +133,8 @@ class Row(Frozen):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            raise PluginError(
-                f"row {document.get('name', '')!r}: {one_line(describe_validation_error(error))}"
-            ) from None
+            fault = one_line(describe_validation_error(error))
+            raise PluginError(f"row {document.get('name', '')!r}: {fault}") from None
 
     def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
         """Return the known facts about models for a dialect's short name: one ModelInfo for each prefix, the longest
@@ -146,11 +145,11 @@ class Row(Frozen):
         """
         entries = [entry for entry in self.entries if not entry.dialects or dialect in entry.dialects]
         prefixes = {prefix for entry in entries for prefix in entry.models} | {""} if self.entries else ()
-        return longest_first(self._at(prefix, entries, quirks) for prefix in prefixes)
+        return longest_first(self._facts_for(prefix, entries, quirks) for prefix in prefixes)
 
-    def _at(self, prefix: str, entries: Iterable[RowEntry], quirks: Mapping[str, str]) -> ModelInfo:
+    def _facts_for(self, prefix: str, entries: Iterable[RowEntry], quirks: Mapping[str, str]) -> ModelInfo:
         """Return the facts for one prefix. An entry with a longer prefix overrides an entry with a shorter prefix."""
-        matches = [(max(map(len, own)), entry) for entry in entries if (own := _beginnings(prefix, entry.models))]
+        matches = [(max(map(len, own)), each) for each in entries if (own := [*filter(prefix.startswith, each.models)])]
         ordered = [entry for _, entry in sorted(matches, key=lambda pair: pair[0])]
         facts: dict[str, object] = {}
         lists: dict[str, dict[str, None]] = {column: {} for column in _LISTS}
@@ -164,20 +163,19 @@ class Row(Frozen):
                     listed.pop(name, None)
                 # The quirk sends something else instead, so core must not drop the setting.
                 lists["accepts" if quirk else column][name] = None
-            adds |= dict.fromkeys((*entry.adds, *self._renames(entry, quirks)))
+            adds |= dict.fromkeys((*entry.adds, *self._rename_quirks(entry, quirks)))
         lists["accepts"] |= dict.fromkeys(f"vendor.{name}" for name in self.own_settings)
         known: dict[str, object] = {column: tuple(names) for column, names in lists.items()}
-        known |= {"prefix": prefix, "quirks": tuple(adds), "sources": tuple(_sources(ordered))}
+        sources = dict.fromkeys(source for entry in ordered for source in entry.sources)
+        known |= {"prefix": prefix, "quirks": tuple(adds), "sources": tuple(sources)}
         known["facts"] = {OWN_SETTINGS: self.own_settings} if self.own_settings else {}
         return ModelInfo.model_validate({**facts, **known})
 
-    def _renames(self, entry: RowEntry, quirks: Mapping[str, str]) -> Iterable[str]:
+    def _rename_quirks(self, entry: RowEntry, quirks: Mapping[str, str]) -> Iterable[str]:
         for setting, field in entry.renames.items():
             if (rename := f"{setting}: {field}") not in quirks:
-                known = ", ".join(quirks)
-                raise PluginError(
-                    f"row {self.name!r} renames {rename}, which has no quirk to rename it; known quirks: {known}"
-                )
+                known = f"known quirks: {', '.join(quirks)}"
+                raise PluginError(f"row {self.name!r} renames {rename}, which has no quirk to rename it; {known}")
             yield quirks[rename]
 
 
@@ -217,11 +215,3 @@ class RowProvider(SDKProvider):
         if short_name not in self._facts:
             self._facts[short_name] = self._row.models(short_name, self.row_quirks)
         return self._facts[short_name]
-
-
-def _beginnings(name: str, prefixes: Iterable[str]) -> list[str]:
-    return [prefix for prefix in prefixes if name.startswith(prefix)]
-
-
-def _sources(entries: Iterable[RowEntry]) -> dict[str, None]:
-    return dict.fromkeys(source for entry in entries for source in entry.sources)

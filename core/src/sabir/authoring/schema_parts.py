@@ -41,9 +41,9 @@ def with_names(schema: Schema, wire: Mapping[str, str]) -> Schema:
     for name in ("properties", "dependentRequired", "dependentSchemas"):
         if isinstance(value := renamed.get(name), Mapping):
             renamed[name] = {wire.get(key, key): each for key, each in value.items()}
-    if required := listed(renamed.get("required")):
+    if required := as_list(renamed.get("required")):
         renamed["required"] = [wire.get(key, key) for key in required]
-    for name, each in mapped(renamed.get("dependentRequired")).items():
+    for name, each in as_mapping(renamed.get("dependentRequired")).items():
         renamed["dependentRequired"] = {**renamed["dependentRequired"], name: [wire.get(key, key) for key in each]}
     for name in ("if", "then", "else", "not"):
         if isinstance(value := renamed.get(name), Mapping):
@@ -67,11 +67,11 @@ def target_of(schema: Schema, reference: JSONValue) -> Schema | None:
     return target if isinstance(target, Mapping) else None
 
 
-def resolved(schema: Schema, part: JSONValue) -> Schema:
+def resolve(schema: Schema, part: JSONValue) -> Schema:
     """Return a part of a schema with its reference replaced by the target. The part's own keywords override the
     target's.
     """
-    fields, seen = mapped(part), set[str]()
+    fields, seen = as_mapping(part), set[str]()
     while (reference := fields.get("$ref")) is not None and str(reference) not in seen:
         seen.add(str(reference))
         fields = {**(target_of(schema, reference) or {}), **without_keywords(fields, "$ref")}
@@ -99,23 +99,23 @@ def endless_reference(schema: Schema, start: Schema | None = None) -> str:
     return check(schema if start is None else start, ())
 
 
-def renamed_reference(reference: str, wire: Mapping[str, str]) -> str:
+def rename_reference(reference: str, wire: Mapping[str, str]) -> str:
     """Return a reference with the new name of a renamed property of the root, if it points to the property or inside
     it. Other references are returned unchanged.
     """
-    start, name, *within = [*reference.split("/", 3)[1:], "", ""][:3]
-    given = name.replace("~1", "/").replace("~0", "~")
-    if start != "properties" or given not in wire:
+    start, name, *rest = [*reference.split("/", 3)[1:], "", ""][:3]
+    original = name.replace("~1", "/").replace("~0", "~")
+    if start != "properties" or original not in wire:
         return reference
-    return "/".join(filter(None, ("#", start, wire[given], *within)))
+    return "/".join(filter(None, ("#", start, wire[original], *rest)))
 
 
 def _subschemas(schema: JSONValue) -> Iterator[JSONValue]:
-    for name, value in mapped(schema).items():
+    for name, value in as_mapping(schema).items():
         if name in MAPS:
-            yield from mapped(value).values()
+            yield from as_mapping(value).values()
         elif name in LISTS or (name == "items" and isinstance(value, list | tuple)):
-            yield from listed(value)
+            yield from as_list(value)
         elif name in ONES:
             yield value
 
@@ -130,7 +130,7 @@ def references(schema: JSONValue) -> Iterator[str]:
 
 def keywords(schema: JSONValue) -> Iterator[str]:
     """Yield the keywords of a schema and of the schemas inside it, each once."""
-    yield from dict.fromkeys([*mapped(schema), *(name for each in _subschemas(schema) for name in keywords(each))])
+    yield from dict.fromkeys([*as_mapping(schema), *(name for each in _subschemas(schema) for name in keywords(each))])
 
 
 def either(schemas: list[JSONValue]) -> JSONValue:
@@ -143,9 +143,9 @@ def either(schemas: list[JSONValue]) -> JSONValue:
 
 def admits_null(schema: JSONValue) -> bool:
     """Return whether `type`, `enum` or `anyOf` of a schema names null as an accepted value."""
-    fields = mapped(schema)
-    is_null = has_type(fields, "null") or None in listed(fields.get("enum"))
-    return is_null or any(map(admits_null, listed(fields.get("anyOf"))))
+    fields = as_mapping(schema)
+    is_null = has_type(fields, "null") or None in as_list(fields.get("enum"))
+    return is_null or any(map(admits_null, as_list(fields.get("anyOf"))))
 
 
 def is_object(schema: Schema) -> bool:
@@ -155,15 +155,15 @@ def is_object(schema: Schema) -> bool:
 
 def has_type(schema: Schema, name: str) -> bool:
     """Return whether `name` is the `type` of a schema, or one of several."""
-    return name == schema.get("type") or name in listed(schema.get("type"))
+    return name == schema.get("type") or name in as_list(schema.get("type"))
 
 
-def listed(value: JSONValue) -> list[Any]:
+def as_list(value: JSONValue) -> list[Any]:
     """Return a list or tuple as a list, any other value as an empty list."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def mapped(value: JSONValue) -> Mapping[str, Any]:
+def as_mapping(value: JSONValue) -> Mapping[str, Any]:
     """Return a mapping unchanged, for any other value an empty dict."""
     return value if isinstance(value, Mapping) else {}
 
@@ -179,6 +179,6 @@ def short_json(value: JSONValue) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def within(path: str, name: str) -> str:
+def join_path(path: str, name: str) -> str:
     """Return the path of a keyword or property inside the place `path`, which is "" for the root."""
     return f"{path}.{name}" if path else name

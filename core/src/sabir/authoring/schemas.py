@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sabir.authoring.schema_parts import (  # isort: skip
     LISTS, MAPS, ONES, TYPED, UNIONS, Schema, admits_null, either, endless_reference, has_lookaround, has_type,
-    is_object, keywords, listed, mapped, renamed_reference, resolved, short_json, target_of, with_names, within,
+    is_object, keywords, as_list, as_mapping, rename_reference, resolve, short_json, target_of, with_names, join_path,
     without_keywords,
 )  # fmt: skip
 from sabir.base.failures import LossKind
@@ -165,8 +165,8 @@ class _Walk:
         if rule.root == "object":
             root = self._as_object(root)
         if rule.names:
-            root = self._renamed(root, rule.names)
-        return dict(self._node(root, "", 0, ()))
+            root = self._rename_properties(root, rule.names)
+        return dict(self._fit_node(root, "", 0, ()))
 
     def change(self, kind: LossKind, path: str, reason: str, *, narrows: bool = False) -> None:
         self.changes.append(SchemaChange(kind, path, reason, narrows))
@@ -178,60 +178,58 @@ class _Walk:
         seen = set[str]()
         while (reference := root.get("$ref")) is not None:
             if reference in seen or (target := target_of(self.schema, reference)) is None:
-                self._refuse_if_strict(f"{reference} names nothing in the schema")
+                self._refuse_strict(f"{reference} names nothing in the schema")
                 self.change("downgraded", "$ref", f"the root cannot be a '$ref': {reference} names no object")
                 root = without_keywords(root, "$ref")
                 break
             seen.add(reference)
             root = {**target, **without_keywords(root, "$ref")}
         for name in root.keys() & self.rule.not_at_root:
-            self._refuse_if_strict(f"the root has {name!r}")
-        root = self._merged(root, 0)
+            self._refuse_strict(f"the root has {name!r}")
+        root = self._merge_unions(root, 0)
         if root.get("type", "object") != "object" or (self._refuses and "type" not in root):
             raise _Refused("the root is not an object")
         is_bare = self.rule.closed or "properties" in root or bool(root.keys() & {*UNIONS})
         return {"type": "object", **root} if is_bare else {"type": "object", **root, "properties": {}}
 
-    def _merged(self, root: Schema, level: int) -> Schema:
+    def _merge_unions(self, root: Schema, level: int) -> Schema:
         """Return the root without the keywords that it must not have. Properties of a union's branches are
         added to it.
         """
         removed = [name for name in root if name in self.rule.not_at_root]
         merged = without_keywords(root, *removed)
         for name in removed:
-            branches = [self._branch(each, level) for each in listed(root[name])] if name in UNIONS else []
+            branches = [self._resolve_branch(each, level) for each in as_list(root[name])] if name in UNIONS else []
             if name in UNIONS and not any(map(is_object, [merged, *branches])):
                 raise _Refused("the root is not an object")
             variants: dict[str, list[JSONValue]] = {}
             for branch in branches:
-                for key, schema in mapped(branch.get("properties")).items():
+                for key, schema in as_mapping(branch.get("properties")).items():
                     variants.setdefault(key, []).append(schema)
-            own = mapped(merged.get("properties"))
+            own = as_mapping(merged.get("properties"))
             further = {key: either(schemas) for key, schemas in variants.items() if key not in own}
             if further:
                 merged["properties"] = {**own, **further}
-            names = [{*listed(branch.get("required"))} for branch in branches if branch.get("type") != "null"]
+            names = [{*as_list(branch.get("required"))} for branch in branches if branch.get("type") != "null"]
             shared = (set.union if name == "allOf" else set.intersection)(*names) if names else set()
             if more := [key for key in merged.get("properties", {}) if key in shared]:
-                merged["required"] = list(dict.fromkeys([*listed(merged.get("required")), *more]))
+                merged["required"] = list(dict.fromkeys([*as_list(merged.get("required")), *more]))
             if level == 0:
                 self._report_merged(name, root[name])
         return merged
 
     def _report_merged(self, name: str, value: JSONValue) -> None:
-        further = "; its properties were added to the object" if name in UNIONS else ""
+        also = "; its properties were added to the object" if name in UNIONS else ""
         names = ", ".join(map(repr, keywords({name: value})))
-        self.change(
-            "downgraded", name, f"the API does not accept {name!r} at the root{further}; {names} is not enforced"
-        )
+        self.change("downgraded", name, f"the API does not accept {name!r} at the root{also}; {names} is not enforced")
 
-    def _branch(self, branch: JSONValue, level: int) -> Schema:
-        schema = {} if level == _MOST_NESTED else resolved(self.schema, branch)
-        return self._merged(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
+    def _resolve_branch(self, branch: JSONValue, level: int) -> Schema:
+        schema = {} if level == _MOST_NESTED else resolve(self.schema, branch)
+        return self._merge_unions(schema, level + 1) if schema.keys() & self.rule.not_at_root & {*UNIONS} else schema
 
-    def _renamed(self, root: Schema, rule: IdentifierRule) -> Schema:
+    def _rename_properties(self, root: Schema, rule: IdentifierRule) -> Schema:
         """Return the root with property names that the API accepts."""
-        properties = mapped(root.get("properties"))
+        properties = as_mapping(root.get("properties"))
         wire: dict[str, str] = {}
         for name in properties:
             fitted, occurrence = rule.fit(name), 0
@@ -239,14 +237,11 @@ class _Walk:
                 fitted, occurrence = rule.derive(name, occurrence), occurrence + 1
             if fitted != name:
                 wire[name], self.names[fitted] = fitted, name
-                self.change(
-                    "rewritten",
-                    f"properties.{name}",
-                    f"the name {name!r} was sent as {fitted!r}, which the API accepts",
-                )
+                reason = f"the name {name!r} was sent as {fitted!r}, which the API accepts"
+                self.change("rewritten", f"properties.{name}", reason)
         return with_names(root, wire) if wire else root
 
-    def _inlined(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+    def _inline_reference(self, schema: Schema, path: str, depth: int, trail: tuple[str, ...]) -> Any:
         """Return the fitted schema in place of a reference with other keywords next to it; None if the reference may
         stay.
         """
@@ -259,63 +254,61 @@ class _Walk:
             return None
         if target is not None and reference not in trail:
             merged = {**target, **without_keywords(schema, "$ref")}
-            return self._node(merged, path, depth, (*trail, reference))
-        self._refuse_if_strict(f"{path} refers to {reference} in a circle and has other keywords next to the reference")
+            return self._fit_node(merged, path, depth, (*trail, reference))
+        self._refuse_strict(f"{path} refers to {reference} in a circle and has other keywords next to the reference")
         for name in others:
-            self.change("dropped", within(path, name), f"the API does not accept {name!r} next to a '$ref'")
-        return self._node(without_keywords(schema, *others), path, depth, trail)
+            self.change("dropped", join_path(path, name), f"the API does not accept {name!r} next to a '$ref'")
+        return self._fit_node(without_keywords(schema, *others), path, depth, trail)
 
     @property
     def _refuses(self) -> bool:
         return self.rule.unread == "refused"
 
-    def _refuse_if_strict(self, reason: str) -> None:
+    def _refuse_strict(self, reason: str) -> None:
         if reason and self._refuses:
             raise _Refused(reason)
 
-    def _node(self, schema: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+    def _fit_node(self, schema: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
         rule, where = self.rule, path or "the root"
         if not isinstance(schema, Mapping):
-            self._refuse_if_strict(f"{where} is {schema!r}, which is not a schema object")
+            self._refuse_strict(f"{where} is {schema!r}, which is not a schema object")
             if schema is not True or rule.unread == "sent":
                 return schema
             schema = {}
-        schema = self._plain(schema, path)
-        if "$ref" in schema and (inlined := self._inlined(schema, path, depth, trail)) is not None:
+        schema = self._simplify(schema, path)
+        if "$ref" in schema and (inlined := self._inline_reference(schema, path, depth, trail)) is not None:
             return inlined
         if rule.closed and not schema.keys() & TYPED and "properties" not in schema:
-            self._refuse_if_strict(f"{where} accepts any value")
+            self._refuse_strict(f"{where} accepts any value")
             self.change("downgraded", path, "a schema without a type constrains nothing")
-        schema = self._with_items(schema, path)
+        schema = self._add_items(schema, path)
         fitted: dict[str, Any] = {}
         described: list[str] = []
         for name, value in schema.items():
-            at = within(path, name)
-            if not self._takes(name, value, schema):
-                self._refuse_if_strict(
-                    f"{where} has {name!r}: {short_json(value)}, which strict schemas cannot contain"
-                )
+            at = join_path(path, name)
+            if not self._accepts(name, value, schema):
+                self._refuse_strict(f"{where} has {name!r}: {short_json(value)}, which strict schemas cannot contain")
                 reason = "was moved to the description" if rule.unread == "described" else "is ignored by the API"
                 self.change("downgraded", at, f"{', '.join(map(repr, keywords({name: value})))} {reason}")
                 if rule.unread == "described":
                     described.append(f"{name}: {encode_json(value)}")
                     continue
-            fitted[name] = self._value(name, value, at, depth, trail)
+            fitted[name] = self._fit_value(name, value, at, depth, trail)
         if described:
             fitted["description"] = f"{schema.get('description', '')} ({', '.join(described)})".strip()
         if rule.closed:
-            self._close(fitted, schema, path, depth)
-        self.unions += len(listed(fitted.get("anyOf"))) > 1 or not isinstance(fitted.get("type", ""), str)
+            self._close_object(fitted, schema, path, depth)
+        self.unions += len(as_list(fitted.get("anyOf"))) > 1 or not isinstance(fitted.get("type", ""), str)
         return fitted
 
-    def _plain(self, schema: Schema, path: str) -> Schema:
+    def _simplify(self, schema: Schema, path: str) -> Schema:
         """Return the schema without annotations, without unions of one schema, and without a default of null that means
         absent.
         """
         rule = self.rule
         plain = dict(schema)
         for name in [name for name in schema if name in rule.annotations]:
-            self.change("rewritten", within(path, name), f"{name!r} was removed", narrows=name == "examples")
+            self.change("rewritten", join_path(path, name), f"{name!r} was removed", narrows=name == "examples")
             del plain[name]
         if rule.required and plain.get("default", True) is None and admits_null(plain):
             del plain["default"]
@@ -323,29 +316,24 @@ class _Walk:
         if rule.one_of == "as_any_of" and "oneOf" in plain and "anyOf" not in plain and is_chosen:
             also = ", without its 'discriminator'" if plain.pop("discriminator", None) is not None else ""
             plain["anyOf"] = plain.pop("oneOf")
-            self.change("rewritten", within(path, "oneOf"), f"'oneOf' was sent as 'anyOf'{also}")
+            self.change("rewritten", join_path(path, "oneOf"), f"'oneOf' was sent as 'anyOf'{also}")
         members = plain.get("allOf")
         if rule.closed and isinstance(members, list | tuple):
             if len(members) == 1 and isinstance(members[0], Mapping):
                 del plain["allOf"]
                 for name in (name for name, value in members[0].items() if plain.get(name, value) != value):
-                    at = within(path, f"allOf[0].{name}")
-                    self.change(
-                        "downgraded",
-                        at,
-                        f"{name!r} of 'allOf' was removed, because {name!r} next to 'allOf' differs",
-                        narrows=True,
-                    )
-                return self._plain({**members[0], **plain}, path)
+                    reason = f"{name!r} of 'allOf' was removed, because {name!r} next to 'allOf' differs"
+                    self.change("downgraded", join_path(path, f"allOf[0].{name}"), reason, narrows=True)
+                return self._simplify({**members[0], **plain}, path)
             # A reference inside `allOf` is replaced by its target, because APIs with `allOf` refuse references in it.
-            plain["allOf"] = [resolved(self.schema, each) for each in members]
+            plain["allOf"] = [resolve(self.schema, each) for each in members]
         return plain
 
-    def _with_items(self, schema: Schema, path: str) -> Schema:
+    def _add_items(self, schema: Schema, path: str) -> Schema:
         """Return an array's schema with `items` if the API requires `items`. A list of `items` becomes `prefixItems`,
         as in the newest version of JSON schema.
         """
-        items, members, at = schema.get("items"), listed(schema.get("prefixItems")), within(path, "items")
+        items, members, at = schema.get("items"), as_list(schema.get("prefixItems")), join_path(path, "items")
         if isinstance(items, list | tuple):
             members, items = [*items], schema.get("additionalItems")
             schema = {**without_keywords(schema, "items", "additionalItems"), "prefixItems": members}
@@ -353,18 +341,18 @@ class _Walk:
             self.change("rewritten", at, "a list of 'items' was sent as 'prefixItems', 'additionalItems' as 'items'")
         wanted = self.rule.items
         if items is None and has_type(schema, "array"):
-            self._refuse_if_strict(f"{path or 'the root'} is an array whose items have no schema")
+            self._refuse_strict(f"{path or 'the root'} is an array whose items have no schema")
         if wanted == "any" or isinstance(items, Mapping):
             return schema
         if not members and not (wanted == "of_all" and has_type(schema, "array")):
             return schema
         if items is False and "maxItems" not in schema:
             schema = {**schema, "maxItems": len(members)}
-        reason = "the API requires 'items'; a schema for any of the 'prefixItems', or for any value, was added"
-        self.change("rewritten", at, reason)
+        accepted = "any of the 'prefixItems'" if members and items is not True else "any value"
+        self.change("rewritten", at, f"the API requires 'items'; 'items' that accept {accepted} were added")
         return {**schema, "items": either(members) if members and items is not True else {}}
 
-    def _takes(self, name: str, value: JSONValue, schema: Schema) -> bool:
+    def _accepts(self, name: str, value: JSONValue, schema: Schema) -> bool:
         rule = self.rule
         if name == "oneOf" and "anyOf" in schema and rule.one_of == "as_any_of":
             return False
@@ -373,36 +361,34 @@ class _Walk:
         test = rule.values.get(name)
         return (rule.keywords is None or name in rule.keywords) and (test is None or test(value))
 
-    def _value(self, name: str, value: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+    def _fit_value(self, name: str, value: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
         if name in MAPS and isinstance(value, Mapping):
             inner = depth + 1 if name == "properties" else 0
-            self._count("characters", sum(map(len, value)))
-            return {key: self._node(each, within(path, key), inner, trail) for key, each in value.items()}
+            self._add_count("characters", sum(map(len, value)))
+            return {key: self._fit_node(each, join_path(path, key), inner, trail) for key, each in value.items()}
         if name in MAPS and self.rule.unread != "sent":
             raise _Refused(f"{path} is not an object")
         if name in LISTS and isinstance(value, list | tuple):
-            return [self._node(each, f"{path}[{index}]", depth, trail) for index, each in enumerate(value)]
+            return [self._fit_node(each, f"{path}[{index}]", depth, trail) for index, each in enumerate(value)]
         if name in ONES and not (name == "additionalProperties" and self.rule.closed):
-            return self._node(value, path, depth, trail)
+            return self._fit_node(value, path, depth, trail)
         if name in ("enum", "const"):
-            values = listed(value) if name == "enum" else [value]
-            self._count("enumerated values", len(values) if name == "enum" else 0)
-            self._count("characters", sum(len(str(each)) for each in values))
+            values = as_list(value) if name == "enum" else [value]
+            self._add_count("enumerated values", len(values) if name == "enum" else 0)
+            self._add_count("characters", sum(len(str(each)) for each in values))
         if name == "$ref" and self.names and isinstance(value, str):
-            return renamed_reference(value, {given: wire for wire, given in self.names.items()})
+            return rename_reference(value, {original: wire for wire, original in self.names.items()})
         return value
 
-    def _close(self, fitted: dict[str, Any], schema: Schema, path: str, depth: int) -> None:
+    def _close_object(self, fitted: dict[str, Any], schema: Schema, path: str, depth: int) -> None:
         """Add `additionalProperties: false` and `required` to the schema of an object, and count its properties and
         level.
         """
         where, properties = path or "the root", schema.get("properties")
         if not (has_type(schema, "object") or "properties" in schema):
             if fitted.pop("additionalProperties", None) is not None:
-                at = within(path, "additionalProperties")
-                self.change(
-                    "downgraded", at, "'additionalProperties' was removed, because the schema is not of an object"
-                )
+                reason = "'additionalProperties' was removed, because the schema is not of an object"
+                self.change("downgraded", join_path(path, "additionalProperties"), reason)
             return
         free = schema.get("additionalProperties")
         is_open = free not in (None, False)
@@ -411,15 +397,13 @@ class _Walk:
         if properties is None and free is None:
             raise _Refused(f"{where} is an object whose properties are not listed")
         if is_open:
-            at = within(path, "additionalProperties")
             names = ", ".join(map(repr, keywords({"additionalProperties": free})))
-            self.change(
-                "downgraded", at, f"only the listed properties are allowed in the object, without {names}", narrows=True
-            )
-        self._count("properties", len(properties or ()))
+            reason = f"only the listed properties are allowed in the object, without {names}"
+            self.change("downgraded", join_path(path, "additionalProperties"), reason, narrows=True)
+        self._add_count("properties", len(properties or ()))
         self._counts["levels"] = depth
-        self._count("levels", 1)
-        required = listed(schema.get("required"))
+        self._add_count("levels", 1)
+        required = as_list(schema.get("required"))
         missing = [name for name in properties or () if name not in required]
         if not self.rule.required:
             self.optional += len(missing)
@@ -427,20 +411,17 @@ class _Walk:
             return
         for name in missing:
             inner = (properties or {})[name]
-            if "$ref" in mapped(inner) and (reason := endless_reference(self.schema, inner)):
+            if "$ref" in as_mapping(inner) and (reason := endless_reference(self.schema, inner)):
                 raise _Refused(f"{where} would contain {name!r} endlessly: {reason}")
             if not (admits_null(inner) and inner.get("default") is None):
-                at = within(path, f"properties.{name}")
-                self.change(
-                    "rewritten",
-                    at,
-                    f"{name!r} is optional and was made required, because strict schemas have no optional properties",
-                    narrows=True,
+                reason = (
+                    f"{name!r} is optional and was made required, because strict schemas have no optional properties"
                 )
+                self.change("rewritten", join_path(path, f"properties.{name}"), reason, narrows=True)
         closed = {"required": [*(properties or ())], "additionalProperties": False}
         fitted.update(properties=fitted.get("properties", {}), **closed)
 
-    def _count(self, what: Limited, number: int) -> None:
+    def _add_count(self, what: Limited, number: int) -> None:
         self._counts[what] += number
         if self._counts[what] > self.rule.most.get(what, self._counts[what]):
             raise _Refused(f"the schema has more than {self.rule.most[what]:,} {what}")

@@ -38,7 +38,7 @@ Fields = Mapping[str, Any]
 JSON_OBJECT = ResponseFormat(name="json_object", schema={"type": "object"})
 """The response format for a JSON object of any schema, for APIs with such a format."""
 
-_SHOWN = 120
+_QUOTED = 120
 
 
 def text_or_empty(value: JSONValue) -> str:
@@ -56,24 +56,24 @@ def list_or_empty(value: JSONValue) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def unknown_fields(found: Fields, known: Collection[str]) -> dict[str, Any]:
+def unknown_fields(fields: Fields, known: Collection[str]) -> dict[str, Any]:
     """Return the fields of an object whose names are not in `known`, as a new dict. Fields that are null are left out.
 
     >>> from sabir.authoring import unknown_fields
     >>> unknown_fields({"text": "Hi", "trace": "t-1", "seal": None}, {"text"})
     {'trace': 't-1'}
     """
-    for name in found:
+    for name in fields:
         if name not in known:
             break
     else:
         return {}
-    return {name: value for name, value in found.items() if name not in known and value is not None}
+    return {name: value for name, value in fields.items() if name not in known and value is not None}
 
 
-def without_fields(found: Fields, *names: str) -> dict[str, Any]:
+def without_fields(fields: Fields, *names: str) -> dict[str, Any]:
     """Return a copy of an object without the fields of these names. Names that the object does not have are ignored."""
-    copy = dict(found)
+    copy = dict(fields)
     for name in names:
         copy.pop(name, None)
     return copy
@@ -107,7 +107,7 @@ def read_count(body: bytes, field: str, dialect: str) -> int:
     except NotJSON:
         count = None
     if count is None:
-        raise ResponseInvalid(f"{dialect} answered a count with {body[:_SHOWN]!r}; expected the field {field!r}")
+        raise ResponseInvalid(f"{dialect} answered a count with {body[:_QUOTED]!r}; expected the field {field!r}")
     return count
 
 
@@ -135,8 +135,8 @@ class PartReader(NamedTuple):
         return cls("", _read_text, frozenset({"text"}))
 
 
-def _read_text(found: Fields, scope: DecodeScope) -> TextPart | None:
-    text = found.get("text")
+def _read_text(content: Fields, scope: DecodeScope) -> TextPart | None:
+    text = content.get("text")
     return TextPart(text=text) if isinstance(text, str) else None
 
 
@@ -177,10 +177,10 @@ class History:
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}
     """Field → its default values. `add_losses_of_unknown_fields` adds no loss for a field with such a value."""
 
-    def __init__(self, found: Fields, scope: DecodeScope) -> None:
-        self.found = found
+    def __init__(self, request: Fields, scope: DecodeScope) -> None:
+        self.found = request
         self.scope = scope
-        self.model = "" if found.get("model") is None else self.expect(found["model"], str, "model")
+        self.model = "" if request.get("model") is None else self.expect(request["model"], str, "model")
         self.origin = scope.origin(self.model or None)
         self.messages: list[Message] = []
         self.names: dict[str, str] = {}
@@ -197,11 +197,11 @@ class History:
         request of this dialect.
         """
         try:
-            found = scope.read_object(body)
+            request = scope.read_object(body)
         except ResponseInvalid:
-            shown = ascii(one_line(body[:200].decode("utf-8", "replace"), 60)) if body.strip() else "an empty text"
-            raise HistoryInvalid(f"{shown}; expected a JSON object, the body that was sent") from None
-        history = cls(found, scope)
+            quoted = ascii(one_line(body[:200].decode("utf-8", "replace"), 60)) if body.strip() else "an empty text"
+            raise HistoryInvalid(f"{quoted}; expected a JSON object, the body that was sent") from None
+        history = cls(request, scope)
         history.read()
         return history.build()
 
@@ -212,8 +212,8 @@ class History:
         """
         if isinstance(value, kind):
             return value
-        shown = "missing" if value is None else ascii(value)
-        raise HistoryInvalid(f"{place} is {one_line(shown, 60)}; expected {_WORDS[kind]}")
+        quoted = "missing" if value is None else ascii(value)
+        raise HistoryInvalid(f"{place} is {one_line(quoted, 60)}; expected {_WORDS[kind]}")
 
     @classmethod
     def expect_name(cls, value: JSONValue, place: str) -> str:
@@ -225,13 +225,15 @@ class History:
         raise HistoryInvalid(f"{place} is empty; expected a name or an id")
 
     @classmethod
-    def list_at(cls, found: Fields, name: str, within: str = "") -> list[Any]:
+    def list_at(cls, fields: Fields, name: str, within: str = "") -> list[Any]:
         """Return the array in the field `name` of an object; [] if the field is missing or null. Raises HistoryInvalid
         for another type.
 
         `within` is the object's path in the request, for the error.
         """
-        return [] if found.get(name) is None else cls.expect(found[name], list, f"{within}.{name}" if within else name)
+        return (
+            [] if fields.get(name) is None else cls.expect(fields[name], list, f"{within}.{name}" if within else name)
+        )
 
     def read(self) -> None:
         """Read all fields of the request. Called by `decode`."""
@@ -257,9 +259,9 @@ class History:
         else:
             self.set_vendor_setting(name, value)
 
-    def read_messages(self, given: JSONValue) -> None:
+    def read_messages(self, messages: JSONValue) -> None:
         """Read all messages, in order. Use in `readers` for the field that contains the messages."""
-        for index, message in enumerate(self.expect(given, list, self.messages_field)):
+        for index, message in enumerate(self.expect(messages, list, self.messages_field)):
             path = f"{self.messages_field}[{index}]"
             self.read_message(self.expect(message, dict, path), path)
 
@@ -276,12 +278,12 @@ class History:
         """Add a loss. `path` is the place in the request."""
         self._losses.add(kind, reason, path=path)
 
-    def add_losses_of_unknown_fields(self, found: Fields, known: Collection[str], path: str, reason: str) -> None:
-        """Add a loss for every field of `found` that is not in `known`, not empty and not a default by `says_nothing`.
+    def add_losses_of_unknown_fields(self, fields: Fields, known: Collection[str], path: str, reason: str) -> None:
+        """Add a loss for every field of `fields` that is not in `known`, not empty and not a default by `says_nothing`.
 
-        `path` is the path of `found` in the request, and `reason` the reason of the losses.
+        `path` is the path of `fields` in the request, and `reason` the reason of the losses.
         """
-        for name, value in found.items():
+        for name, value in fields.items():
             if name not in known and value not in (None, [], {}, "") and value not in self.says_nothing.get(name, ()):
                 self.add_loss("dropped", f"{path}.{name}", reason)
 
@@ -323,9 +325,8 @@ class History:
         part = leaf.read(inner, self.scope)
         if part is not None:
             reason = "a part cannot store it"
-            self.add_losses_of_unknown_fields(
-                inner, {*leaf.known, "type"}, f"{path}.{leaf.inner}" if leaf.inner else path, reason
-            )
+            place = f"{path}.{leaf.inner}" if leaf.inner else path
+            self.add_losses_of_unknown_fields(inner, {*leaf.known, "type"}, place, reason)
             if leaf.inner:
                 self.add_losses_of_unknown_fields(outer, {leaf.inner, "type"}, path, reason)
         return part
@@ -349,9 +350,7 @@ class History:
         """
         if option_name := self.names.get(call_id) or name:
             return option_name
-        self.add_loss(
-            "synthesized", path, f"no earlier call has the id {call_id!r}, so the name of its option is unknown"
-        )
+        self.add_loss("synthesized", path, f"no earlier call has the id {call_id!r}, so its option's name is unknown")
         return "unknown"
 
     def extend(self, blocks: Iterable[Part | OptionCallPayload], path: str) -> Sequence[Message]:

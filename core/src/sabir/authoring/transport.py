@@ -1,6 +1,6 @@
 """Base classes of connections that send core's bytes with the URL, key, headers and timeouts of a vendor's SDK.
 
-    client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: keep        nothing is sent
+    client.chat(…) ─▶ SDK ─▶ an HTTP client's request hook: raise_captured      nothing is sent
                                                              └─▶ head ─┐       head: URL and headers
                                      ready bytes ──────────────────────┴─▶ send ─▶ the response, unread, for core
 
@@ -75,12 +75,12 @@ class CapturedRequest(BaseException):
         return send(self.client, self.request, body, opening)
 
 
-def keep(request: Any) -> NoReturn:
+def raise_captured(request: Any) -> NoReturn:
     """Raise the request as a CapturedRequest. For the request hooks of a sync HTTP client."""
     raise CapturedRequest(request)
 
 
-async def keep_later(request: Any) -> NoReturn:
+async def raise_captured_async(request: Any) -> NoReturn:
     """Raise the request as a CapturedRequest. For the request hooks of an async HTTP client."""
     raise CapturedRequest(request)
 
@@ -107,7 +107,7 @@ def _with_length(headers: Any, length: int) -> Any:
     return headers
 
 
-_Kind: TypeAlias = tuple[Any, ...]
+_HeadKey: TypeAlias = tuple[Any, ...]
 """The key of the cache of headers: sync or async, the API key, and the request without its body."""
 
 
@@ -137,7 +137,7 @@ class _Sender(NamedTuple):
         await self.client.aclose()
 
 
-class SDKConnection:
+class BaseConnection:
     """Base class of connections over an SDK: stores the clients, the provider's name and the ErrorTable."""
 
     def __init__(self, name: str, errors: ErrorTable) -> None:
@@ -160,12 +160,12 @@ class SDKConnection:
         await self._clients.aclose()
 
 
-class ClientConnection(SDKConnection, ABC):
+class ClientConnection(BaseConnection, ABC):
     """Base class of a connection over clients that can send a body of bytes: an HTTP client, or an SDK's client that
     accepts a body as bytes.
 
     A subclass implements `make_sync` and `make`, which create clients, and `send_sync` and `send`. `name` is the
-    provider's name in errors, `errors` its ErrorTable. `given` is the user's own client, which is used instead of new
+    provider's name in errors, `errors` its ErrorTable. `client` is the user's own client, which is used instead of new
     clients and never closed; None means no such client. `kinds` are the classes that the user's sync and async client
     may have, as "module.Class"; `remedy` is the advice in the error for other objects.
     """
@@ -175,9 +175,9 @@ class ClientConnection(SDKConnection, ABC):
     remedy = "pass a client of its SDK"
     """The advice in the error for a client of another class."""
 
-    def __init__(self, name: str, errors: ErrorTable, given: Any = None) -> None:
+    def __init__(self, name: str, errors: ErrorTable, client: Any = None) -> None:
         super().__init__(name, errors)
-        self.client = given
+        self.client = client
 
     def make_sync(self) -> Any:
         """Return a new sync client. Called at the first sync request, unless the user passed a client."""
@@ -203,22 +203,22 @@ class ClientConnection(SDKConnection, ABC):
         """
         check_request(request)
         with explaining_environment_errors(self.name):
-            client = self._clients.sync(self.make_sync) if self.client is None else self._checked(self.kinds[0])
+            client = self._clients.sync(self.make_sync) if self.client is None else self._check_client(self.kinds[0])
         return HTTPAnswer(self.send_sync(client, request))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Async version of `open_sync`."""
         check_request(request)
         with explaining_environment_errors(self.name):
-            client = await self._clients.here(self.make) if self.client is None else self._checked(self.kinds[1])
+            client = await self._clients.here(self.make) if self.client is None else self._check_client(self.kinds[1])
         return AsyncHTTPAnswer(await self.send(client, request))
 
-    def _checked(self, kind: str) -> Any:
+    def _check_client(self, kind: str) -> Any:
         check_client(self.client, kind, self.name, self.remedy)
         return self.client
 
 
-class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
+class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     """Base class of a connection that lets the SDK build the URL and headers of a request once, and then sends core's
     bytes with a separate HTTP client.
 
@@ -235,7 +235,7 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         super().__init__(name, errors)
         self._key = key
         self.base_url, self._query, self._authorization = read_base_url(base_url)
-        self._heads: dict[_Kind, Any] = {}
+        self._heads: dict[_HeadKey, Any] = {}
         self._sdks: dict[str, tuple[Values, Any]] = {}
         self._library: Library | None = None
 
@@ -265,15 +265,15 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     async def ask(self, client: AsyncSDK, request: WireRequest) -> object:
-        """Async version of `ask_sync`."""
+        """Async version of `ask_sync`: call the SDK so that it builds a request. Nothing is sent."""
 
     def addressed(self, request: WireRequest) -> WireRequest:
         """Return the request to send, for endpoints that need another path. By default, return `request`."""
         return request
 
-    def url_of(self, made: Any, request: WireRequest) -> Any:
-        """Return the URL to send to. `made` is the request that the SDK built. By default, return `made.url`."""
-        return made.url
+    def url_of(self, built: Any, request: WireRequest) -> Any:
+        """Return the URL to send to. `built` is the request that the SDK built. By default, return `built.url`."""
+        return built.url
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send a request and return the response when its headers have arrived. Raises SettingsInvalid for a forbidden
@@ -281,32 +281,32 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         """
         request = self.addressed(request)
         check_request(request)
-        kind = self._kind("waiting", request)
-        sender = self._clients.sync(lambda: _Sender(self._loaded().client(), Lock()))
-        head = self._heads.get(kind)
+        key = self._head_key("waiting", request)
+        sender = self._clients.sync(lambda: _Sender(self._load_library().client(), Lock()))
+        head = self._heads.get(key)
         if head is None:
             with sender.lock:
-                head = self._heads.get(kind) or self._learn_sync(kind, request)
+                head = self._heads.get(key) or self._learn_sync(key, request)
         return HTTPAnswer(send(sender.client, head, request.body, request.opening))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send a request with the connection's own async HTTP client. Async version of `open_sync`."""
         request = self.addressed(request)
         check_request(request)
-        kind = self._kind("async", request)
-        sender = await self._clients.here(self._sender)
-        head = self._heads.get(kind)
+        key = self._head_key("async", request)
+        sender = await self._clients.here(self._create_sender)
+        head = self._heads.get(key)
         if head is None:
             async with sender.lock:
-                head = self._heads.get(kind) or await self._learn(kind, request)
+                head = self._heads.get(key) or await self._learn_head(key, request)
         return AsyncHTTPAnswer(await send(sender.client, head, request.body, request.opening))
 
-    def _sender(self) -> _Sender:
+    def _create_sender(self) -> _Sender:
         import asyncio  # imported only where a loop runs; sync callers do not need it
 
-        return _Sender(self._loaded().async_client(), asyncio.Lock())
+        return _Sender(self._load_library().async_client(), asyncio.Lock())
 
-    def _loaded(self) -> Library:
+    def _load_library(self) -> Library:
         """Return the HTTP library, whose clients share one TLS context."""
         if self._library is None:
             client, async_client, tls_context = self.library()
@@ -316,40 +316,36 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             self._library = Library(checked(client), checked(async_client), tls_context)
         return self._library
 
-    def _kind(self, way: str, request: WireRequest) -> _Kind:
-        return (way, self._key.read(), request.path, request.timeout, *request.headers.items())
+    def _head_key(self, mode: str, request: WireRequest) -> _HeadKey:
+        return (mode, self._key.read(), request.path, request.timeout, *request.headers.items())
 
-    def _learn_sync(self, kind: _Kind, request: WireRequest) -> Any:
-        sdk = self._sdk_of(kind, self.make_sync, self._loaded().client, keep)
+    def _learn_sync(self, key: _HeadKey, request: WireRequest) -> Any:
+        sdk = self._builder_client(key, self.make_sync, self._load_library().client, raise_captured)
         with CapturedRequest.caught() as captured:
             self.ask_sync(sdk, request)
-        return self._learnt(kind, captured, request)
+        return self._store_head(key, captured, request)
 
-    async def _learn(self, kind: _Kind, request: WireRequest) -> Any:
-        sdk = self._sdk_of(kind, self.make, self._loaded().async_client, keep_later)
+    async def _learn_head(self, key: _HeadKey, request: WireRequest) -> Any:
+        sdk = self._builder_client(key, self.make, self._load_library().async_client, raise_captured_async)
         with CapturedRequest.caught() as captured:
             await self.ask(sdk, request)
-        return self._learnt(kind, captured, request)
+        return self._store_head(key, captured, request)
 
-    def _sdk_of(
-        self,
-        kind: _Kind,
-        make: Callable[..., Client],
-        http_client: Callable[..., Any],
-        hook: Callable[..., Any],
+    def _builder_client(
+        self, kind: _HeadKey, make: Callable[..., Client], http_client: Callable[..., Any], hook: Callable[..., Any]
     ) -> Client:
         """Return the SDK's client that builds requests with this key. A new client is created if the last one had
         another key.
         """
-        way, key, *_ = kind
-        made_with, sdk = self._sdks.get(way, (None, None))
+        mode, key, *_ = kind
+        made_with, sdk = self._sdks.get(mode, (None, None))
         if made_with != key:
             keys = ((name, value.get_secret_value()) for name, value in key)
             sdk = make(dict(keys), http_client(event_hooks={"request": [hook]}))
-            self._sdks[way] = key, sdk
+            self._sdks[mode] = key, sdk
         return sdk  # type: ignore[return-value]  # all clients of one way have one class
 
-    def _learnt(self, kind: _Kind, captured: list[CapturedRequest], request: WireRequest) -> Any:
+    def _store_head(self, key: _HeadKey, captured: list[CapturedRequest], request: WireRequest) -> Any:
         """Return the request that the SDK built, with its URL and headers completed, and cache it."""
         if not captured:
             raise ProviderBroken(f"{type(self).__name__} called its SDK for {request.path}, and no request was built")
@@ -362,5 +358,5 @@ class OwnClientConnection(SDKConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             head.headers["authorization"] = self._authorization.get_secret_value()
         if len(self._heads) >= self.MOST:
             self._heads.clear()
-        self._heads[kind] = head
+        self._heads[key] = head
         return head

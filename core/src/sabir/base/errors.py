@@ -20,7 +20,7 @@ def printable(text: str) -> str:
     """Return the text with control and direction characters replaced by visible signs, so that it cannot control a
     terminal.
     """
-    return _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
+    return _CONTROL.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "�", text)
 
 
 def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) -> str:
@@ -209,16 +209,16 @@ def conceal(error: BaseException, secrets: Collection[str]) -> None:
     while each_error is not None and each_error not in done:
         for secret in secrets:
             arguments = each_error.args
-            each_error.args = tuple(_without(secret, each) if isinstance(each, str) else each for each in arguments)
+            each_error.args = tuple(_mask(secret, each) if isinstance(each, str) else each for each in arguments)
             texts = vars(each_error).items() if isinstance(each_error, SabirError) else ()  # such as the request id
-            vars(each_error).update({name: _without(secret, text) for name, text in texts if isinstance(text, str)})
+            vars(each_error).update({name: _mask(secret, text) for name, text in texts if isinstance(text, str)})
         done.append(each_error)
         each_error = each_error.__cause__ or each_error.__context__
 
 
-def _without(secret: str, text: str) -> str:
-    for kept in range(len(secret), LEAST_SECRET - 1, -1):
-        for cut in ("",) if kept == len(secret) else ("…", r"\u2026"):
-            text = text.replace(f"{secret[:kept]}{cut}", f"[a secret]{cut}")
-            text = text.replace(f"{cut}{secret[-kept:]}", f"{cut}[a secret]")
+def _mask(secret: str, text: str) -> str:
+    for length in range(len(secret), LEAST_SECRET - 1, -1):
+        for cut in ("",) if length == len(secret) else ("…", r"\u2026"):
+            text = text.replace(f"{secret[:length]}{cut}", f"[a secret]{cut}")
+            text = text.replace(f"{cut}{secret[-length:]}", f"{cut}[a secret]")
     return text

@@ -31,12 +31,12 @@ _CONSTRUCTING: dict[str, Any] = {"sabir": "constructing"}
 """The validation context of a constructor, which refuses unknown data even if its `schema` number is newer."""
 
 Loaded = TypeVar("Loaded")
-Made = TypeVar("Made", bound="Frozen")
+AnyFrozen = TypeVar("AnyFrozen", bound="Frozen")
 _SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-_set_values, _set_given, _set_extra, _set_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
+_set_values, _set_names, _set_extra, _set_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
 
 
-def _made_already(value: object) -> TypeError:
+def _immutable_error(value: object) -> TypeError:
     return TypeError(f"{type(value).__name__} is immutable; make a changed copy with model_copy(update=…) instead")
 
 
@@ -57,13 +57,13 @@ def load_stored(validate: Callable[..., Loaded], stored: JSONValue) -> Loaded:
     ValidationError for a value that does not fit, and for an unknown field in a model that is not a StoredModel.
     """
     loaded = validate(stored, context=_LOADING, extra="allow")
-    for model in _models(loaded):
+    for model in _walk_models(loaded):
         unknown = model.__pydantic_extra__
-        _set_extra(model, _kept(model, unknown) if unknown else None)
+        _set_extra(model, _freeze_unknown(model, unknown) if unknown else None)
     return loaded
 
 
-def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
+def _freeze_unknown(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
     """Return the unknown fields of a StoredModel as an immutable mapping. Raises ValidationError for other models."""
     kind = type(model).__name__
     if not isinstance(model, StoredModel):
@@ -76,18 +76,18 @@ def _kept(model: "Frozen", unknown: dict[str, Any]) -> FrozenDict:
         raise ValidationError.from_exception_data(kind, [refusal]) from None
 
 
-def _models(value: object) -> Iterator["Frozen"]:
+def _walk_models(value: object) -> Iterator["Frozen"]:
     """Yield every model inside a value, the innermost first, and the value itself if it is a model."""
     inner: Iterable[object] = vars(value).values() if isinstance(value, Frozen) else (value,)
     for each in inner:
         for item in each if isinstance(each, tuple | list) else (each,):
             if isinstance(item, Frozen):
-                yield from _models(item)
+                yield from _walk_models(item)
     if isinstance(value, Frozen):
         yield value
 
 
-def _named(error: ValidationError, validate: Callable[..., object], given: object, **settings: Any) -> ValidationError:
+def _name_fields(error: ValidationError, validate: Callable[..., Any], source: object, **how: Any) -> ValidationError:
     """Return the error. If unknown fields of StoredModels are the only problem, return an error that names the known
     fields.
 
@@ -98,20 +98,20 @@ def _named(error: ValidationError, validate: Callable[..., object], given: objec
     if not places:
         return error
     try:
-        made = validate(given, **{**settings, "extra": "allow"})
+        lenient = validate(source, **{**how, "extra": "allow"})
     except ValidationError:
         return error
-    unknown = [model for model in _models(made) if model.__pydantic_extra__]
+    unknown = [model for model in _walk_models(lenient) if model.__pydantic_extra__]
     if len(places) != len(unknown) or not all(isinstance(model, StoredModel) for model in unknown):
         return error
     details = [
-        InitErrorDetails(type=_unknown_fields(model), loc=place, input=model.__pydantic_extra__)
+        InitErrorDetails(type=_unknown_fields_error(model), loc=place, input=model.__pydantic_extra__)
         for place, model in zip(places, unknown, strict=True)
     ]
     return ValidationError.from_exception_data(error.title, details)
 
 
-def _unknown_fields(model: "Frozen") -> PydanticCustomError:
+def _unknown_fields_error(model: "Frozen") -> PydanticCustomError:
     unknown = ", ".join(repr(name) for name in model.__pydantic_extra__ or ())
     fields = ", ".join(field.alias or name for name, field in type(model).model_fields.items())
     words = f"{type(model).__name__} has no field {unknown}; its fields are {fields}"
@@ -132,8 +132,9 @@ else:
             if sys._getframe(1).f_code.co_name != "classify_class_attrs":  # of the module inspect, for pydoc
                 return super().__dir__()
             ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
-            found = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
-            return sorted(name for name, value in found.items() if name not in _PYDANTICS or _is_routine(value))
+            members = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
+            methods = {name for name, value in members.items() if callable(value) or isinstance(value, classmethod)}
+            return sorted(methods | (members.keys() - _PYDANTICS))
 
         @property
         def __signature__(cls) -> Signature:
@@ -160,11 +161,6 @@ _PYDANTICS = frozenset(vars(BaseModel))
 """The names that every model inherits from pydantic."""
 
 
-def _is_routine(value: object) -> bool:
-    """Return whether a class attribute is a method, a class method or a static method."""
-    return isinstance(value, classmethod | staticmethod) or callable(value)
-
-
 def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
     default = Parameter.empty if field.is_required() else LEFT_OUT if field.default_factory else field.default
     default = default.view() if isinstance(default, JSONText) else default
@@ -179,14 +175,7 @@ class Frozen(BaseModel, metaclass=AsRead):
     built at its first use.
     """
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        serialize_by_alias=True,
-        ser_json_bytes="utf8",
-        val_json_bytes="utf8",
-        defer_build=True,
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True)
 
     if not TYPE_CHECKING:  # with these methods, a type checker would accept any argument and assignment
 
@@ -195,11 +184,11 @@ class Frozen(BaseModel, metaclass=AsRead):
             TypeError.
             """
             if self.__dict__:
-                raise _made_already(self)
+                raise _immutable_error(self)
             try:
                 self.__pydantic_validator__.validate_python(fields, self_instance=self, context=_CONSTRUCTING)
             except ValidationError as error:
-                raise _named(error, self.__pydantic_validator__.validate_python, fields) from None
+                raise _name_fields(error, self.__pydantic_validator__.validate_python, fields) from None
 
         # This mark of pydantic makes validation of nested values skip this method, as it skips BaseModel's.
         __init__.__pydantic_base_init__ = True
@@ -212,7 +201,7 @@ class Frozen(BaseModel, metaclass=AsRead):
             try:
                 return super().model_validate(obj, **settings)
             except ValidationError as error:
-                raise _named(error, super().model_validate, obj, **settings) from None
+                raise _name_fields(error, super().model_validate, obj, **settings) from None
 
         @classmethod
         def model_validate_json(cls, json_data: str | bytes | bytearray, **settings: Any) -> Self:
@@ -222,12 +211,12 @@ class Frozen(BaseModel, metaclass=AsRead):
             try:
                 return super().model_validate_json(json_data, **settings)
             except ValidationError as error:
-                raise _named(error, super().model_validate_json, json_data, **settings) from None
+                raise _name_fields(error, super().model_validate_json, json_data, **settings) from None
 
         def __setstate__(self, state: dict[Any, Any]) -> None:
             """Restore the state when unpickling a new instance."""
             if self.__dict__:
-                raise _made_already(self)
+                raise _immutable_error(self)
             super().__setstate__(state)
 
         def __setattr__(self, name: str, *_value: object) -> NoReturn:
@@ -238,18 +227,18 @@ class Frozen(BaseModel, metaclass=AsRead):
         __delattr__ = __setattr__
 
     @classmethod
-    def construct_unchecked(cls, values: dict[str, Any], given: set[str]) -> Self:
+    def construct_unchecked(cls, values: dict[str, Any], set_names: set[str]) -> Self:
         """Return an instance without validation, from values that are known to be valid. For code that must be fast.
 
         `values` contains all fields, by field name and in order, also those with a default; the mapping is not copied.
-        `given` are the names of the fields that count as set by the caller.
+        `set_names` are the names of the fields that count as set by the caller.
         """
-        made = object.__new__(cls)
-        _set_values(made, values)
-        _set_given(made, given)
-        _set_extra(made, None)
-        _set_private(made, None)
-        return made
+        instance = object.__new__(cls)
+        _set_values(instance, values)
+        _set_names(instance, set_names)
+        _set_extra(instance, None)
+        _set_private(instance, None)
+        return instance
 
     @classmethod
     def build(cls, name: str = "", /, **fields: Any) -> Self:
@@ -275,8 +264,8 @@ class Frozen(BaseModel, metaclass=AsRead):
         aliases = {name: field.alias or name for name, field in type(self).model_fields.items()}
         renamed = {aliases.get(name, name): value for name, value in update.items()}
         changed = type(self)(**{**{alias: getattr(self, name) for name, alias in aliases.items()}, **renamed})
-        given = (name for name, alias in aliases.items() if alias in renamed)
-        _set_given(changed, self.__pydantic_fields_set__.union(given))
+        changed_names = (name for name, alias in aliases.items() if alias in renamed)
+        _set_names(changed, self.__pydantic_fields_set__.union(changed_names))
         _set_extra(changed, self.__pydantic_extra__)
         return changed
 

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from sabir.base.errors import printable
 
-ROOM = 240
+LONGEST_REPR = 240
 """The largest number of characters of a repr: three lines of a terminal."""
-SIZES = (ROOM, 180, 135, 100, 75, 55, 40, 30, 20, 10)
+SIZES = (LONGEST_REPR, 180, 135, 100, 75, 55, 40, 30, 20, 10)
 """The largest numbers of characters of a text inside a repr, tried in this order until the repr fits.
 
 A number also limits the items of a collection (a tenth of the number), the fields of an object (a fifth), and the
@@ -34,16 +34,16 @@ class Plain(str):
 
 
 def brief(value: object) -> str:
-    """Return the repr of a value in one line of at most 240 characters (ROOM).
+    """Return the repr of a value in one line of at most 240 characters (LONGEST_REPR).
 
     For an object with the method `__brief_args__`, the repr shows the names and values that this method returns.
     """
     shortener, text = _Brief(), ""
     for size in SIZES:
         text = shortener.shorten(value, size)
-        if len(text) <= ROOM:
+        if len(text) <= LONGEST_REPR:
             break
-    return _cut(text, ROOM)
+    return _cut_to(text, LONGEST_REPR)
 
 
 class _Brief(Repr):
@@ -66,19 +66,19 @@ class _Brief(Repr):
         return self.repr(value)
 
     def repr1(self, x: Any, level: int) -> str:
-        """Show one value. Values after the first ROOM are not read, because a line with so many values cannot fit."""
+        """Show one value. Values after the first 240 are not read, because no line has room for more."""
         self._count += 1
-        return super().repr1(x, level) if self._count <= ROOM else self.fillvalue
+        return super().repr1(x, level) if self._count <= LONGEST_REPR else self.fillvalue
 
     def repr_str(self, x: str, level: int) -> str:
         """Show a text; of a long text only the beginning and the number of characters."""
-        return self._shown(x, "characters")
+        return self._quote(x, "characters")
 
     def repr_bytes(self, x: bytes, level: int) -> str:
         """Show bytes; of many bytes only the first and their number."""
-        return self._shown(x, "bytes")
+        return self._quote(x, "bytes")
 
-    def _shown(self, x: str | bytes, unit: str) -> str:
+    def _quote(self, x: str | bytes, unit: str) -> str:
         note = f" ({len(x)} {unit})"
         if len(x) <= self.maxstring + len(note):  # a cut text with the note would not be shorter
             return repr(x)
@@ -87,7 +87,8 @@ class _Brief(Repr):
 
     def repr_dict(self, x: Mapping[Any, Any], level: int) -> str:
         """Show the first items of a mapping, in its own order. The base class would sort the keys."""
-        return f"{{{self._joined(((self.repr1(key, level), ': ', x[key]) for key in x), len(x), self.maxdict, level)}}}"
+        items = ((self.repr1(key, level), ": ", x[key]) for key in x)
+        return f"{{{self._join_first(items, len(x), self.maxdict, level)}}}"
 
     def repr_instance(self, x: Any, level: int) -> str:
         """Show a value of any other type."""
@@ -100,10 +101,10 @@ class _Brief(Repr):
                 self._arguments[id(x)] = list(read(x))
             named = self._arguments[id(x)]
             fields = ((name, "=", value) for name, value in named)
-            return f"{type(x).__name__}({self._joined(fields, len(named), self._most_fields, level)})"
-        return _cut(printable(repr(x)), self.maxother)
+            return f"{type(x).__name__}({self._join_first(fields, len(named), self._most_fields, level)})"
+        return _cut_to(printable(repr(x)), self.maxother)
 
-    def _joined(self, pairs: Iterable[tuple[str, str, object]], total: int, most: int, level: int) -> str:
+    def _join_first(self, pairs: Iterable[tuple[str, str, object]], total: int, most: int, level: int) -> str:
         """Join the first `most` of `pairs` (name, separator, value), with "…" for the others. If the object is nested
         too deep, show only "…".
         """
@@ -112,5 +113,5 @@ class _Brief(Repr):
         return ", ".join(texts if len(texts) == total else [*texts, self.fillvalue])
 
 
-def _cut(text: str, room: int) -> str:
+def _cut_to(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: room - 1]}…"

@@ -13,19 +13,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Never, TypeVar, Unpack, get_args, get_origin
 
+from sabir.base.shown import Plain
+
 Surface = TypeVar("Surface", bound=Callable[..., Any])
 _MODULES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 """Matches the module names before the name of a class."""
 
 
-class _Shown(str):
-    """A text whose repr has no quotes, so that help() prints it without quotes."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
-LEFT_OUT = _Shown("…")
+LEFT_OUT = Plain("…")
 """Shown in help() as the default of an argument that may be left out and has no default value."""
 
 
@@ -48,7 +43,7 @@ def without_modules(annotation: object) -> object:
     """Return an annotation as a text for help(), in which classes have no module names."""
     if annotation is inspect.Parameter.empty:
         return annotation
-    return _Shown(_MODULES.sub("", inspect.formatannotation(annotation)).strip("'"))
+    return Plain(_MODULES.sub("", inspect.formatannotation(annotation)).strip("'"))
 
 
 def _show_arguments(function: FunctionType) -> None:
@@ -66,6 +61,6 @@ def _show_arguments(function: FunctionType) -> None:
             meaning = inspect.cleandoc(fields.__doc__).partition("\n\n")[2]
             text, prompt, example = inspect.cleandoc(function.__doc__ or "").partition("\n\n>>> ")
             function.__doc__ = f"{text}\n\n{meaning}".strip() + prompt + example
-    shown = [each.replace(annotation=without_modules(each.annotation)) for each in parameters]
+    parameters = [each.replace(annotation=without_modules(each.annotation)) for each in parameters]
     result = without_modules(signature.return_annotation)
-    function.__signature__ = signature.replace(parameters=shown, return_annotation=result)  # type: ignore[attr-defined]
+    function.__signature__ = signature.replace(parameters=parameters, return_annotation=result)  # type: ignore[attr-defined]

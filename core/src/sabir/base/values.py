@@ -31,27 +31,25 @@ Any.
 """
 
 DEEPEST = 100
-"""The largest number of nested arrays and objects in a value."""
+"""The greatest depth to which arrays and objects may be nested in a value."""
 DEEPEST_TEXT = 120
-"""The largest number of nested arrays and objects in a text. A request's body contains values of up to DEEPEST levels
-inside some levels of its own.
+"""The greatest depth to which arrays and objects may be nested in a text. A request's body contains values of up to
+DEEPEST levels inside some levels of its own.
 """
 
 _SHALLOW = 2 * DEEPEST
 """A text of at most this many characters cannot be nested deeper than DEEPEST."""
 
-_SHOWN = 200
+_QUOTED = 200
 """The number of characters that are read to show the beginning of a text."""
-_TO_SEPARATOR = re.compile(
-    rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)[^",\[{]*+)*+(?:[,\[{]|\Z)', re.DOTALL
-)
+_TO_COMMA = re.compile(rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)[^",\[{]*+)*+(?:[,\[{]|\Z)', re.DOTALL)
 """JSON text up to the next comma or opening bracket outside strings, or up to its end: matches leave no gap."""
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
 _ONE_KIND = str.maketrans("{}", "[]")
 
 
-def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
     """Raise TypeError, because the value is immutable."""
     raise TypeError(f"{type(self).__name__} is immutable; make a changed copy instead")
 
@@ -66,7 +64,7 @@ class _View:
     def __init__(self, items: object = ()) -> None:
         """Do nothing; `__new__` has added the items."""
 
-    __setitem__ = __delitem__ = clear = pop = _refuse
+    __setitem__ = __delitem__ = clear = pop = _refuse_change
 
     def __copy__(self) -> Self:
         """Return the object itself, because it is immutable."""
@@ -91,7 +89,7 @@ class FrozenDict(_View, dict[str, Any]):
         dict.update(view, items)
         return view
 
-    __ior__ = popitem = setdefault = update = _refuse
+    __ior__ = popitem = setdefault = update = _refuse_change
 
     def __hash__(self) -> int:  # type: ignore[override]
         """Return a hash that is the same for equal objects. Raises TypeError if a value is not hashable."""
@@ -115,7 +113,7 @@ class FrozenList(_View, list[Any]):
         list.extend(view, items)
         return view
 
-    __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse
+    __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse_change
 
     def __hash__(self) -> int:  # type: ignore[override]
         """Return a hash that is the same for equal arrays."""
@@ -202,7 +200,7 @@ def _encoder(*, sort_keys: bool) -> Callable[[JSONValue], str]:
     return lambda value: "".join(pieces(value, 0))
 
 
-_AS_GIVEN, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
+_UNSORTED, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
 
 
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
@@ -214,7 +212,7 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
     """
     if type(value) is JSONText:
         return value
-    encode = _SORTED if sort_keys else _AS_GIVEN
+    encode = _SORTED if sort_keys else _UNSORTED
     try:
         try:
             text = encode(value)
@@ -225,7 +223,7 @@ def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
         if len(text) > _SHALLOW and _is_deeper(text, DEEPEST):
             raise RecursionError
     except (TypeError, ValueError, RecursionError) as error:
-        raise NotJSON(f"{_shorten(value)} is not a JSON value: {_reason(error, DEEPEST)}") from None
+        raise NotJSON(f"{_shorten(value)} is not a JSON value: {_describe_error(error, DEEPEST)}") from None
     return JSONText(text)
 
 
@@ -239,7 +237,7 @@ def _is_deeper(text: str, levels: int) -> bool:
     return bool(brackets)
 
 
-def _reason(error: Exception, levels: int) -> str:
+def _describe_error(error: Exception, levels: int) -> str:
     if isinstance(error, RecursionError):
         return f"it is nested deeper than {levels} levels"
     if isinstance(error, UnicodeEncodeError):
@@ -251,7 +249,7 @@ def _reason(error: Exception, levels: int) -> str:
 
 def _shorten(value: object) -> str:
     if isinstance(value, str | bytes):
-        value = value[:_SHOWN]
+        value = value[:_QUOTED]
     try:
         return one_line(ascii(value), 60)
     except Exception:  # the value is nested too deep, or its own repr fails
@@ -282,7 +280,7 @@ def decode_json(text: str | bytes) -> JSONValue:
         if _is_deeper(decoded, DEEPEST_TEXT):
             raise RecursionError
     except (ValueError, RecursionError) as error:
-        raise NotJSON(f"{_shorten(text)} is not JSON text: {_reason(error, DEEPEST_TEXT)}") from None
+        raise NotJSON(f"{_shorten(text)} is not JSON text: {_describe_error(error, DEEPEST_TEXT)}") from None
     return value
 
 
@@ -304,7 +302,7 @@ def count_values(text: str | bytes, most: int) -> int:
     The number is an estimate: an empty array or object counts as two values.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return sum(1 for _ in islice(_TO_SEPARATOR.finditer(data), most + 1))
+    return sum(1 for _ in islice(_TO_COMMA.finditer(data), most + 1))
 
 
 def _finite(text: str) -> float:

@@ -18,9 +18,9 @@ from pydantic_core import to_json
 from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.base.surface import show_arguments
-from sabir.calling.calls import Adapter, CallArguments, Messages, checked_key, checked_policy, checked_settings
+from sabir.calling.calls import Adapter, CallArguments, Messages, check_key, check_policy, check_settings
 from sabir.calling.clock import Clock
-from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, waited
+from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, run_blocking
 from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Dialect, Rendering
@@ -38,7 +38,7 @@ from sabir.vocabulary.settings import Settings, Target
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
-Kind: TypeAlias = type[Wire] | type[SyncWire]
+WireClass: TypeAlias = type[Wire] | type[SyncWire]
 """The Performer of a call: Wire in an event loop, SyncWire for sync methods."""
 _NO_SETTINGS = Settings()
 _CALL = CallArguments.__annotations__
@@ -69,18 +69,17 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         model_facts: ModelInfo | ModelFacts | None = None,
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
-        self._target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
+        self._target = target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
         self._provider = provider
         self._access = access
-        self._speaks_as = checked_policy(speaks_as)
-        self._settings = _NO_SETTINGS if settings is None else checked_settings(settings, provider.name)
+        self._speaks_as = check_policy(speaks_as)
+        self._settings = _NO_SETTINGS if settings is None else check_settings(settings, provider.name)
         self._dialect = dialect
         self._strict = strict
         info = model_info or find_model(models_of(provider, dialect.name), model, dialect.family(model))
         info = info.overridden(model_facts)
-        self._renderer = Renderer(
-            dialect, self._target, speaks_as=speaks_as, model_info=info, quirks=provider.quirks(access)
-        )
+        quirks = provider.quirks(access)
+        self._renderer = Renderer(dialect, target, speaks_as=speaks_as, model_info=info, quirks=quirks)
         self._connection: Connection | None = None
         self._lock = Lock()
 
@@ -139,7 +138,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         >>> rendering.body["settings"], rendering.losses
         ({'seed': 1}, ())
         """
-        return self._render("render", messages, how)
+        return self._render_checked("render", messages, how)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Send a conversation and return the complete reply. Append `reply.messages` to the conversation, all of them.
@@ -152,11 +151,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         >>> reply.text
         'Hello!'
         """
-        return await self.send(self._render("complete", messages, how))
+        return await self.send(self._render_checked("complete", messages, how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread, and an event loop that runs in the thread."""
-        return self.send_sync(self._render("complete_sync", messages, how))
+        return self.send_sync(self._render_checked("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering of this adapter, unchanged, and return the reply.
@@ -169,11 +168,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         >>> asyncio.run(llm.send(rendering)).text
         'Hello!'
         """
-        return await result_of(*self._call(Wire, rendering))
+        return await result_of(*self._prepare_call(Wire, rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """Sync version of `send`. Blocks the thread."""
-        return waited(result_of(*self._call(SyncWire, rendering)))
+        return run_blocking(result_of(*self._prepare_call(SyncWire, rendering)))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply to a conversation, or to a rendering, as a stream of events.
@@ -192,11 +191,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         there!
         'stop'
         """
-        return ReplyStream(*self._stream(Wire, "stream", messages, how))
+        return ReplyStream(*self._prepare_stream(Wire, "stream", messages, how))
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """Sync version of `stream`. Reading blocks the thread."""
-        return SyncReplyStream(*self._stream(SyncWire, "stream_sync", messages, how))
+        return SyncReplyStream(*self._prepare_stream(SyncWire, "stream_sync", messages, how))
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Return the number of input tokens of the request for a conversation.
@@ -204,11 +203,11 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         If the provider's API can count, a request is sent, and CallError may be raised. Otherwise `estimated` is True,
         and the number is a quarter of the bytes of the request's body. Also raises the same errors as `render`.
         """
-        return await self._count(Wire, self._render("count_tokens", messages, how))
+        return await self._count_request(Wire, self._render_checked("count_tokens", messages, how))
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Sync version of `count_tokens`. Blocks the thread."""
-        return waited(self._count(SyncWire, self._render("count_tokens_sync", messages, how)))
+        return run_blocking(self._count_request(SyncWire, self._render_checked("count_tokens_sync", messages, how)))
 
     async def aclose(self) -> None:
         """Close all clients that this adapter created, but not a client that you passed. A later call creates new
@@ -228,14 +227,14 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if connection is not None:
             connection.close()
 
-    def _render(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
+    def _render_checked(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
         if not how.keys() <= _CALL.keys():
             Settings.refuse_misnamed(function, how, tuple(_CALL))
         settings, strict = how.get("settings"), how.get("strict")
         if settings is None:
             settings = self._settings
         else:
-            settings = checked_settings(settings, self._target.provider).laid_over(self._settings)
+            settings = check_settings(settings, self._target.provider).laid_over(self._settings)
         rendering = self._renderer.render(listed(messages), Option.all_of(how.get("options") or ()), settings)
         if strict is None:
             strict = self._strict
@@ -243,23 +242,21 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             RenderingRefused.check(rendering.losses, strict, self._target)
         return rendering
 
-    def _stream(
-        self, kind: Kind, function: str, messages: Messages | Rendering, how: CallArguments
+    def _prepare_stream(
+        self, kind: WireClass, function: str, messages: Messages | Rendering, how: CallArguments
     ) -> tuple[StreamState, Start]:
         if not isinstance(messages, Rendering):
-            rendering = self._render(function, messages, how)
+            rendering = self._render_checked(function, messages, how)
         elif how:
-            given = ", ".join(how)
-            raise SettingsInvalid(
-                f"{function}() does not accept {given} together with a rendering, which already contains them"
-            )
+            reason = "together with a rendering, which already contains them"
+            raise SettingsInvalid(f"{function}() does not accept {', '.join(how)} {reason}")
         else:
             rendering = messages
             self._check_target(rendering)
-        state = StreamState(self._dialect, self._scope(rendering))
+        state = StreamState(self._dialect, self._decode_scope(rendering))
 
         async def start() -> tuple[Script[Reply], Wire | SyncWire]:
-            return self._call(kind, rendering.for_stream(), state)
+            return self._prepare_call(kind, rendering.for_stream(), state)
 
         return state, start
 
@@ -270,18 +267,18 @@ class ModelAdapter(AsyncClosing, SyncClosing):
                 f"({self._target.dialect}); render it with this adapter"
             )
 
-    def _scope(self, rendering: Rendering) -> DecodeScope:
+    def _decode_scope(self, rendering: Rendering) -> DecodeScope:
         names, arguments = rendering.option_names, rendering.argument_names
         return DecodeScope(self._target, self._speaks_as, names, bounds=rendering.bounds, argument_names=arguments)
 
-    def _call(
-        self, kind: Kind, rendering: Rendering, state: StreamState | None = None
+    def _prepare_call(
+        self, kind: WireClass, rendering: Rendering, state: StreamState | None = None
     ) -> tuple[Script[Reply], Wire | SyncWire]:
         """Return the script of a call and the wire to run it with. With `state`, it is the script of a
         streamed call.
         """
         self._check_target(rendering)
-        timeout, opening = _limits(rendering, is_stream=state is not None)
+        timeout, opening = _read_limits(rendering, is_stream=state is not None)
         path, body, streaming = rendering.path, rendering.body_bytes, rendering.streaming
         request = WireRequest(path, body, rendering.headers, timeout, streaming=streaming, opening=opening)
         exchange = self._exchange(rendering, request, rendering.losses)
@@ -290,23 +287,23 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             script = stream_script(exchange, state)
         else:
             script = folded_script(exchange) if rendering.streaming else call_script(exchange)
-        return watch.over(script), self._wire(kind, rendering, watch.tell, is_stream=state is not None)
+        return watch.over(script), self._new_wire(kind, rendering, watch.tell, is_stream=state is not None)
 
-    async def _count(self, kind: Kind, rendering: Rendering) -> TokenCount:
+    async def _count_request(self, kind: WireClass, rendering: Rendering) -> TokenCount:
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = self._dialect.encode_count(rendering.body, self._renderer.scope)
-        timeout, opening = _limits(rendering, is_stream=False)
+        timeout, opening = _read_limits(rendering, is_stream=False)
         request = WireRequest(path, to_json(body), rendering.headers, timeout, opening=opening)
         exchange = self._exchange(rendering, request)
-        return await result_of(count_script(exchange), self._wire(kind, rendering))
+        return await result_of(count_script(exchange), self._new_wire(kind, rendering))
 
     def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
-        scope, ids = self._scope(rendering), tuple(self._provider.request_ids)
+        scope, ids = self._decode_scope(rendering), tuple(self._provider.request_ids)
         return Exchange(request, self._dialect, scope, rendering.retries, losses, ids)
 
-    def _wire(
-        self, kind: Kind, rendering: Rendering, watch: Watch | None = None, *, is_stream: bool = False
+    def _new_wire(
+        self, kind: WireClass, rendering: Rendering, watch: Watch | None = None, *, is_stream: bool = False
     ) -> Wire | SyncWire:
         limits = rendering.timeout, rendering.idle, rendering.total
         clock = Clock(*limits, is_stream=is_stream, who=rendering.target)
@@ -317,7 +314,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return kind(connection, watch, clock)
 
 
-def _limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None, float | None]:
+def _read_limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None, float | None]:
     """Return two limits in seconds: for one read, and until the response begins. None means no limit.
 
     If a caller reads the events (`is_stream`), one read may take as long as `idle`.
@@ -368,7 +365,7 @@ def adapter(
         provider,
         provider.dialect(name.dialect or provider.dialects[0]),
         name.model,
-        Access(api_key=checked_key(api_key), base_url=base_url, client=client),
+        Access(api_key=check_key(api_key), base_url=base_url, client=client),
         speaks_as=speaks_as,
         settings=settings,
         strict=strict,

@@ -113,7 +113,7 @@ LIKENESS = 0.8
 """The similarity (from 0 to 1, by difflib) from which a name counts as a misspelt name of a provider."""
 
 
-def checked_settings(settings: Settings, provider: str) -> Settings:
+def check_settings(settings: Settings, provider: str) -> Settings:
     """Return the settings. Raises SettingsInvalid for another type, and for a `vendor` section whose name looks like a
     misspelt name of an installed provider.
 
@@ -123,15 +123,14 @@ def checked_settings(settings: Settings, provider: str) -> Settings:
     if not isinstance(settings, Settings):
         raise SettingsInvalid(f"settings is of type {type(settings).__name__}; write sabir.Settings(…)")
     for name in settings.vendor:
-        meant = None if name == provider else _meant(name, (provider, *registry.names()))
+        meant = None if name == provider else _similar_name(name, (provider, *registry.names()))
         if meant is not None and not registry.knows(name):
-            raise SettingsInvalid(
-                f"Settings(vendor=…) has a section for {name!r}, which is not a provider; did you mean {meant!r}?"
-            )
+            fault = f"has a section for {name!r}, which is not a provider"
+            raise SettingsInvalid(f"Settings(vendor=…) {fault}; did you mean {meant!r}?")
     return settings
 
 
-def checked_policy(speaks_as: str) -> str:
+def check_policy(speaks_as: str) -> str:
     """Return the policy. Raises SettingsInvalid for the reserved policy "runtime"."""
     if speaks_as == RUNTIME:
         raise SettingsInvalid(f"{RESERVED}; use another name for speaks_as=, for example 'llm'")
@@ -139,14 +138,14 @@ def checked_policy(speaks_as: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _meant(name: str, known: tuple[str, ...]) -> str | None:
+def _similar_name(name: str, known: tuple[str, ...]) -> str | None:
     """Return the known name that `name` is similar to. None if `name` is itself known, or similar to none."""
     if name in known:
         return None
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=LIKENESS)), None)
 
 
-def checked_key(api_key: ApiKey | None) -> ApiKey | None:
+def check_key(api_key: ApiKey | None) -> ApiKey | None:
     """Return the key. Raises SettingsInvalid unless it is None, a string, a mapping of strings to strings, or a
     function that is not a coroutine function.
     """

@@ -66,9 +66,9 @@ class Clock:
     def open(self) -> None:
         """Note that the response has begun. For a stream, the limits for the next event apply."""
         if self._is_stream:
-            self.hear()
+            self.note_event()
 
-    def hear(self) -> None:
+    def note_event(self) -> None:
         """Note that an event arrived: the limits for the next event apply."""
         until = monotonic() + self._idle
         self.until, self._setting = (until, "idle") if until < self._last[0] else self._last

@@ -1,6 +1,6 @@
 """The driver: it performs a script's actions on a connection, by blocking or in an event loop.
 
-    waited(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
+    run_blocking(drive(script, SyncWire(connection)))        await drive(script, Wire(connection))
 
 The driver decides nothing: each wire does one kind of I/O, and the driver sends the outcomes to the script. A sync call
 is a coroutine too, but each of its awaits blocks. It starts no event loop, so it works inside a running loop, as in a
@@ -139,20 +139,20 @@ class _Wire:
         try:
             if type(action) is Next:
                 if action.had_event:
-                    self._clock.hear()
+                    self._clock.note_event()
                 self._clock.check()
-                chunk = await self._next()
+                chunk = await self._read_chunk()
                 if chunk is not None:  # the end of a body is accepted even if it is late
                     self._clock.check()
                 return chunk
             if isinstance(action, Open):
                 self._opened = AsyncExitStack()
-                self._answer = answer = await self._send(self._request(action), self._opened)
+                self._answer = answer = await self._send_request(self._prepare_request(action), self._opened)
                 self._clock.check()
                 if answer.status < 300:
                     self._clock.open()
                 return Head(answer.status, answer.headers)
-            return await self._perform(action)
+            return await self._perform_other(action)
         except Exception as error:
             translated = None if isinstance(error, SabirError) else self._connection.translate(error)
             if translated is None:
@@ -172,7 +172,7 @@ class _Wire:
         except Exception as error:
             logger.debug("closing a response failed: %r", error)
 
-    async def _perform(self, action: Action) -> Outcome:
+    async def _perform_other(self, action: Action) -> Outcome:
         match action:
             case Pause(shortest, longest):
                 if (seconds := random.uniform(shortest, longest)) >= self._clock.left:
@@ -187,7 +187,7 @@ class _Wire:
                     self._watch(action)
         return None
 
-    def _request(self, action: Open) -> WireRequest:
+    def _prepare_request(self, action: Open) -> WireRequest:
         """Call the watch and return the request to send. For a retry, reduce the time limits to the time that is left.
 
         The `timeout` of a streamed request is not reduced, because it also limits the reads between two events.
@@ -204,10 +204,10 @@ class _Wire:
         return replace(request, opening=left, timeout=left if is_longer else request.timeout)
 
     @abstractmethod
-    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead: ...
+    async def _send_request(self, request: WireRequest, opened: AsyncExitStack) -> WireHead: ...
 
     @abstractmethod
-    async def _next(self) -> bytes | None: ...
+    async def _read_chunk(self) -> bytes | None: ...
 
     @abstractmethod
     async def _sleep(self, seconds: float) -> None: ...
@@ -226,7 +226,7 @@ class SyncWire(_Wire):
         super().__init__(connection, watch, clock)
         self._guard = Guard(self._clock)
 
-    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
+    async def _send_request(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
         with self._guard:
             response = self._connection.open_sync(request)
         opened.callback(response.close)
@@ -235,7 +235,7 @@ class SyncWire(_Wire):
             opened.callback(chunks.close)
         return response
 
-    async def _next(self) -> bytes | None:
+    async def _read_chunk(self) -> bytes | None:
         with self._guard:
             return next(self._chunks, None)
 
@@ -252,7 +252,7 @@ class Wire(_Wire):
 
     _chunks: AsyncIterator[bytes]
 
-    async def _send(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
+    async def _send_request(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
         response = await self._within(self._connection.open(request))
         opened.push_async_callback(response.aclose)
         self._chunks = chunks = aiter(response.chunks())
@@ -260,7 +260,7 @@ class Wire(_Wire):
             opened.push_async_callback(chunks.aclose)
         return response
 
-    async def _next(self) -> bytes | None:
+    async def _read_chunk(self) -> bytes | None:
         return await self._within(anext(self._chunks, None))
 
     async def _sleep(self, seconds: float) -> None:
@@ -312,7 +312,7 @@ async def result_of(script: Script[Result], wire: Performer) -> Result:
     return step.result
 
 
-def waited(coroutine: Coroutine[Any, Any, Result]) -> Result:
+def run_blocking(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine whose awaits all block, without an event loop, and return its result."""
     try:
         coroutine.send(None)

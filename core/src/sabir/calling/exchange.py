@@ -24,11 +24,11 @@ from sabir.contract.dialect import Dialect
 from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading import incoming
-from sabir.reading.incoming import StreamState, labelled
+from sabir.reading.incoming import StreamState, label_error
 from sabir.vocabulary.reply import Reply, StreamEvent
 from sabir.vocabulary.settings import RetryPolicy
 
-Given = ParamSpec("Given")
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 LEAST_JITTER = 0.5
@@ -116,21 +116,21 @@ class Exchange:
     """Response headers that may contain the provider's id of the request. The first that is present is used."""
 
 
-def _repeated(
-    once: Callable[Concatenate[Exchange, int, Given], Script[Result]],
-) -> Callable[Concatenate[Exchange, Given], Script[Result]]:
+def _retrying(
+    once: Callable[Concatenate[Exchange, int, Parameters], Script[Result]],
+) -> Callable[Concatenate[Exchange, Parameters], Script[Result]]:
     """Decorate a script of one attempt, `once`, so that failed attempts are repeated by the retry policy."""
 
     @wraps(once)
-    def script(exchange: Exchange, /, *given: Given.args, **named: Given.kwargs) -> Script[Result]:
+    def script(exchange: Exchange, /, *arguments: Parameters.args, **named: Parameters.kwargs) -> Script[Result]:
         attempt = 1
         while True:
             try:
-                result = yield from once(exchange, attempt, *given, **named)
+                result = yield from once(exchange, attempt, *arguments, **named)
                 yield Close()
                 return result
             except CallError as error:
-                labelled(error, exchange.scope).losses = exchange.losses
+                label_error(error, exchange.scope).losses = exchange.losses
                 yield Failed(error, attempt)
                 yield Close()
                 longest = exchange.retries.delay(attempt, error)
@@ -144,65 +144,65 @@ def _repeated(
     return script
 
 
-@_repeated
+@_retrying
 def call_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     """The script of a call whose response is one body. The result is the Reply."""
-    scope = yield from _opened(exchange, attempt)
-    return (yield from _whole(exchange, scope, attempt))
+    scope = yield from _open_response(exchange, attempt)
+    return (yield from _read_reply(exchange, scope, attempt))
 
 
-@_repeated
+@_retrying
 def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
     """The script of a call that counts the input tokens of a request."""
-    scope = yield from _opened(exchange, attempt)
-    body, _ = yield from _whole_body(scope)
+    scope = yield from _open_response(exchange, attempt)
+    body, _ = yield from _read_body(scope)
     try:
         return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
     except Exception as error:
         incoming.raise_unreadable(scope, body, error)
 
 
-@_repeated
+@_retrying
 def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     """The script of a call whose response is a stream, although the caller wants only the reply.
 
     A retryable error in the middle of the stream is retried, because no event was passed to the user. An endpoint
     without streams may answer with one body: a response that begins with "{" is read as one body.
     """
-    scope = yield from _opened(exchange, attempt)
+    scope = yield from _open_response(exchange, attempt)
     begun, came = b"", 0
     is_text = not exchange.dialect.is_framed(scope.content_type)
     while is_text and BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
         assert isinstance(chunk, bytes)
         begun, came = (begun + chunk).lstrip(), came + len(chunk)
         if came > scope.bounds.body_bytes:
-            raise incoming.too_long(scope, "a body", "body_bytes")
+            raise incoming.size_error(scope, "a body", "body_bytes")
     if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
-        return (yield from _whole(exchange, scope, attempt, begun))
+        return (yield from _read_reply(exchange, scope, attempt, begun))
     state = StreamState(exchange.dialect, scope)
     state.skip_events()
     state.begin(scope, attempt, exchange.losses)
-    return (yield from _streamed(exchange, state, scope, begun))
+    return (yield from _emit_events(exchange, state, scope, begun))
 
 
-@_repeated
+@_retrying
 def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Script[Reply]:
     """The script of a streamed call. It passes the bytes to `state`, emits the events, and returns the
     complete Reply.
     """
     state.begin(exchange.scope, attempt, exchange.losses)
-    scope = yield from _opened(exchange, attempt)
+    scope = yield from _open_response(exchange, attempt)
     state.begin(scope, attempt, exchange.losses)
     try:
-        return (yield from _streamed(exchange, state, scope))
+        return (yield from _emit_events(exchange, state, scope))
     except CallError as error:
-        failure = state.failure(labelled(error, scope))
+        failure = state.failure(label_error(error, scope))
         if failure is error:
             raise
         raise failure from error
 
 
-def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
+def _emit_events(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
     """Emit the events of an open stream, and return the Reply. `begun` are bytes that were read already."""
     arrived = 0
     chunk: Outcome = begun or (yield _NEXT)
@@ -212,7 +212,7 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
             yield Emit(event)
         arrived += len(chunk)
         if arrived > scope.bounds.body_bytes:
-            raise incoming.too_long(scope, "a stream", "body_bytes")
+            raise incoming.size_error(scope, "a stream", "body_bytes")
         if state.ended:
             break  # do not wait for bytes after the terminal marker: a server may keep its connection open
         chunk = yield _AFTER_AN_EVENT if state.had_event else _NEXT
@@ -221,25 +221,25 @@ def _streamed(exchange: Exchange, state: StreamState, scope: DecodeScope, begun:
     return state.reply()
 
 
-def _whole(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
+def _read_reply(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
     """Read the open response completely, and return the Reply. `begun` are bytes that were read already."""
-    body, was_broken = yield from _whole_body(scope, begun)
+    body, was_broken = yield from _read_body(scope, begun)
     try:
         reply = exchange.dialect.decode(body, scope)
-        return incoming.finished(reply, exchange.losses, attempt, was_broken=was_broken)
+        return incoming.finish_reply(reply, exchange.losses, attempt, was_broken=was_broken)
     except Exception as error:
         incoming.raise_unreadable(scope, body, error)
 
 
-def _opened(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
+def _open_response(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     """Send the request, and return the scope for its answer. Raises the CallError for a status of 300 or above."""
-    answer = yield from _answered(exchange, attempt)
+    answer = yield from _send_request(exchange, attempt)
     if isinstance(answer, CallError):
         raise answer  # raised here, because a traceback shows no headers and no body, which may repeat the key
     return answer
 
 
-def _answered(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallError]:
+def _send_request(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallError]:
     """Send the request. Return the scope for its answer, or the CallError for a status of 300 or above."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
@@ -248,26 +248,27 @@ def _answered(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallErro
     if head.status < 300:
         return scope
     if head.status < 400:
-        return labelled(incoming.redirected(scope, head.status, head.headers.get("location", "")), scope, head.status)
+        redirect = incoming.redirect_error(scope, head.status, head.headers.get("location", ""))
+        return label_error(redirect, scope, head.status)
     try:
-        body = yield from _body(scope.bounds.error_bytes)
+        body = yield from _read_bytes(scope.bounds.error_bytes)
     except CallError:
         body = b""  # the status is enough for an error
     if has_more_values(body, scope.bounds.most_values):
         body = body[: incoming.SHOWN_CHARACTERS]  # too many values to parse: only its beginning is shown
     yield Close()  # free the response's own buffers before the body is decoded
-    return labelled(_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
+    return label_error(_decode_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
 
 
-def _whole_body(scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
+def _read_body(scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
     """Read the response. Return the body as valid Unicode, and whether anything was replaced in it.
 
     Raises ResponseInvalid for a body that is too large. `begun` are bytes that were read already.
     """
-    return incoming.read_body((yield from _body(scope.bounds.body_bytes, begun)), scope)
+    return incoming.read_body((yield from _read_bytes(scope.bounds.body_bytes, begun)), scope)
 
 
-def _body(most: int, begun: bytes = b"") -> Script[bytes]:
+def _read_bytes(most: int, begun: bytes = b"") -> Script[bytes]:
     """Read the response and return its body, at most `most + 1` bytes. `begun` are bytes that were read already."""
     body = BytesIO()
     body.write(begun)
@@ -278,15 +279,14 @@ def _body(most: int, begun: bytes = b"") -> Script[bytes]:
     return body.getvalue()
 
 
-def _refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
+def _decode_refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
     try:
         return dialect.decode_error(head.status, head.headers, body, scope.target.provider)
     except CallError as error:
         return error
     except Exception as unexpected:
         kind = ServerFailed if head.status >= 500 else ResponseInvalid
-        failure = kind(
-            f"{scope.target} answered {head.status} with {incoming.shown(body)}, which its dialect cannot read"
-        )
+        answered = f"{scope.target} answered {head.status} with {incoming.quote_beginning(body)}"
+        failure = kind(f"{answered}, which its dialect cannot read")
         failure.__cause__ = unexpected
         return failure

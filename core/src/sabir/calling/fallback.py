@@ -6,10 +6,10 @@
 A member's own retries come first: the next member is tried if all of them fail. The same conversation is rendered for
 each member; the reply contains the losses of the member that answered, and `failed_members` those of the others.
 
-    way ── Asked(first member) ──▶ caller ── an error ──▶ way ── Asked(next member) ──▶ caller ──▶ reply
-                                                           └── or raises: the error itself, or AllFailed
+    try_members ── answer of the first member ──▶ caller ── an error ──▶ try_members ── answer of the next member
+                                                                             └── or raises: the error, or AllFailed
 
-The generator `way_along` decides which member is called next; each call has its own generator. It makes a sync call
+The generator `try_members` decides which member is called next; each call has its own generator. It makes a sync call
 itself and yields the answer. It yields an async call as a coroutine, which the caller awaits; an error is thrown into
 the generator. A stream switches to the next member only before its first event, because a reader that saw the beginning
 of one reply must not get another.
@@ -51,27 +51,27 @@ _OF_ONE = ("api_key", "base_url", "client", "model_info")
 MESSAGE_CHARACTERS = 460
 """The number of characters for all members' errors in the message of AllFailed."""
 
-Got = TypeVar("Got")
-Got_co = TypeVar("Got_co", covariant=True)
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
 Result = TypeVar("Result")
 Kinds: TypeAlias = tuple[type[SabirError], ...]
 """The error classes after which the next member is tried."""
 
 
-class Asked(NamedTuple, Generic[Got_co]):
-    """One step of `way_along`: the answer of a member (or its coroutine), and the members that failed before."""
+class MemberAnswer(NamedTuple, Generic[Answer_co]):
+    """One step of `try_members`: the answer of a member (or its coroutine), and the members that failed before."""
 
-    got: Got_co
+    answer: Answer_co
     failed: tuple[FailedMember, ...]
 
 
-Way: TypeAlias = Generator[Asked[Got], None, None]
+Attempts: TypeAlias = Generator[MemberAnswer[Answer], None, None]
 
 
-def way_along(
-    members: Sequence[Adapter], kinds: Kinds, how: CallArguments, opened: Callable[[Adapter, CallArguments], Got]
-) -> Way[Got]:
-    """Call the members in order by `opened`, and yield each answer. The next member is called if a member raises one of
+def try_members(
+    members: Sequence[Adapter], kinds: Kinds, how: CallArguments, ask: Callable[[Adapter, CallArguments], Answer]
+) -> Attempts[Answer]:
+    """Call the members in order by `ask`, and yield each answer. The next member is called if a member raises one of
     `kinds`, or if the caller throws such an error into the generator.
 
     `extra_body` and `extra_headers` are sent only to the first member. Any other error is raised unchanged, with a note
@@ -81,37 +81,34 @@ def way_along(
     errors: list[SabirError] = []
     for member, following in zip(members, (*members[1:], None), strict=True):
         try:
-            yield Asked(opened(member, how), tuple(failed))
+            yield MemberAnswer(ask(member, how), tuple(failed))
         except kinds as error:
             errors.append(error)
-            failed += _failed(member, error)
+            failed += _describe_failed(member, error)
             if following is not None:
                 name = type(error).__name__
                 logger.info("%s failed: %s: %s; the fallback tries %s", member.target, name, error, following.target)
             if settings := how.get("settings"):
-                how = {**how, "settings": settings.owned_by(_first(members[0]))}
+                how = {**how, "settings": settings.owned_by(_first_key(members[0]))}
         except Exception as error:
             if failed:
-                error.add_note(f"members of the fallback that failed before: {_errors(failed)}")
+                error.add_note(f"members of the fallback that failed before: {_join_errors(failed)}")
             raise
+    texts, last = _join_errors(failed), errors[-1]
     if all(isinstance(error, RenderingRefused) for error in errors):
         losses = [loss for each in failed for loss in each.losses]
-        raise RenderingRefused(f"no model of the fallback accepts this request: {_errors(failed)}", losses) from errors[
-            -1
-        ]
-    raise AllFailed(
-        f"no model of the fallback answered: {_errors(failed)}", failed_members=failed, errors=errors
-    ) from errors[-1]
+        raise RenderingRefused(f"no model of the fallback accepts this request: {texts}", losses) from last
+    raise AllFailed(f"no model of the fallback answered: {texts}", failed_members=failed, errors=errors) from last
 
 
-def _first(member: Adapter) -> str:
+def _first_key(member: Adapter) -> str:
     """Return the key in `extra_body_for` for fields of the first member. No target has this name, so no other member
     gets the fields.
     """
     return f"the first member ({member.target})"
 
 
-def _failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
+def _describe_failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
     if isinstance(error, AllFailed):
         return error.failed_members
     message = str(error).encode(errors="replace").decode()
@@ -119,23 +116,23 @@ def _failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
     return (FailedMember(target=member.target, error=type(error).__name__, message=message, losses=losses),)
 
 
-def _errors(failed: Sequence[FailedMember]) -> str:
+def _join_errors(failed: Sequence[FailedMember]) -> str:
     """Return one line that names every failed member and its error."""
     length = max(MESSAGE_CHARACTERS // len(failed) - 2, 40)
     return "; ".join(one_line(f"{each.target}: {each.error}: {each.message}", length) for each in failed)
 
 
-async def _awaited(way: Way[Coroutine[Any, Any, Result]]) -> Asked[Result]:
-    """Await the members' coroutines in order, and return the first answer. Raises the errors of `way_along`."""
-    asked = next(way)
+async def _await_first(attempts: Attempts[Coroutine[Any, Any, Result]]) -> MemberAnswer[Result]:
+    """Await the members' coroutines in order, and return the first answer. Raises the errors of `try_members`."""
+    step = next(attempts)
     while True:
         try:
-            return Asked(await asked.got, asked.failed)
+            return MemberAnswer(await step.answer, step.failed)
         except Exception as error:
-            asked = way.throw(error)
+            step = attempts.throw(error)
 
 
-def _told(reply: Reply, failed: tuple[FailedMember, ...]) -> Reply:
+def _with_failed(reply: Reply, failed: tuple[FailedMember, ...]) -> Reply:
     """Return the reply with the members that failed before in `failed_members`."""
     return reply.model_copy(update={"failed_members": (*failed, *reply.failed_members)}) if failed else reply
 
@@ -143,14 +140,14 @@ def _told(reply: Reply, failed: tuple[FailedMember, ...]) -> Reply:
 class _FallbackRelay(Relay):
     """Passes on the events of the first member whose stream sends an event."""
 
-    def __init__(self, way: Way[ReplyStream | SyncReplyStream]) -> None:
-        self._way, self._has_begun = way, False
-        stream, self._passed = next(way)
+    def __init__(self, attempts: Attempts[ReplyStream | SyncReplyStream]) -> None:
+        self._attempts, self._has_begun = attempts, False
+        stream, self._passed = next(attempts)
         super().__init__(stream)
 
     def adapt_reply(self, reply: Reply) -> Reply:
         """Return the reply with the members that failed before in `failed_members`."""
-        return _told(reply, self._passed)
+        return _with_failed(reply, self._passed)
 
     def next_event(self) -> Script[StreamEvent | None]:
         """Return a script that reads the next event. If a member fails before its first event, the next
@@ -164,7 +161,7 @@ class _FallbackRelay(Relay):
             except Exception as error:
                 if self._has_begun:
                     raise
-                self.stream, self._passed = self._way.throw(error)
+                self.stream, self._passed = self._attempts.throw(error)
 
 
 @show_arguments
@@ -187,10 +184,10 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     RenderingRefused. Threads and tasks may share the adapter.
     """
 
-    def __init__(self, members: Sequence[Adapter], made: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
+    def __init__(self, members: Sequence[Adapter], owned: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
         self._members = tuple(members)
         self._speaks_as = speaks_as
-        self._made = tuple(made)
+        self._owned = tuple(owned)
         self._kinds = kinds
         self._refusals: Kinds = (RenderingRefused,) if issubclass(RenderingRefused, kinds) else ()
 
@@ -226,7 +223,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         Raises RenderingRefused if every member refuses, and SettingsInvalid, WrongWord or OptionInvalid for wrong
         arguments.
         """
-        rendering: Rendering = next(self._way("render", messages, how, self._refusals)).got
+        rendering: Rendering = next(self._attempts("render", messages, how, self._refusals)).answer
         return rendering
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
@@ -235,22 +232,22 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         `reply.failed_members` lists the members that failed before. Raises AllFailed if every member failed,
         RenderingRefused if every member refused the conversation, and at once an error that is not in `fallback_on`.
         """
-        return _told(*await _awaited(self._way("complete", messages, how, self._kinds)))
+        return _with_failed(*await _await_first(self._attempts("complete", messages, how, self._kinds)))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread."""
-        return _told(*next(self._way("complete_sync", messages, how, self._kinds)))
+        return _with_failed(*next(self._attempts("complete_sync", messages, how, self._kinds)))
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering, unchanged, with the member that rendered it. No other member is tried.
 
         Raises SettingsInvalid for a rendering of another target, and CallError if the call fails.
         """
-        return await self._addressed(rendering).send(rendering)
+        return await self._member_of(rendering).send(rendering)
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """Sync version of `send`. Blocks the thread."""
-        return self._addressed(rendering).send_sync(rendering)
+        return self._member_of(rendering).send_sync(rendering)
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return a stream, which passes on the events of the first member that sends one. After an event, no other
@@ -260,15 +257,15 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         calls raise when events are read. A rendering is sent only to the member that rendered it.
         """
         if isinstance(messages, Rendering):
-            return self._addressed(messages).stream(messages, **how)
-        relay = _FallbackRelay(self._way("stream", messages, how, self._kinds))
+            return self._member_of(messages).stream(messages, **how)
+        relay = _FallbackRelay(self._attempts("stream", messages, how, self._kinds))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """Sync version of `stream`. Reading blocks the thread."""
         if isinstance(messages, Rendering):
-            return self._addressed(messages).stream_sync(messages, **how)
-        relay = _FallbackRelay(self._way("stream_sync", messages, how, self._kinds))
+            return self._member_of(messages).stream_sync(messages, **how)
+        relay = _FallbackRelay(self._attempts("stream_sync", messages, how, self._kinds))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
@@ -277,22 +274,22 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         If counting fails, no other member is tried, because other models count differently. Raises SettingsInvalid if
         that member, or a member before it, has no `count_tokens`.
         """
-        way: Way[Coroutine[Any, Any, TokenCount]] = self._way(
+        attempts: Attempts[Coroutine[Any, Any, TokenCount]] = self._attempts(
             "count_tokens", messages, how, self._refusals, require_token_counter
         )
-        return (await _awaited(way)).got
+        return (await _await_first(attempts)).answer
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Sync version of `count_tokens`. Blocks the thread."""
         count: TokenCount = next(
-            self._way("count_tokens_sync", messages, how, self._refusals, require_token_counter)
-        ).got
+            self._attempts("count_tokens_sync", messages, how, self._refusals, require_token_counter)
+        ).answer
         return count
 
     async def aclose(self) -> None:
         """Close the members that were created from strings. Adapters that you passed stay open."""
         async with AsyncExitStack() as closing:
-            for member in self._made:
+            for member in self._owned:
                 closing.push_async_callback(member.aclose)
 
     def close(self) -> None:
@@ -300,19 +297,19 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         instead.
         """
         with ExitStack() as closing:
-            for member in self._made:
+            for member in self._owned:
                 closing.callback(member.close)
 
-    def _way(
+    def _attempts(
         self,
         name: str,
         messages: Messages,
         how: CallArguments,
         kinds: Kinds,
         checked: Callable[[Adapter], object] = lambda member: member,
-    ) -> Way[Any]:
-        """Return the generator `way_along` for the members' methods called `name`. `checked` is called with each member
-        before.
+    ) -> Attempts[Any]:
+        """Return the generator `try_members` for the members' methods called `name`. `checked` is called with each
+        member before.
 
         All members get the same messages with the same ids, and the options as a tuple.
         """
@@ -320,9 +317,9 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         listed = as_messages(messages)
         if "options" in how:
             how = {**how, "options": Option.all_of(how["options"] or ())}
-        return way_along(self.members, kinds, how, lambda member, how: getattr(checked(member), name)(listed, **how))
+        return try_members(self.members, kinds, how, lambda member, how: getattr(checked(member), name)(listed, **how))
 
-    def _addressed(self, rendering: Rendering) -> Adapter:
+    def _member_of(self, rendering: Rendering) -> Adapter:
         for member in self.members:
             if rendering.target in _targets(member):
                 return member
@@ -385,28 +382,28 @@ def fallback(
             raise SettingsInvalid(f"member {number} of the fallback is of type {type(candidate).__name__}; {remedy}")
     if len(members) < 2:
         raise SettingsInvalid(f"a fallback needs two members or more, not {len(members)}; add a 'provider:model'")
-    kinds = _checked_kinds(FALLBACK_ON if fallback_on is None else fallback_on)
+    kinds = _check_kinds(FALLBACK_ON if fallback_on is None else fallback_on)
     make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict)
     adapters: list[Adapter] = []
-    made: list[Adapter] = []
+    owned: list[Adapter] = []
     for member in members:
         if not isinstance(member, str):
             adapters.append(member)
             continue
-        later = settings.owned_by(_first(made[0])) if settings and made else settings
-        made.append(make(member, settings=later))
-        adapters.append(made[-1])
+        later = settings.owned_by(_first_key(owned[0])) if settings and owned else settings
+        owned.append(make(member, settings=later))
+        adapters.append(owned[-1])
     unused = [name for name, value in make.keywords.items() if value not in ("llm", None, False)]
-    if unused and not made:
+    if unused and not owned:
         raise SettingsInvalid(f"{', '.join(unused)}: all members are adapters; pass it to each sabir.adapter(…)")
     # A member without the attribute `speaks_as` counts as having the others' value.
     voices = {voice for member in adapters if isinstance(voice := getattr(member, "speaks_as", None), str)}
     if len(voices) > 1:
         raise SettingsInvalid(f"the members have different speaks_as: {', '.join(sorted(voices))}; use one for all")
-    return FallbackAdapter(adapters, made, kinds, next(iter(voices), "llm"))
+    return FallbackAdapter(adapters, owned, kinds, next(iter(voices), "llm"))
 
 
-def _checked_kinds(fallback_on: object) -> Kinds:
+def _check_kinds(fallback_on: object) -> Kinds:
     if isinstance(fallback_on, Iterable):
         kinds = tuple(fallback_on)
         if all(isinstance(kind, type) and issubclass(kind, SabirError) for kind in kinds):

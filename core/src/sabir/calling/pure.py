@@ -16,13 +16,13 @@ from sabir.base.errors import HistoryInvalid, one_line
 from sabir.base.failures import Loss, ResponseInvalid, Strict
 from sabir.base.surface import show_arguments
 from sabir.calling.adapter import ModelAdapter, without_secrets
-from sabir.calling.calls import checked_policy
+from sabir.calling.calls import check_policy
 from sabir.contract.dialect import DecodedHistory, Decoder, Dialect, Rendering, ServerEvent
 from sabir.contract.provider import Access, Provider
 from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry as registry
 from sabir.options.option import OptionLike
-from sabir.reading.incoming import finished, mend, raise_unreadable, read_body, shown
+from sabir.reading.incoming import finish_reply, mend, quote_beginning, raise_unreadable, read_body
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply, StreamEvent
@@ -76,12 +76,12 @@ class PureDialect:
         Raises ResponseInvalid if the text is not a response of this dialect, or the CallError that the response
         reports.
         """
-        scope = self._scope(policy)
+        scope = self._decode_scope(policy)
         text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
         _check_type(text, bytes, scope, "decode needs a response's JSON as str or bytes; pass the text")
         mended, was_broken = read_body(text, scope)
         try:
-            return finished(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
+            return finish_reply(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
         except Exception as error:
             raise_unreadable(scope, mended, error)
 
@@ -92,7 +92,7 @@ class PureDialect:
         Both methods return a list of stream events, and raise ResponseInvalid or the CallError that the stream reports.
         `policy` becomes the policy of the reply's messages. Raises ResponseInvalid if the dialect has no streams.
         """
-        scope = self._scope(policy)
+        scope = self._decode_scope(policy)
         return _CheckedDecoder(self.dialect.decoder(scope), scope)
 
     def decode_history(self, body: str | bytes | Mapping[str, Any], *, policy: str = "llm") -> DecodedHistory:
@@ -103,15 +103,15 @@ class PureDialect:
         or `vendor`; other fields are losses. Raises HistoryInvalid if `body` is not a request of this dialect, or if
         the dialect cannot read stored requests.
         """
-        scope = self._scope(policy)
+        scope = self._decode_scope(policy)
         mended, was_broken = mend(_request_bytes(body))
         try:
             history = self.dialect.decode_history(mended, scope)
         except HistoryInvalid as error:
             raise HistoryInvalid(one_line(f"this is not a request of {self.dialect.name}: {error}")) from None
         except Exception as error:
-            reason = one_line(f"{type(error).__name__}: {error}", 160)
-            raise HistoryInvalid(f"this is not a request of {self.dialect.name}, {shown(mended)}: {reason}") from error
+            reason = f"{quote_beginning(mended)}: {one_line(f'{type(error).__name__}: {error}', 160)}"
+            raise HistoryInvalid(f"this is not a request of {self.dialect.name}, {reason}") from error
         # Fields that the dialect does not know are only for the provider that this request was sent to.
         owner = self.target.model_copy(update={"model": ""})
         history = history.model_copy(update={"settings": history.settings.owned_by(owner.full_name)})
@@ -120,8 +120,8 @@ class PureDialect:
         loss = Loss(kind="rewritten", path="request", reason="invalid Unicode was replaced by U+FFFD")
         return history.model_copy(update={"losses": (loss, *history.losses)})
 
-    def _scope(self, policy: str) -> DecodeScope:
-        return DecodeScope(self.target, policy=checked_policy(policy)).counted()
+    def _decode_scope(self, policy: str) -> DecodeScope:
+        return DecodeScope(self.target, policy=check_policy(policy)).counted()
 
 
 class _CheckedDecoder:
@@ -151,9 +151,9 @@ class _CheckedDecoder:
             raise_unreadable(self._scope, "", error)
 
 
-def _check_type(given: object, expected: type, scope: DecodeScope, remedy: str) -> None:
-    if not isinstance(given, expected):
-        message = f"{scope.target.dialect} received a value of type {type(given).__name__}; {remedy}"
+def _check_type(argument: object, expected: type, scope: DecodeScope, remedy: str) -> None:
+    if not isinstance(argument, expected):
+        message = f"{scope.target.dialect} received a value of type {type(argument).__name__}; {remedy}"
         raise ResponseInvalid(message, provider=scope.target.provider)
 
 

@@ -17,7 +17,7 @@ from typing import Self, TypeAlias
 
 from sabir.base.errors import SettingsInvalid
 from sabir.base.surface import show_arguments
-from sabir.calling.drive import Performer, drive, waited
+from sabir.calling.drive import Performer, drive, run_blocking
 from sabir.calling.exchange import Action, Emit, Next, Outcome, Script
 from sabir.reading.incoming import StreamState
 from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
@@ -28,7 +28,7 @@ it with, which is sync or async like the stream.
 """
 
 
-class _Held:
+class _ShowsArguments:
     """Base class that applies `show_arguments` to each subclass, so that help() shows every keyword argument."""
 
     def __init_subclass__(cls, **named: object) -> None:
@@ -36,7 +36,7 @@ class _Held:
         show_arguments(cls)
 
 
-class SyncClosing(_Held):
+class SyncClosing(_ShowsArguments):
     """Base class of objects that a `with` block closes. In help(), their methods show every keyword argument."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class SyncClosing(_Held):
         self.close()
 
 
-class AsyncClosing(_Held):
+class AsyncClosing(_ShowsArguments):
     """Base class of objects that an `async with` block closes. In help(), their methods show every keyword argument."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class AsyncClosing(_Held):
         await self.aclose()
 
 
-class _Stream:
+class _BaseStream:
     """The state of a stream: not started, running, complete, failed or closed. The reader that waits for an event holds
     the lock `_turn`.
     """
@@ -89,7 +89,7 @@ class _Stream:
         """
         return self._reply or self._state.partial
 
-    async def _next(self, *, muted: bool = False) -> StreamEvent | None:
+    async def _read_event(self, *, muted: bool = False) -> StreamEvent | None:
         """Read and return the next event; None after the last event. With `muted`, the other events are skipped.
 
         Raises the error that ended the stream early, and SettingsInvalid while another reader waits for an event.
@@ -110,23 +110,23 @@ class _Stream:
             self._reply, self._running = step.result, None
             return None
         except BaseException as error:
-            self._stop(error)
+            self._end_stream(error)
             raise
         finally:
             self._turn.release()
 
-    async def _whole(self) -> Reply:
-        while await self._next(muted=True) is not None:
+    async def _read_all(self) -> Reply:
+        while await self._read_event(muted=True) is not None:
             pass
         assert self._reply is not None
         return self._reply
 
-    async def _leave(self) -> None:
-        running = self._stop()
+    async def _close_running(self) -> None:
+        running = self._end_stream()
         if running is not None:
             await running[1].close()
 
-    def _stop(self, error: BaseException | None = None) -> tuple[Script[Reply], Performer] | None:
+    def _end_stream(self, error: BaseException | None = None) -> tuple[Script[Reply], Performer] | None:
         """End the stream, after an error or because the reader left. Return the script and the wire if the wire must be
         closed.
         """
@@ -138,13 +138,13 @@ class _Stream:
         return running
 
 
-class ReplyStream(_Stream, AsyncClosing):
+class ReplyStream(_BaseStream, AsyncClosing):
     """The events of a reply that is arriving, as an async iterator. Created by `adapter.stream`.
 
     Reading the first event sends the request. `async with` closes the connection. A stream that is read to its end
     closes itself. Reading an event raises the errors of the call: a CallError before the first event, StreamBroken with
-    the partial reply after it. Reading after an error raises the error again; reading a closed stream raises
-    StreamBroken. A second reader at the same time gets SettingsInvalid.
+    the partial reply after it. Reading after an error raises the error again. Reading a stream that was closed before
+    its end raises StreamBroken. A second reader at the same time gets SettingsInvalid.
 
     >>> import asyncio, sabir
     >>> async def kinds() -> list[str]:
@@ -160,7 +160,7 @@ class ReplyStream(_Stream, AsyncClosing):
 
     async def __anext__(self) -> StreamEvent:
         """Wait for the next event and return it. Raises StopAsyncIteration after the last event."""
-        event = await self._next()
+        event = await self._read_event()
         if event is None:
             raise StopAsyncIteration
         return event
@@ -175,11 +175,11 @@ class ReplyStream(_Stream, AsyncClosing):
 
         Events that were not read before are skipped. Raises StreamBroken or another CallError on failure.
         """
-        return await self._whole()
+        return await self._read_all()
 
     async def aclose(self) -> None:
         """Close the connection. Events that were not read are discarded. A second call does nothing."""
-        await self._leave()
+        await self._close_running()
 
 
 class _Texts:
@@ -200,7 +200,7 @@ class _Texts:
         return text
 
 
-class SyncReplyStream(_Stream, SyncClosing):
+class SyncReplyStream(_BaseStream, SyncClosing):
     """The events of a reply that is arriving, as an iterator. Created by `adapter.stream_sync`. Reading blocks the
     thread.
 
@@ -219,7 +219,7 @@ class SyncReplyStream(_Stream, SyncClosing):
 
     def __next__(self) -> StreamEvent:
         """Wait for the next event and return it. Raises StopIteration after the last event."""
-        event = waited(self._next())
+        event = run_blocking(self._read_event())
         if event is None:
             raise StopIteration
         return event
@@ -234,11 +234,11 @@ class SyncReplyStream(_Stream, SyncClosing):
 
         Events that were not read before are skipped. Raises StreamBroken or another CallError on failure.
         """
-        return waited(self._whole())
+        return run_blocking(self._read_all())
 
     def close(self) -> None:
         """Close the connection. Events that were not read are discarded. A second call does nothing."""
-        waited(self._leave())
+        run_blocking(self._close_running())
 
 
 class Relay:
@@ -270,7 +270,7 @@ class Relay:
 
     def closed_error(self) -> StreamBroken:
         """Return the StreamBroken to raise for a reader of a closed stream, with the partial reply."""
-        return self._telling(self.stream._state.closed_error())
+        return self._adapt_error(self.stream._state.closed_error())
 
     def text_of(self, event: StreamEvent) -> str:
         """Return the text that an event adds to the reply's text, or "" for other events."""
@@ -288,7 +288,7 @@ class Relay:
             while event := (yield from self.next_event()):
                 yield Emit(event)
         except StreamBroken as error:
-            raise self._telling(error)  # noqa: B904 — it is the same error
+            raise self._adapt_error(error)  # noqa: B904 — it is the same error
         return self.partial
 
     def next_event(self) -> Script[StreamEvent | None]:
@@ -310,6 +310,6 @@ class Relay:
         else:
             self.stream.close()
 
-    def _telling(self, error: StreamBroken) -> StreamBroken:
+    def _adapt_error(self, error: StreamBroken) -> StreamBroken:
         error.partial = self.adapt_reply(error.partial)
         return error

@@ -91,11 +91,11 @@ class Watchdog:
                 self._changed.notify()
             if self._thread is None:
                 with suppress(RuntimeError):  # no thread starts while the interpreter shuts down
-                    thread = Thread(target=self._run, name="sabir-watchdog", daemon=True)
+                    thread = Thread(target=self._watch, name="sabir-watchdog", daemon=True)
                     thread.start()
                     self._thread = thread
 
-    def _run(self) -> None:
+    def _watch(self) -> None:
         with self.lock:
             while True:
                 self.wakes, now = inf, monotonic()

@@ -43,9 +43,8 @@ class Contribution:
             raise ProviderBroken(f"{what} has the `name` {members['name']!r}; the two names must be equal")
         for each, kind in _TUPLES.items():
             if not (isinstance(members[each], tuple | list) and all(isinstance(item, kind) for item in members[each])):
-                raise ProviderBroken(
-                    f"{what} has {each} of type {type(members[each]).__name__}; it must be a tuple of {kind.__name__}"
-                )
+                wrong = f"{each} of type {type(members[each]).__name__}"
+                raise ProviderBroken(f"{what} has {wrong}; pass a tuple or list of {kind.__name__}")
         if not members["dialects"]:
             raise ProviderBroken(f"{what} has no dialect; its `dialects` must name at least one")
         flags = [members.get(flag, False) for flag in _FLAGS]
@@ -67,10 +66,8 @@ def _members(provider: object, what: str) -> dict[str, Any]:
         raise ProviderBroken(f"{what} does not have {', '.join(missing)}; see sabir.authoring.Provider")
     version = members["api_version"]
     if not isinstance(version, int) or version not in SUPPORTED_APIS:
-        supported = ", ".join(map(str, sorted(SUPPORTED_APIS)))
-        raise ProviderBroken(
-            f"{what} is written for api_version {version}; this sabir supports {supported}: update it, or sabir"
-        )
+        supported = f"this sabir supports {', '.join(map(str, sorted(SUPPORTED_APIS)))}"
+        raise ProviderBroken(f"{what} is written for api_version {version}; {supported}: update it, or sabir")
     return members
 
 
@@ -85,7 +82,7 @@ def is_meant(contribution: Contribution, contributions: Sequence[Contribution], 
     return owners(contributions, dialect) == [contribution]
 
 
-def conflict(name: str, contributions: Sequence[Contribution], dialect: str | None) -> PluginConflict | None:
+def conflict_error(name: str, contributions: Sequence[Contribution], dialect: str | None) -> PluginConflict | None:
     """Return the error if `name` (dialect None) or `name.dialect` may mean several contributions; None otherwise."""
     claimants = owners(contributions, dialect)
     if len(claimants) < 2:
@@ -99,23 +96,23 @@ def conflict(name: str, contributions: Sequence[Contribution], dialect: str | No
 
 def full_names(name: str, contributions: Sequence[Contribution]) -> list[str]:
     """Return `name.dialect` for each dialect that exactly one contribution provides or owns."""
-    spoken = dict.fromkeys(dialect for each in contributions for dialect in each.dialects)
-    return [f"{name}.{dialect}" for dialect in spoken if len(owners(contributions, dialect)) == 1]
+    dialects = dict.fromkeys(dialect for each in contributions for dialect in each.dialects)
+    return [f"{name}.{dialect}" for dialect in dialects if len(owners(contributions, dialect)) == 1]
 
 
-def meant(name: str, contributions: Sequence[Contribution], dialect: str | None) -> Contribution:
+def choose_contribution(name: str, contributions: Sequence[Contribution], dialect: str | None) -> Contribution:
     """Return the contribution that `name` (dialect None) or `name.dialect` means.
 
     Raises PluginConflict if there are several. If there is none, raises ProviderMissing for dialect None, else
     DialectMissing.
     """
-    if error := conflict(name, contributions, dialect):
+    if error := conflict_error(name, contributions, dialect):
         raise error
     for each in owners(contributions, dialect):
         return each
-    spoken = full_names(name, contributions)
+    dialects = full_names(name, contributions)
     if dialect is None:
-        remedy = " or ".join(f"{each}:model" for each in spoken)
+        remedy = " or ".join(f"{each}:model" for each in dialects)
         raise ProviderMissing(f"provider {name!r} is not installed, only added dialects of it; write {remedy}")
     wanted = f"{name}.{dialect}" if dialect else name
-    raise DialectMissing(f"{wanted!r} is not a dialect; {name} has {', '.join(spoken)}")
+    raise DialectMissing(f"{wanted!r} is not a dialect; {name} has {', '.join(dialects)}")

@@ -99,84 +99,84 @@ class ServerEventReader:
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Add bytes and return the events that are complete now. Raises ResponseInvalid if `chunk` is not bytes."""
-        given: object = chunk
-        if not isinstance(given, bytes):
-            raise ResponseInvalid(f"a stream's chunk is of type {type(given).__name__}; feed accepts only bytes")
+        received: object = chunk
+        if not isinstance(received, bytes):
+            raise ResponseInvalid(f"a stream's chunk is of type {type(received).__name__}; feed accepts only bytes")
         events: list[ServerEvent] = []
         if not self._is_between:
             first, blank, chunk = chunk.partition(b"\n\n")
-            events = self._read(first + blank)
+            events = self._read_lines(first + blank)
         lines = chunk.replace(b"\r\n", b"\n") if _RETURN in chunk else chunk
         if self._is_between and _RETURN not in lines:
             complete, blank, chunk = lines.rpartition(b"\n\n")
-            events += self._cut(complete) if blank else ()
-        return events + self._read(chunk) if chunk else events
+            events += self._split_blocks(complete) if blank else ()
+        return events + self._read_lines(chunk) if chunk else events
 
-    def _cut(self, blocks: bytes) -> list[ServerEvent]:
-        """Return the events in complete blocks of lines, which are separated by blank lines. Faster than `_read`."""
+    def _split_blocks(self, blocks: bytes) -> list[ServerEvent]:
+        """Return the events in complete blocks of lines, separated by blank lines. Faster than `_read_lines`."""
         try:
             text = blocks.decode()
         except UnicodeDecodeError:
-            return self._read(blocks + b"\n\n")
+            return self._read_lines(blocks + b"\n\n")
         events = []
         for block in text.split("\n\n") if "\n" in text else (text,):
             name, _, data = block.partition("\n") if block.startswith("event: ") else ("event: ", "", block)
             if data.startswith("data: ") and "\n" not in data:
                 events.append(ServerEvent(data[6:], name[7:]))
             else:
-                events += self._read(block.encode() + b"\n\n")
+                events += self._read_lines(block.encode() + b"\n\n")
         return events
 
     def close(self) -> list[ServerEvent]:
         """Return the events that the end of the stream completes."""
-        return self._read(b"\n\n")
+        return self._read_lines(b"\n\n")
 
-    def _read(self, chunk: bytes) -> list[ServerEvent]:
+    def _read_lines(self, chunk: bytes) -> list[ServerEvent]:
         # A CR ends its line at once, so that no event waits for another byte; an LF after it belongs to the same end.
         text = chunk.removeprefix(b"\n") if self._after_return else chunk
         self._after_return = chunk.endswith(b"\r") or (self._after_return and not chunk)
-        first, *lines = _lines(text)
+        first, *lines = _split_lines(text)
         self._line += first
         events = []
         if lines:
             whole, self._line = bytes(self._line), bytearray(lines.pop())
-            events = [event for line in (whole, *lines) if (event := self._take(line)) is not None]
+            events = [event for line in (whole, *lines) if (event := self._take_line(line)) is not None]
         is_amid = self._line or self._data or self._event or self._is_bare
         self._is_between = self._has_begun and not is_amid and chunk.endswith(b"\n")
         self.kept = len(self._line) + len(self._data) + len(self._event)
         return events
 
-    def _take(self, line: bytes) -> ServerEvent | None:
+    def _take_line(self, line: bytes) -> ServerEvent | None:
         if not self._started:
             self._started = True
             line = line.removeprefix(BOM_UTF8)
         if not line:
-            return self._end()
+            return self._end_event()
         if self._is_bare or (self._has_begun and not self._data and _BARE.match(line)):
             self._is_bare = True
-            self._keep(line)
+            self._add_data(line)
             return None
         name, _, value = line.partition(b":")
         if name == b"data":
-            self._keep(value.removeprefix(b" "))
+            self._add_data(value.removeprefix(b" "))
         elif name == b"event":
-            self._event = self._text(value.removeprefix(b" "))
+            self._event = self._decode_line(value.removeprefix(b" "))
         else:
-            self._text(line)
+            self._decode_line(line)
         return None
 
-    def _keep(self, data: bytes) -> None:
+    def _add_data(self, data: bytes) -> None:
         self._data += data
         self._data += b"\n"
 
-    def _end(self) -> ServerEvent | None:
+    def _end_event(self) -> ServerEvent | None:
         """Return the event that a blank line ends; None if the event has no data."""
-        event = ServerEvent(self._text(self._data[:-1]), self._event) if self._data else None
+        event = ServerEvent(self._decode_line(self._data[:-1]), self._event) if self._data else None
         self._has_begun = self._has_begun or event is not None
         self._data, self._event, self._is_bare = bytearray(), "", False
         return event
 
-    def _text(self, line: bytes | bytearray) -> str:
+    def _decode_line(self, line: bytes | bytearray) -> str:
         try:
             return line.decode()
         except UnicodeDecodeError:
@@ -184,19 +184,19 @@ class ServerEventReader:
             return line.decode(errors="replace")
 
 
-def _lines(text: bytes) -> list[bytes]:
+def _split_lines(text: bytes) -> list[bytes]:
     if _RETURN in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text.split(b"\n")
 
 
-def _of_strings(value: object) -> object:
+def _check_strings(value: object) -> object:
     if isinstance(value, Mapping) and not all(isinstance(each, str) for pair in value.items() for each in pair):
         raise ValueError("expected a mapping of strings to strings")
     return value
 
 
-NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_of_strings)]
+NameMap = Annotated[JSONObjectDocumentField, BeforeValidator(_check_strings)]
 """A pydantic field type: a mapping of strings to strings, stored as JSONText."""
 
 

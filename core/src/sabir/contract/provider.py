@@ -190,8 +190,8 @@ class Access:
         except ValueError:
             parts, host = urlsplit(""), None
         if parts.scheme not in ("http", "https") or not host:
-            shown = "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]  # a password may stand before the @
-            raise SettingsInvalid(f"{provider} has the endpoint {shown!r}, which is not an http(s) URL; check base_url")
+            start = "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]  # a password may stand before the @
+            raise SettingsInvalid(f"{provider} has the endpoint {start!r}, which is not an http(s) URL; check base_url")
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 

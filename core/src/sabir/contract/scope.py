@@ -351,7 +351,7 @@ class DecodeScope:
             most = self.bounds.most_values
             self.tally.values += count_values(event, most)
             if self.tally.values > most:
-                raise self.limit_error(f"events with more than {most:,} JSON values", "values")
+                raise self.limit_error(f"events with more than {most:,} JSON values in total", "values")
 
     def count_copied_bytes(self, size: int) -> None:
         """Add `size` bytes to the total of copied bytes. Raises ResponseInvalid if the total exceeds
@@ -409,10 +409,9 @@ class DecodeScope:
         if isinstance(value, dict):
             return value
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        answer = ascii(text[:_SHOWN]) if text.strip() else "an empty body"
-        raise self.invalid_answer(
-            f"answered {answer}; expected a JSON object of {self.target.dialect}: check the endpoint"
-        )
+        answer = ascii(text[:_QUOTED]) if text.strip() else "an empty body"
+        expected = f"expected a JSON object of {self.target.dialect}"
+        raise self.invalid_answer(f"answered {answer}; {expected}: check the endpoint")
 
     def read_call(
         self,
@@ -450,13 +449,13 @@ class DecodeScope:
             invalid_arguments=parsed is None,
         )
 
-    def read_hints(self, found: Mapping[str, Any], model: type[BaseModel]) -> Sections | None:
+    def read_hints(self, fields: Mapping[str, Any], model: type[BaseModel]) -> Sections | None:
         """Return the vendor hints in a stored medium or option as `{provider: hints}`, for a `vendor=` argument.
 
-        `found` is the API's object, and `model` the pydantic model of the hints, whose fields are read. Returns {} if
+        `fields` is the API's object, and `model` the pydantic model of the hints, whose fields are read. Returns {} if
         no hint is set, and None if the model rejects a value.
         """
-        hints = {name: found[name] for name in model.model_fields if found.get(name) is not None}
+        hints = {name: fields[name] for name in model.model_fields if fields.get(name) is not None}
         try:
             model.model_validate(hints)
         except ValidationError:
@@ -469,7 +468,7 @@ class DecodeScope:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SHOWN = 120
+_QUOTED = 120
 _NO_ARGUMENTS = JSONText("{}")
 
 

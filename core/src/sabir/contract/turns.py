@@ -103,9 +103,9 @@ class IdentifierRule:
         The same string and `occurrence` always give the same identifier. Another `occurrence` gives another identifier.
         """
         digest = sha256(f"{identifier}\0{occurrence}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
-        kept = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
-        made = f"{kept}_{digest}" if kept else digest
-        return made if self.whole.fullmatch(made) else f"x{made}"[: self.longest]
+        accepted = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
+        derived = f"{accepted}_{digest}" if accepted else digest
+        return derived if self.whole.fullmatch(derived) else f"x{derived}"[: self.longest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,12 +323,12 @@ class LossLog:
         """
         parts = entry.message.parts
         indexes = [index for index, part in enumerate(parts) if part is piece] or [
-            index for index, part in enumerate(parts) if _is_left_of(part, piece)
+            index for index, part in enumerate(parts) if _is_filtered_copy(part, piece)
         ]
         self.add(kind, reason, message=entry.message, path=f"parts[{indexes[0]}]{within}" if indexes else "")
 
 
-def _is_left_of(part: Part, piece: KnownPart) -> bool:
+def _is_filtered_copy(part: Part, piece: KnownPart) -> bool:
     """Return whether `piece` is `part` with its vendor hints filtered."""
     both = part.kind == piece.kind == "media"
     return both and {**vars(part), "vendor_json": None} == {**vars(piece), "vendor_json": None}

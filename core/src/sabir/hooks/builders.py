@@ -30,7 +30,7 @@ Anchor: TypeAlias = Message | int | None
 AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
 
 
-class MediaDetails(TypedDict, total=False):
+class Details(TypedDict, total=False):
     """The optional arguments of `add_image`, `add_audio`, `add_video` and `add_document`.
 
     mime: the MIME type, such as "image/png"; None means unknown.
@@ -46,7 +46,7 @@ class MediaDetails(TypedDict, total=False):
     vendor: Sections | None
 
 
-class _Maker:
+class _Builder:
     """The base class of both builders: stores policy, role hint, step and hooks, and creates messages."""
 
     def __init__(self, policy: str, role_hint: RoleHint | None, step_num: int | None, hooks: "HookPlugins") -> None:
@@ -59,7 +59,7 @@ class _Maker:
         self.step_num = step_num
         self._hooks = as_hooks(hooks)
 
-    def _make(self, payload: Payload, policy: str | None = None) -> Message:
+    def _make_message(self, payload: Payload, policy: str | None = None) -> Message:
         policy = self.policy if policy is None else policy
         hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(policy, payload.kind)
         settings = {"policy": policy, "role_hint_for_llm": hint, "step_num": self.step_num}
@@ -67,7 +67,7 @@ class _Maker:
 
 
 @show_arguments
-class MessageBuilder(_Maker):
+class MessageBuilder(_Builder):
     """Builds one message of several parts, and option calls, all with the same policy and step.
 
     `policy` names who makes the messages ("user"). `role_hint` is the messages' role hint; None means that a hook may
@@ -123,41 +123,33 @@ class MessageBuilder(_Maker):
         if policy is not None:
             return cls(policy, role_hint, step, hooks)
         builder = cls(role_hint=role_hint, step_num=step, hooks=hooks)
-        builder._decider = _model_of(anchor)
+        builder._decider = _policy_of_model(anchor)
         return builder
 
     def add_text(self, text: str) -> TextPart:
         """Append a text part, and return the part. Raises BuilderError if `text` is not valid Unicode."""
-        return self._add(TextPart.build(text=text))
+        return self._append_part(TextPart.build(text=text))
 
-    def add_image(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_image(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append an image part, and return the part. `prompt_hint` says what the image shows, or is None. `url` is the
         image's URL and required.
 
         Raises BuilderError without a URL, if hint and URL are swapped, and for an `id` that the builder already chose
         for another part; MediaRefused for an invalid URL.
         """
-        return self._add_media("image", prompt_hint, url, details)
+        return self._add_media("image", prompt_hint, url, how)
 
-    def add_audio(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_audio(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append a sound part, and return the part. Arguments and errors are the same as for `add_image`."""
-        return self._add_media("audio", prompt_hint, url, details)
+        return self._add_media("audio", prompt_hint, url, how)
 
-    def add_video(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_video(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append a video part, and return the part. Arguments and errors are the same as for `add_image`."""
-        return self._add_media("video", prompt_hint, url, details)
+        return self._add_media("video", prompt_hint, url, how)
 
-    def add_document(
-        self, prompt_hint: str | None = None, url: str | None = None, **details: Unpack[MediaDetails]
-    ) -> MediaPart:
+    def add_document(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append a document part, and return the part. Arguments and errors are the same as for `add_image`."""
-        return self._add_media("document", prompt_hint, url, details)
+        return self._add_media("document", prompt_hint, url, how)
 
     def add_option_call(self, name: str, arguments: JSONValue = None) -> OptionCall:
         """Add an option call, a message of its own with a new invocation id, and return the message.
@@ -168,7 +160,7 @@ class MessageBuilder(_Maker):
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
         payload = OptionCallPayload.build("option call", **chosen, arguments=arguments)
-        call = cast(OptionCall, self._make(payload, self._decider))
+        call = cast(OptionCall, self._make_message(payload, self._decider))
         if not self._parts:
             self._calls_before_parts += 1
         self._calls.append(call)
@@ -190,7 +182,7 @@ class MessageBuilder(_Maker):
             calls = "; its option calls are in to_messages()" if self._calls else ""
             raise BuilderError(f"this builder has no parts; add some with add_text or add_image{calls}")
         if self._built is None:
-            self._built = self._make(PartsPayload(parts=tuple(self._parts)))
+            self._built = self._make_message(PartsPayload(parts=tuple(self._parts)))
         return self._built
 
     def to_messages(self) -> list[Message]:
@@ -204,22 +196,19 @@ class MessageBuilder(_Maker):
         before = self._calls_before_parts
         return [*self._calls[:before], self.to_message(), *self._calls[before:]]
 
-    def _add_media(
-        self, modality: Modality, prompt_hint: str | None, url: str | None, details: MediaDetails
-    ) -> MediaPart:
+    def _add_media(self, modality: Modality, prompt_hint: str | None, url: str | None, how: Details) -> MediaPart:
         if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
             call = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{call}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")
-        part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **details)
+        part = MediaPart.build(modality=modality, url=MediaURL(url).check(), prompt_hint=prompt_hint, **how)
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
             self._assigned[part.id or ""] = part
         elif other := self._assigned.get(part.id):  # the id would name two media
             both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
-            raise BuilderError(
-                f"id {part.id!r} would name two media: {both}; the second has the id already, so choose another"
-            )
-        return self._add(part)
+            remedy = "the second has the id already, so choose another"
+            raise BuilderError(f"id {part.id!r} would name two media: {both}; {remedy}")
+        return self._append_part(part)
 
     def _media_id(self, part: MediaPart) -> str:
         media = [each for each in self._parts if isinstance(each, MediaPart)]
@@ -231,13 +220,13 @@ class MessageBuilder(_Maker):
             index += 1
         return f"media-{index}"
 
-    def _add(self, part: AnyPart) -> AnyPart:
+    def _append_part(self, part: AnyPart) -> AnyPart:
         self._parts.append(part)
         self._built = None
         return part
 
 
-class OptionResultBuilder(_Maker):
+class OptionResultBuilder(_Builder):
     """Builds the result of one option call. Create the builder by `response_to`.
 
     The result has the invocation id, the option name and the step of the call. The policy of the result is `policy`;
@@ -286,7 +275,7 @@ class OptionResultBuilder(_Maker):
             fields = result_fields(result)
         except NotJSON as error:
             raise BuilderError(str(error)) from None
-        return self._answer(**fields)
+        return self._make_result(**fields)
 
     def error(self, error_type: str, error_message: str, retryable: bool = False) -> Message:
         """Return the error result of an option that failed or did not run: a message to append to the conversation.
@@ -294,10 +283,10 @@ class OptionResultBuilder(_Maker):
         `error_type` is a short name, which must not be empty, and `error_message` the text for the model. `retryable`
         says whether the same call may succeed later. Raises BuilderError for invalid values.
         """
-        return self._answer(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
+        return self._make_result(is_error=True, error_type=error_type, error_message=error_message, retryable=retryable)
 
-    def _answer(self, **outcome: Any) -> Message:
-        return self._make(result_payload(self._call, outcome))
+    def _make_result(self, **outcome: Any) -> Message:
+        return self._make_message(result_payload(self._call, outcome))
 
     def _refuse_other(self, field: str, expected: str, value: str) -> None:
         if value != expected:
@@ -311,7 +300,7 @@ def _call_of(message: object) -> OptionCallPayload:
     raise BuilderError(f"response_to answers an option call, not {describe_kind(message)}; see reply.option_calls")
 
 
-def _model_of(anchor: Anchor) -> str | None:
+def _policy_of_model(anchor: Anchor) -> str | None:
     """Return the policy of a message of a model (with an origin, or with the policy "llm"); None for other anchors."""
     if not isinstance(anchor, Message) or anchor.kind == "option_result":
         return None

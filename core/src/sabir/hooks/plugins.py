@@ -24,7 +24,7 @@ import pluggy
 
 from sabir.base.errors import BuilderError, PluginConflict, PluginError, one_line
 from sabir.base.failures import CallError
-from sabir.discovery import HOOKS, claimed, load_entry_point, only
+from sabir.discovery import HOOKS, load_entry_point, read_entry_points, single_entry_point
 from sabir.hooks import specs
 from sabir.vocabulary.messages import Kind, Message, RoleHint
 from sabir.vocabulary.parts import MediaPart
@@ -41,7 +41,9 @@ KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
 TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
 """The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
-"""What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed"."""
+"""What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed" for all
+installed plugins.
+"""
 
 logger = logging.getLogger("sabir")
 
@@ -74,7 +76,7 @@ class Hooks:
         _check_implementations(members, label)
         if label in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
             raise PluginConflict(f"hook plugin {label} is registered already; register it once")
-        plugins = {**self._plugins, label: (plugin, _guarded(members, label))}
+        plugins = {**self._plugins, label: (plugin, _guard_hooks(members, label))}
         try:
             self._hook = _relay_for(plugins)
         except (ValueError, pluggy.PluginValidationError) as error:
@@ -117,19 +119,19 @@ class Hooks:
         return cost
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
-        """Call the telemetry hooks before a request is sent."""
+        """Call the plugins' `sabir_call_started` before a request of a call is sent. `call` is the call's number."""
         self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
 
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
-        """Call the telemetry hooks after a call ended with a complete reply."""
+        """Call the plugins' `sabir_call_ended` after a call ended with a complete reply. `call` is its number."""
         self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
 
     def call_failed(self, rendering: "Rendering", error: CallError, attempt: int, call: int) -> None:
-        """Call the telemetry hooks after an attempt failed."""
+        """Call the plugins' `sabir_call_failed` after an attempt of a call failed. `call` is the call's number."""
         self._hook.sabir_call_failed(rendering=rendering, error=error, attempt=attempt, call=call)
 
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
-        """Call the telemetry hooks after a call ended without a reply."""
+        """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is its number."""
         self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
 
     def _free_name(self, plugin: object) -> str:
@@ -180,38 +182,33 @@ def installed_hooks() -> Hooks:
     The plugins are loaded at the first call. A plugin that cannot be loaded is logged as a warning and left out.
     """
     hooks = Hooks()
-    for name, claims in claimed(HOOKS).items():
+    for name, claims in read_entry_points(HOOKS).items():
         try:
-            hooks.register(load_entry_point(only(claims), named=False), name)
+            hooks.register(load_entry_point(single_entry_point(claims), named=False), name)
         except PluginError as error:
             logger.warning("hook plugin %s was skipped: %s", name, error)
     return hooks
 
 
-def _guarded(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
+def _guard_hooks(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
     """Return the object that is registered with pluggy instead of a plugin: its hooks, each in a function that checks
     the result and names the plugin in errors.
     """
-    return SimpleNamespace(
-        **{hook: wraps(function)(_guard(function, plugin, hook)) for hook, function, _ in _marked(members)}
-    )
+    marked = _marked_hooks(members)
+    return SimpleNamespace(**{hook: wraps(function)(_guard(function, plugin, hook)) for hook, function, _ in marked})
 
 
 def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         answer = None
         with _blaming(plugin, hook):
-            answer = function(*map(_latest, arguments))
+            # Of a list of versions of a message, a hook gets the latest version.
+            answer = function(*(each[-1] if isinstance(each, list) else each for each in arguments))
         if hook in TELEMETRY or answer is None:
             return None
         return _add_version(answer, plugin, arguments) if hook == BUILT else _check_answer(answer, plugin, hook)
 
     return call
-
-
-def _latest(argument: Any) -> Any:
-    """Return an argument of a hook. Of a list of versions of a message, this is the latest version."""
-    return argument[-1] if isinstance(argument, list) else argument
 
 
 @contextmanager
@@ -258,9 +255,8 @@ def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]
     another type, another kind or invocation id, and for a function without the argument `message`.
     """
     if not arguments:
-        raise BuilderError(
-            f"hook plugin {plugin} changed a message that it does not accept; add the argument `message`"
-        )
+        remedy = "add the argument `message`"
+        raise BuilderError(f"hook plugin {plugin} changed a message that it does not accept; {remedy}")
     if not isinstance(changed, Message):
         kind = type(changed).__name__
         raise BuilderError(f"hook plugin {plugin} returned {kind} from {BUILT}; return a Message or None")
@@ -274,7 +270,7 @@ def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]
 
 def _check_implementations(members: Mapping[str, Any], plugin: str) -> None:
     """Raise PluginError for a hook without the mark, for one that is not a plain function, and for no hook at all."""
-    marked = {name: is_wrapper for name, _, is_wrapper in _marked(members)}
+    marked = {name: is_wrapper for name, _, is_wrapper in _marked_hooks(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)
         if not callable(function):
@@ -297,7 +293,7 @@ _NOT_PLAIN: Sequence[tuple[Callable[[Any], bool], str]] = (
 """A test of a function, and the kind of the functions that pass it."""
 
 
-def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
+def _marked_hooks(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
     """Yield the functions with the decorator `hookimpl`: name, function, and whether it is marked as a wrapper."""
     for name, function in members.items():
         if inspect.isroutine(function) and (mark := getattr(function, f"{specs.PROJECT}_impl", None)):
@@ -306,7 +302,7 @@ def _marked(members: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any
 
 def _reason(members: Mapping[str, Any], error: Exception) -> str:
     """Return why pluggy refuses a plugin, as text."""
-    unknown = next((name for name, *_ in _marked(members) if name not in KNOWN_HOOKS), None)
+    unknown = next((name for name, *_ in _marked_hooks(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))
     near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)

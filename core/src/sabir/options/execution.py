@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sabir")
 logger.addHandler(logging.NullHandler())
 Parameters = ParamSpec("Parameters")
-Asked = TypeVar("Asked")
-Given = TypeVar("Given")
+Argument = TypeVar("Argument")
+Returned = TypeVar("Returned")
 
 MOST_THREADS = 512
 """The largest number of threads that run at once for one event loop. Further functions wait, in order, for a free
@@ -51,7 +51,7 @@ thread.
 """
 
 
-def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
+def run_in_thread(function: Callable[[], Returned]) -> "Future[Returned]":
     """Start a function in a new daemon thread, with a copy of the caller's context variables. Return a Future of its
     result.
 
@@ -59,7 +59,7 @@ def run_in_thread(function: Callable[[], Given]) -> "Future[Given]":
     """
     from concurrent.futures import Future  # imported only where threads run
 
-    future: Future[Given] = Future()
+    future: Future[Returned] = Future()
     future.set_running_or_notify_cancel()  # now the future cannot be cancelled, because the thread would run on
     context = copy_context()
 
@@ -78,8 +78,8 @@ _free: "WeakKeyDictionary[AbstractEventLoop, Semaphore]" = WeakKeyDictionary()
 
 
 async def in_thread(
-    function: Callable[Parameters, Given], *arguments: Parameters.args, **named: Parameters.kwargs
-) -> Given:
+    function: Callable[Parameters, Returned], *arguments: Parameters.args, **named: Parameters.kwargs
+) -> Returned:
     """Run a function in a thread of its own, with the caller's context variables, and return its result.
 
     Waits if MOST_THREADS threads run for this event loop. A StopIteration is raised as a RuntimeError, because a future
@@ -90,7 +90,7 @@ async def in_thread(
     loop = asyncio.get_running_loop()
     free = _free.setdefault(loop, asyncio.Semaphore(MOST_THREADS))
 
-    def run() -> Given:
+    def run() -> Returned:
         try:
             return function(*arguments, **named)
         except StopIteration as error:
@@ -103,11 +103,11 @@ async def in_thread(
     return await asyncio.wrap_future(run_in_thread(run))
 
 
-async def call_function(function: Callable[[Asked], Given | Awaitable[Given]], asked: Asked) -> Given:
-    """Call a function with the argument `asked` from async code, and return its result. A coroutine function is
+async def call_function(function: Callable[[Argument], Returned | Awaitable[Returned]], argument: Argument) -> Returned:
+    """Call a function with the argument `argument` from async code, and return its result. A coroutine function is
     awaited; any other function runs in a new thread. If that returns an awaitable, the awaitable is awaited too.
     """
-    answer = function(asked) if inspect.iscoroutinefunction(function) else await in_thread(function, asked)
+    answer = function(argument) if inspect.iscoroutinefunction(function) else await in_thread(function, argument)
     return await answer if isinstance(answer, Awaitable) else answer
 
 
@@ -117,7 +117,7 @@ MOST_DEPTH = 50
 Report: TypeAlias = Callable[[float, float | None, str], None]
 
 
-def _unheard(done: float, total: float | None, text: str) -> None:
+def _ignore_report(done: float, total: float | None, text: str) -> None:
     """Do nothing: the default of `ToolContext._report`."""
 
 
@@ -144,7 +144,7 @@ class ToolContext:
     is_resume: bool = False
     idempotency_key: str = ""
     cancelled: Signal = field(default_factory=Signal, compare=False)
-    _report: Report = field(default=_unheard, repr=False, compare=False)
+    _report: Report = field(default=_ignore_report, repr=False, compare=False)
 
     @classmethod
     def current(cls) -> "ToolContext":
@@ -153,9 +153,8 @@ class ToolContext:
         """
         context = _CURRENT.get()
         if context is None:
-            raise OutsideEvaluation(
-                "this code does not run inside an option of an evaluation; call it in an option that evaluate runs"
-            )
+            remedy = "call it in an option that evaluate runs"
+            raise OutsideEvaluation(f"this code does not run inside an option of an evaluation; {remedy}")
         return context
 
     @classmethod
@@ -173,11 +172,11 @@ class ToolContext:
 
     def entered(self) -> AbstractContextManager[None]:
         """Return a context manager that makes this the current context inside its `with` block. For runners."""
-        return _being(_CURRENT, self)
+        return _set_during(_CURRENT, self)
 
 
 @contextmanager
-def _being(variable: ContextVar[Given], value: Given) -> Iterator[None]:
+def _set_during(variable: ContextVar[Returned], value: Returned) -> Iterator[None]:
     token = variable.set(value)
     try:
         yield
@@ -205,7 +204,7 @@ class CallDepth(NamedTuple):
 
     def set(self) -> AbstractContextManager[None]:
         """Return a context manager that sets the call depth to this one for the duration of its `with` block."""
-        return _being(_depth, self.calls)
+        return _set_during(_depth, self.calls)
 
     @classmethod
     def one_deeper(cls, name: str) -> AbstractContextManager[None]:
@@ -221,25 +220,25 @@ class CallDepth(NamedTuple):
         return cls(calls).set()
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """The outcome of running a function: the returned value, or in `error` the exception that the function raised."""
 
     value: Any = None
     error: BaseException | None = None
 
 
-_CANCELLED = Outcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
+_CANCELLED = RunOutcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
 
 
-def run(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
+def run(function: Callable[..., Any], bound: BoundArguments) -> RunOutcome:
     """Run a function in this thread and return its outcome.
 
     An exception, SystemExit or CancelledError of the function becomes an outcome; KeyboardInterrupt is raised.
     """
     try:
-        return Outcome(function(*bound.positional, **bound.named))
+        return RunOutcome(function(*bound.positional, **bound.named))
     except (Exception, SystemExit) as error:
-        return Outcome(error=error)
+        return RunOutcome(error=error)
     except BaseException as error:
         from asyncio import CancelledError  # imported already if one was raised
 
@@ -248,22 +247,22 @@ def run(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
         raise
 
 
-async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> Outcome:
+async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> RunOutcome:
     """Run a coroutine function in this task, any other function in a new thread, and return the outcome.
 
     A returned awaitable is awaited.
     """
     outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
-    return await _settle(outcome.value) if inspect.isawaitable(outcome.value) else outcome
+    return await _await_outcome(outcome.value) if inspect.isawaitable(outcome.value) else outcome
 
 
-async def _settle(value: Awaitable[Any]) -> Outcome:
+async def _await_outcome(value: Awaitable[Any]) -> RunOutcome:
     import asyncio  # imported only where a loop runs; sync callers do not need it
 
     try:
-        return Outcome(await value)
+        return RunOutcome(await value)
     except (Exception, SystemExit) as error:
-        return Outcome(error=error)
+        return RunOutcome(error=error)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -292,7 +291,11 @@ class RaisedError(NamedTuple):
         """
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):
-            return cls(_written(error.error_type) or kind, _written(error.error_message), bool(error.retryable))
+            return cls(
+                _encodable(error.error_type) or kind,
+                _encodable(error.error_message),
+                bool(error.retryable),
+            )
         try:
             text = str(error) or kind
         except Exception:
@@ -301,9 +304,9 @@ class RaisedError(NamedTuple):
             retryable = getattr(error, "retryable", False) is True
         except Exception:
             retryable = False
-        return cls(kind, _written(text), retryable)
+        return cls(kind, _encodable(text), retryable)
 
 
-def _written(text: str) -> str:
+def _encodable(text: str) -> str:
     """Return the text with lone surrogates escaped, so that JSON can represent it."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -25,7 +25,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
 from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView
-from sabir.options.execution import Outcome, RaisedError, logger, run, run_in_loop
+from sabir.options.execution import RaisedError, RunOutcome, logger, run, run_in_loop
 from sabir.options.signatures import (
     ArgumentsRefused,
     Binder,
@@ -50,15 +50,15 @@ Model = TypeVar("Model", bound=BaseModel)
 _NO_PARAMETERS = JSONText('{"type":"object","properties":{}}')
 
 
-def _free(name: str) -> str:
+def _check_name(name: str) -> str:
     if name == RUNTIME:
         raise OptionInvalid(f"{RESERVED}; give the option another name, for example sabir.option(name='my_runtime')")
     return name
 
 
-def _of_an_object(text: JSONText) -> JSONText:
-    if (found := text.view().get("type", "object")) != "object":
-        raise OptionInvalid(f"parameters must be the JSON schema of an object, not of the type {found!r}")
+def _check_object_schema(text: JSONText) -> JSONText:
+    if (kind := text.view().get("type", "object")) != "object":
+        raise OptionInvalid(f"parameters must be the JSON schema of an object, not of the type {kind!r}")
     return text
 
 
@@ -79,9 +79,9 @@ class Option(Frozen):
     'rain'
     """
 
-    name: Annotated[NonEmpty, AfterValidator(_free)]
+    name: Annotated[NonEmpty, AfterValidator(_check_name)]
     description: Text = ""
-    parameters_json: Annotated[JSONObjectDocumentField, AfterValidator(_of_an_object)] = Field(
+    parameters_json: Annotated[JSONObjectDocumentField, AfterValidator(_check_object_schema)] = Field(
         default=_NO_PARAMETERS, alias="parameters"
     )
     vendor_json: Hints = Field(default=None, alias="vendor")
@@ -115,7 +115,7 @@ class Option(Frozen):
         signature = Signature.of(function, name)
         if description is not None:
             signature = signature._replace(description=description)
-        return cast("CallableOption[Function]", _make(**signature._asdict(), function=function, vendor=vendor))
+        return cast("CallableOption[Function]", _new_option(**signature._asdict(), function=function, vendor=vendor))
 
     @classmethod
     def from_model(
@@ -139,7 +139,7 @@ class Option(Frozen):
         fields = {"description": description, "parameters": schema_of_model(model), "vendor": vendor}
         name = name or model.__name__
         provided = provided_to(function, name) if function else ()
-        return _make(name, **fields, function=function, binder=partial(bind_model, model), provided=provided)
+        return _new_option(name, **fields, function=function, binder=partial(bind_model, model), provided=provided)
 
     @classmethod
     def from_schema(
@@ -158,7 +158,7 @@ class Option(Frozen):
         The function must check all other keywords. Without `function`, the program answers the calls itself. Raises
         OptionInvalid if `parameters` is not the schema of an object.
         """
-        option = _make(name, description=description, parameters=parameters, function=function, vendor=vendor)
+        option = _new_option(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
         binder = partial(bind_provided, partial(bind_schema, option.parameters), provided)
         return option.model_copy(update={"binder": binder}) if provided else option
@@ -185,8 +185,8 @@ class Option(Frozen):
         outcome = run(function, bound)
         if inspect.iscoroutine(outcome.value):
             outcome.value.close()
-            raise OptionInvalid(_await_instead(self.name))
-        return _finish(call, outcome)
+            raise OptionInvalid(_advise_await(self.name))
+        return _build_result(call, outcome)
 
     async def answer(self, call: Message) -> Message:
         """Run the option's function for a call of the model, and return the option result, a message to append.
@@ -201,7 +201,7 @@ class Option(Frozen):
         """
         function = self.check_runs(asynchronous=True)
         bound = self._bind(call)
-        return bound if isinstance(bound, Message) else _finish(call, await run_in_loop(function, bound))
+        return bound if isinstance(bound, Message) else _build_result(call, await run_in_loop(function, bound))
 
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
         """Return the option's function, to run it. Raises OptionInvalid if there is none.
@@ -212,7 +212,7 @@ class Option(Frozen):
             remedy = "answer its calls yourself: OptionResultBuilder.response_to(call).success(…)"
             raise OptionInvalid(f"option {self.name!r} has no function to run; {remedy}")
         if not asynchronous and Signature.is_asynchronous(self.function):
-            raise OptionInvalid(_await_instead(self.name))
+            raise OptionInvalid(_advise_await(self.name))
         return self.function
 
     def _bind(self, call: object) -> BoundArguments | Message:
@@ -242,16 +242,14 @@ class Option(Frozen):
         the same name, and for a single option instead of a list.
         """
         if isinstance(options, Option | str | Mapping) or callable(options):
-            raise OptionInvalid(f"options must be a list, not one {_place(options)}; write options=[…]")
+            raise OptionInvalid(f"options must be a list, not one {_describe_place(options)}; write options=[…]")
         by_name: dict[str, Option] = {}
         for index, candidate in enumerate(options):
             each = _as_option(candidate, index)
             if each.name in by_name:
-                first = list(by_name).index(each.name)
-                raise OptionInvalid(
-                    f"options[{first}] and options[{index}] are both named {each.name!r}: {_place(by_name[each.name])} "
-                    f"and {_place(each)}; rename one with sabir.option(name=…)"
-                )
+                both = f"options[{list(by_name).index(each.name)}] and options[{index}] are both named {each.name!r}"
+                places = f"{_describe_place(by_name[each.name])} and {_describe_place(each)}"
+                raise OptionInvalid(f"{both}: {places}; rename one with sabir.option(name=…)")
             by_name[each.name] = each
         return tuple(by_name.values())
 
@@ -333,10 +331,10 @@ def _as_option(candidate: object, index: int) -> Option:
     if callable(candidate) and not isinstance(candidate, type):
         return Option.from_function(candidate)
     remedy = "pass a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"
-    raise OptionInvalid(f"options[{index}] is {_place(candidate)}, which is not an option; {remedy}")
+    raise OptionInvalid(f"options[{index}] is {_describe_place(candidate)}, which is not an option; {remedy}")
 
 
-def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
+def _new_option(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
     if provided:
         fields["binder"] = partial(bind_provided, fields["binder"], provided)
     try:
@@ -345,7 +343,7 @@ def _make(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> O
         raise OptionInvalid(f"option {name!r}: {one_line(describe_validation_error(error))}") from None
 
 
-def _place(value: object) -> str:
+def _describe_place(value: object) -> str:
     """Return the module and name of a function, a class or an option's function; of another value, the repr."""
     if isinstance(value, Option) and value.function is not None:
         value = value.function
@@ -361,7 +359,7 @@ OPTION_NOT_OFFERED = "option_not_offered"
 """The `error_type` of the result if the model calls an option that is not among the options passed to `answer`."""
 
 
-def _await_instead(name: str) -> str:
+def _advise_await(name: str) -> str:
     return f"option {name!r} is asynchronous; use `await option.answer(call)` or `await sabir.answer(reply, options)`"
 
 
@@ -374,7 +372,7 @@ def _describe_invalid(payload: OptionCallPayload) -> str:
     return f"the arguments are not a JSON object: {one_line(payload.raw_arguments or '', 100)!r}"
 
 
-def _finish(call: Message, outcome: Outcome) -> Message:
+def _build_result(call: Message, outcome: RunOutcome) -> Message:
     """Return the result of a call for the outcome of its option's function. Raises the error if it is CallsTooDeep."""
     error = outcome.error
     if isinstance(error, CallsTooDeep):
@@ -390,11 +388,9 @@ def _finish(call: Message, outcome: Outcome) -> Message:
     return error_result(call, raised.type, raised.message, retryable=raised.retryable)
 
 
-def error_result(
-    call: Message, error_type: str, text: str, *, policy: str | None = None, retryable: bool = False
-) -> Message:
+def error_result(call: Message, kind: str, text: str, *, policy: str | None = None, retryable: bool = False) -> Message:
     """Return an error result for a call, with `text` in one line. `policy` None means the option's name."""
-    failure = {"is_error": True, "error_type": error_type, "error_message": one_line(text), "retryable": retryable}
+    failure = {"is_error": True, "error_type": kind, "error_message": one_line(text), "retryable": retryable}
     return option_result(call, failure, policy=policy)
 
 
@@ -403,7 +399,7 @@ def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[Op
 
     Also raises OptionInvalid, before anything runs, if a called option has a coroutine function.
     """
-    answered_by = _answered_by(reply, options, asynchronous=False)
+    answered_by = _match_calls(reply, options, asynchronous=False)
     return [by if isinstance(by, Message) else by.answer_sync(call) for call, by in answered_by]
 
 
@@ -428,7 +424,7 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
     >>> chat[-1].result.result
     3
     """
-    answered_by = _answered_by(reply, options, asynchronous=True)
+    answered_by = _match_calls(reply, options, asynchronous=True)
     return [by if isinstance(by, Message) else await by.answer(call) for call, by in answered_by]
 
 
@@ -444,7 +440,7 @@ def unanswered(messages: Iterable[Message]) -> list[Message]:
     return [conversation[position] for position in calls.positions()]
 
 
-def _answered_by(
+def _match_calls(
     reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool
 ) -> list[tuple[Message, Option | Message]]:
     """Return each unanswered call, with the option that was called or the error result for an unknown option.

@@ -16,6 +16,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from inspect import Parameter
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -47,9 +48,7 @@ class ArgumentsRefused(ValueError):
     """
 
 
-def bind_parameters(
-    model: type[BaseModel], parameters: Iterable[inspect.Parameter], arguments: JSONText
-) -> BoundArguments:
+def bind_parameters(model: type[BaseModel], parameters: Iterable[Parameter], arguments: JSONText) -> BoundArguments:
     """Return the arguments of a function. `model` is the pydantic model made from `parameters`, with fields in this
     order.
 
@@ -72,7 +71,7 @@ def bind_schema(schema: FrozenDict, arguments: JSONText) -> BoundArguments:
     `additionalProperties` and `items`. Malformed and other keywords are ignored.
     """
     values = arguments.view()
-    misfits = list(_misfits(values, schema, ""))
+    misfits = list(_find_misfits(values, schema, ""))
     if misfits:
         raise ArgumentsRefused("; ".join(misfits))
     return BoundArguments((), values)
@@ -100,7 +99,7 @@ _TYPES: Mapping[str, Callable[[JSONValue], bool]] = {
 }
 
 
-def _misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
+def _find_misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
     if not isinstance(schema, dict):
         return
     where = f"{place}: " if place else ""
@@ -113,13 +112,13 @@ def _misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
     elif "const" in schema and value != schema["const"]:
         yield f"{where}expected {schema['const']!r}"
     elif isinstance(value, dict):
-        yield from _object_misfits(value, schema, place)
+        yield from _find_object_misfits(value, schema, place)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _misfits(item, schema.get("items"), f"{place}[{index}]")
+            yield from _find_misfits(item, schema.get("items"), f"{place}[{index}]")
 
 
-def _object_misfits(value: Mapping[str, JSONValue], schema: Mapping[str, JSONValue], place: str) -> Iterator[str]:
+def _find_object_misfits(value: Mapping[str, JSONValue], schema: Mapping[str, JSONValue], place: str) -> Iterator[str]:
     prefix = f"{place}." if place else ""
     properties = properties if isinstance(properties := schema.get("properties"), dict) else {}
     for name in required if isinstance(required := schema.get("required"), list) else ():
@@ -127,11 +126,11 @@ def _object_misfits(value: Mapping[str, JSONValue], schema: Mapping[str, JSONVal
             yield f"{prefix}{name}: required"
     for name, item in value.items():
         if name in properties:
-            yield from _misfits(item, properties[name], prefix + name)
+            yield from _find_misfits(item, properties[name], prefix + name)
         elif schema.get("additionalProperties") is False:
             yield f"{prefix}{name}: unknown; expected one of {', '.join(properties) or 'none'}"
         else:
-            yield from _misfits(item, schema.get("additionalProperties"), prefix + name)
+            yield from _find_misfits(item, schema.get("additionalProperties"), prefix + name)
 
 
 class Provided(NamedTuple):
@@ -143,9 +142,7 @@ class Provided(NamedTuple):
     has_default: bool
 
 
-def read_provided(
-    function: str, parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
-) -> tuple[Provided, ...]:
+def read_provided(function: str, parameters: Iterable[Parameter], hints: Mapping[str, Any]) -> tuple[Provided, ...]:
     """Return the parameters that `__sabir_provide__` fills in; types such as `X | None` and `Annotated[X, …]` count."""
     return tuple(
         Provided(function, each.name, kind, each.default is not each.empty)
@@ -224,13 +221,13 @@ class Signature(NamedTuple):
         inner = Signature.unwrap(function)
         name = name or getattr(inner, "__name__", None)
         if not name or name == "<lambda>":
-            shown = one_line(repr(function), 80)
-            raise OptionInvalid(f"{shown} has no name; set one with sabir.option(name=…)")
+            quoted = one_line(repr(function), 80)
+            raise OptionInvalid(f"{quoted} has no name; set one with sabir.option(name=…)")
         if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
             raise OptionInvalid(f"option {name!r} is a generator; return one value instead, for example a list")
         documentation = inspect.getdoc(inner) or ""
         fields, parameters, provided = _read_parameters(function, name, _parameter_documentation(documentation))
-        schema, model = _model_of(name, fields)
+        schema, model = _build_model(name, fields)
         binder = partial(bind_parameters, model, parameters)
         return cls(name, first_paragraph(documentation), schema, binder, provided)
 
@@ -262,9 +259,8 @@ def schema_of_model(model: type[BaseModel]) -> dict[str, Any]:
     except (PydanticUserError, RecursionError) as error:
         raise OptionInvalid(f"{model.__name__} has no JSON schema: {_first_sentence(error)}") from None
     if schema.get("type") != "object" and "$ref" not in schema:
-        raise OptionInvalid(
-            f"{model.__name__} is not an object type; an option's parameters are the fields of an object"
-        )
+        needed = "an option's parameters are the fields of an object"
+        raise OptionInvalid(f"{model.__name__} is not an object type; {needed}")
     for known_elsewhere in ("title", "description"):
         schema.pop(known_elsewhere, None)
     return schema
@@ -277,7 +273,7 @@ def first_paragraph(documentation: str) -> str:
 
 def _read_parameters(
     function: AnyFunction, name: str, documentation: Mapping[str, str]
-) -> tuple[dict[str, Any], tuple[inspect.Parameter, ...], tuple[Provided, ...]]:
+) -> tuple[dict[str, Any], tuple[Parameter, ...], tuple[Provided, ...]]:
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
     try:
@@ -290,7 +286,7 @@ def _read_parameters(
     fields = {}
     for index, each in enumerate(parameters):
         _refuse_open_ended(each, name, hints)
-        fields[f"parameter_{index}"] = _field(each, hints[each.name], documentation.get(each.name))
+        fields[f"parameter_{index}"] = _define_field(each, hints[each.name], documentation.get(each.name))
     return fields, parameters, provided
 
 
@@ -306,7 +302,7 @@ def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
         raise OptionInvalid(f"option {name!r} has annotations that are not types: {one_line(str(error))}") from None
 
 
-def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> None:
+def _refuse_open_ended(parameter: Parameter, name: str, hints: Mapping[str, Any]) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         remedy = "name each parameter, or use Option.from_schema"
         raise OptionInvalid(f"option {name!r} has {parameter}, which a JSON schema cannot describe; {remedy}")
@@ -317,7 +313,7 @@ def _refuse_open_ended(parameter: inspect.Parameter, name: str, hints: Mapping[s
         raise OptionInvalid(f"option {name!r} has no type for its parameter {parameter.name!r}; {remedy}")
 
 
-def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
+def _define_field(parameter: Parameter, annotation: Any, documented: str | None) -> tuple[Any, Any]:
     """Return the definition of a pydantic field for a parameter. `documented` is the docstring's description, which is
     used if no Field describes the parameter.
     """
@@ -333,7 +329,7 @@ def _field(parameter: inspect.Parameter, annotation: Any, documented: str | None
     return annotation, Field(**settings)
 
 
-def _model_of(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
+def _build_model(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
     try:
         model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
         return schema_of_model(model), model

@@ -140,7 +140,7 @@ class ReplyBuilder:
         Reply has no field for, or None. `finished_calls` says which calls of a cut-off reply the API guarantees to be
         complete: "unknown" (none), "followed" (calls that another block follows) or "all".
         """
-        for position, call in unfinished(self._payloads, finish_reason, finished_calls, self._marks).items():
+        for position, call in cut_off_calls(self._payloads, finish_reason, finished_calls, self._marks).items():
             self._payloads[position] = call
         losses = (*losses, *self._drop_repeated_calls())
         return Reply(
@@ -150,12 +150,12 @@ class ReplyBuilder:
             usage=usage or Usage(),
             origin=origin,
             losses=losses,
-            alternatives=tuple(without_unfinished(each, finished_calls) for each in alternatives),
+            alternatives=tuple(mark_unfinished(each, finished_calls) for each in alternatives),
             details=None if details is None else encode_json(details),
         )
 
 
-def unfinished(
+def cut_off_calls(
     payloads: Sequence[Payload | list[Part]], end: FinishReason, finished: FinishedCalls, marks: Mapping[int, bool]
 ) -> dict[int, OptionCallPayload]:
     """Return the calls of a reply that may be incomplete, by position, as copies with `cut_off` True.
@@ -179,7 +179,7 @@ def _is_closed_text(call: OptionCallPayload) -> bool:
     return call.raw_arguments is not None and not call.invalid_arguments and call.arguments_json != "{}"
 
 
-def without_unfinished(alternative: Alternative, finished_calls: FinishedCalls) -> Alternative:
+def mark_unfinished(alternative: Alternative, finished_calls: FinishedCalls) -> Alternative:
     """Return the alternative with its unfinished calls marked as `cut_off`. `finished_calls` is the value for the
     reply.
 
@@ -187,7 +187,7 @@ def without_unfinished(alternative: Alternative, finished_calls: FinishedCalls) 
     """
     payloads = [message.payload for message in alternative.messages]
     finished_calls = "unknown" if finished_calls == "unknown" else "followed"
-    if not (calls := unfinished(payloads, alternative.finish_reason, finished_calls, {})):
+    if not (calls := cut_off_calls(payloads, alternative.finish_reason, finished_calls, {})):
         return alternative
     messages = enumerate(alternative.messages)
     marked = (each.model_copy(update={"payload": calls[at]}) if at in calls else each for at, each in messages)
@@ -232,7 +232,7 @@ class Fold:
         ReplyStart must be the first event and ReplyEnd the last; a block's delta and end must follow its start.
         """
         if isinstance(event, BlockDelta):
-            self._open(event, event.kind).texts.append(event.text)
+            self._find_open(event, event.kind).texts.append(event.text)
             return
         if self._end is not None or (self._start is None) is not isinstance(event, ReplyStart):
             raise self._out_of_order(event)
@@ -242,7 +242,7 @@ class Fold:
             self._blocks[event.index] = _Block(event)
             self._scope.check_blocks(len(self._blocks))
         elif isinstance(event, BlockEnd):
-            self._open(event, event.kind).end = event
+            self._find_open(event, event.kind).end = event
         elif isinstance(event, ReplyStart):
             self._start = event
         else:
@@ -250,7 +250,7 @@ class Fold:
                 raise self._out_of_order(event)
             self._end, self.ended = event, True
 
-    def _open(self, event: BlockDelta | BlockEnd, kind: str) -> _Block:
+    def _find_open(self, event: BlockDelta | BlockEnd, kind: str) -> _Block:
         block = self._blocks.get(event.index)
         if block is None or block.end is not None or block.start.kind != kind:
             raise self._out_of_order(event)
@@ -291,7 +291,7 @@ class Fold:
             elif start.kind in _TEXT_PARTS:
                 builder.add(_TEXT_PARTS[start.kind](text=text))
             else:
-                losses.append(_unfinished(start, text))
+                losses.append(_unfinished_loss(start, text))
                 if start.kind == "option_call":
                     names = {"invocation_id": start.invocation_id, "option_name": start.option_name}
                     calls.append({**names, "arguments": text})
@@ -307,7 +307,7 @@ class Fold:
         )
 
 
-def _unfinished(start: BlockStart, text: str) -> Loss:
+def _unfinished_loss(start: BlockStart, text: str) -> Loss:
     name = f" of {start.option_name!r}" if start.option_name else ""
     reason = f"only the first {len(text)} characters of the {start.kind}{name} arrived"
     return Loss(kind="dropped", path=f"blocks[{start.index}]", reason=reason)

@@ -54,7 +54,7 @@ def mend(body: bytes, most: int | None = None) -> tuple[bytes, bool]:
 
 def _is_utf8(body: bytes) -> bool:
     try:
-        for _ in _decoded(body, "strict"):
+        for _ in _decode_pieces(body, "strict"):
             pass
     except UnicodeDecodeError:
         return False
@@ -63,14 +63,14 @@ def _is_utf8(body: bytes) -> bool:
 
 def _replace_invalid(body: bytes, most: int | None) -> bytes:
     valid = BytesIO()
-    for text in _decoded(body, "replace"):
+    for text in _decode_pieces(body, "replace"):
         valid.write(text.encode())
         if most is not None and valid.tell() > most:
             break
     return valid.getvalue()
 
 
-def _decoded(body: bytes, errors: str) -> Iterator[str]:
+def _decode_pieces(body: bytes, errors: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     for start in range(0, len(body), _PIECE):
         yield decoder.decode(body[start : start + _PIECE])
@@ -97,7 +97,7 @@ KEPT_BYTES = 65_536
 """About how many bytes of an answer without any event are stored, to read the error that the answer may report."""
 
 
-def shown(body: bytes | str) -> str:
+def quote_beginning(body: bytes | str) -> str:
     """Return the quoted beginning of an answer for an error message: at most 80 characters, or "an empty body"."""
     start = body[:SHOWN_CHARACTERS]
     text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
@@ -105,7 +105,7 @@ def shown(body: bytes | str) -> str:
     return ascii(text) if text else "an empty body"
 
 
-def labelled(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
+def label_error(error: CallError, scope: DecodeScope, status: int | None = None) -> CallError:
     """Add the provider, the request id and the status to an error that has none of its own. Return the same error."""
     error.provider = error.provider or scope.target.provider
     error.request_id = error.request_id or scope.request_id
@@ -113,7 +113,7 @@ def labelled(error: CallError, scope: DecodeScope, status: int | None = None) ->
     return error
 
 
-def redirected(scope: DecodeScope, status: int, location: str) -> ResponseInvalid:
+def redirect_error(scope: DecodeScope, status: int, location: str) -> ResponseInvalid:
     """Return the error for a redirect. sabir does not follow redirects, because the conversation and the headers are
     for the endpoint only.
     """
@@ -131,12 +131,12 @@ def raise_unreadable(scope: DecodeScope, body: bytes | str, error: Exception) ->
     `body` is the undecodable text, whose beginning the message shows.
     """
     if isinstance(error, CallError):
-        raise labelled(error, scope)
+        raise label_error(error, scope)
     what, reason = f"a body that is not {scope.target.dialect}", one_line(f"{type(error).__name__}: {error}", 160)
-    raise scope.invalid_answer(f"answered with {what}, {shown(body)}: {reason}") from error
+    raise scope.invalid_answer(f"answered with {what}, {quote_beginning(body)}: {reason}") from error
 
 
-def too_long(scope: DecodeScope, what: str, bound: str) -> ResponseInvalid:
+def size_error(scope: DecodeScope, what: str, bound: str) -> ResponseInvalid:
     """Return the error for too many bytes. `what` is "a body", "an event" or "a stream", `bound` the field
     of Bounds.
     """
@@ -156,11 +156,11 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
         raise scope.limit_error(f"more than {bounds.most_values:,} JSON values", "values")
     mended, was_broken = mend(body, bounds.body_bytes)
     if len(mended) > bounds.body_bytes:
-        raise too_long(scope, "a body", "body_bytes")
+        raise size_error(scope, "a body", "body_bytes")
     return mended, was_broken
 
 
-def finished(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
+def finish_reply(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_broken: bool = False) -> Reply:
     """Return a decoded reply with `losses` before its own losses, and with `attempt` as `attempts`.
 
     `was_broken` True adds a loss for invalid Unicode that was replaced.
@@ -210,7 +210,7 @@ class StreamState:
     @property
     def partial(self) -> Reply:
         """The reply as far as it has arrived, by `Fold.partial`; after the end, the complete reply."""
-        return self._finished(self._fold.partial())
+        return self._finish_reply(self._fold.partial())
 
     def skip_events(self) -> None:
         """Stop yielding events, because the caller only wants the reply."""
@@ -231,8 +231,8 @@ class StreamState:
             raise_unreadable(self._scope, chunk, error)
         self.had_event = bool(events)
         if longest > most and (reader.kept > most or any(len(event.data) > most for event in events)):
-            raise too_long(self._scope, "an event", "event_bytes")
-        return self._take(events)
+            raise size_error(self._scope, "an event", "event_bytes")
+        return self._convert_events(events)
 
     def close(self) -> Iterator[StreamEvent]:
         """Yield the stream events that the end of the stream completes. Raises the CallError that a body without any
@@ -242,9 +242,9 @@ class StreamState:
             events = self._reader.close()
         except Exception as error:
             raise_unreadable(self._scope, bytes(self._seen), error)
-        yield from self._take(events)
+        yield from self._convert_events(events)
         if self._decoder is not None:
-            yield from self._take([None])
+            yield from self._convert_events([None])
             return
         body, _ = mend(bytes(self._seen))  # without any event, the body may be JSON that reports an error
         try:
@@ -254,13 +254,13 @@ class StreamState:
             if isinstance(error, CallError) and not isinstance(error, ResponseInvalid):
                 raise  # the provider reported a failure; for any other error, `reply` says what is wrong
 
-    def _take(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
+    def _convert_events(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
         """Yield the stream events for events of the API. None means the end of the stream."""
         fold = self._fold
         for arrived in wire_events:
             if fold.ended:
                 return
-            wire_event = None if arrived is None else self._checked(arrived)
+            wire_event = None if arrived is None else self._check_event(arrived)
             try:
                 if self._decoder is None:
                     self._decoder = self._dialect.decoder(self._scope)
@@ -278,7 +278,7 @@ class StreamState:
             except Exception as error:
                 raise_unreadable(self._scope, wire_event.data if wire_event else "", error)
 
-    def _checked(self, wire_event: ServerEvent) -> ServerEvent:
+    def _check_event(self, wire_event: ServerEvent) -> ServerEvent:
         """Return the event with lone surrogates replaced. Raises ResponseInvalid if it has too many JSON values, or if
         too much data with characters beyond U+FFFF has arrived.
         """
@@ -303,17 +303,17 @@ class StreamState:
     def reply(self) -> Reply:
         """Return the complete reply. Raises StreamBroken if the event that ends the reply is missing."""
         if self._fold.ended:
-            return self._finished(self._fold.reply())
+            return self._finish_reply(self._fold.reply())
         target = self._scope.target
         if self._decoder is not None:
             reason = "ended its stream without an end marker"
         else:
-            reason = f"answered without an event stream: {shown(bytes(self._seen[:SHOWN_CHARACTERS]))}"
-        raise self._broken(f"{target} {reason}; the received part is in `partial`")
+            reason = f"answered without an event stream: {quote_beginning(bytes(self._seen[:SHOWN_CHARACTERS]))}"
+        raise self._stream_broken(f"{target} {reason}; the received part is in `partial`")
 
-    def _finished(self, reply: Reply) -> Reply:
+    def _finish_reply(self, reply: Reply) -> Reply:
         was_broken = self._was_broken or self._reader.was_invalid
-        return finished(reply, self._losses, self._attempt, was_broken=was_broken)
+        return finish_reply(reply, self._losses, self._attempt, was_broken=was_broken)
 
     def failure(self, error: CallError) -> CallError:
         """Return the error for the stream's reader: `error` itself before the first block, otherwise a StreamBroken
@@ -321,13 +321,13 @@ class StreamState:
         """
         if isinstance(error, StreamBroken) or not self._fold.started:
             return error
-        return self._broken(f"{self._scope.target} broke off its stream: {error}", error)
+        return self._stream_broken(f"{self._scope.target} broke off its stream: {error}", error)
 
     def closed_error(self) -> StreamBroken:
         """Return the StreamBroken to raise for a reader of a closed stream."""
-        return self._broken("the stream was closed before its end; read it to the end, or use `partial`")
+        return self._stream_broken("the stream was closed before its end; read it to the end, or use `partial`")
 
-    def _broken(self, message: str, cause: CallError | None = None) -> StreamBroken:
+    def _stream_broken(self, message: str, cause: CallError | None = None) -> StreamBroken:
         broken = StreamBroken(message, partial=self.partial, cause=cause, provider=self._scope.target.provider)
         broken.request_id = broken.request_id or self._scope.request_id
         return broken

@@ -47,13 +47,9 @@ def merge(rendered: Any, extra: Any, path: str, losses: LossLog) -> Any:
     with a loss if they differ. `path` is the place for the loss.
     """
     if isinstance(rendered, Mapping) and isinstance(extra, Mapping) and "type" not in {*rendered, *extra}:
-        new = {name: value for name, value in extra.items() if name not in rendered}
-        both = {
-            name: merge(value, extra[name], f"{path}.{name}", losses)
-            for name, value in rendered.items()
-            if name in extra
-        }
-        return {**rendered, **both, **new}
+        shared = [name for name in rendered if name in extra]
+        merged = {name: merge(rendered[name], extra[name], f"{path}.{name}", losses) for name in shared}
+        return {**rendered, **extra, **merged}
     if freeze(rendered) != extra:
         losses.add("dropped", "extra_body replaced the value from the settings and options", path=path)
     return extra

@@ -23,7 +23,7 @@ STANDS_IN = "the option call has no result, so an error result was sent for it"
 HALF_PAIR = "the provider's own call and its output can only be sent together, and one of them is missing"
 
 
-class Waiting(NamedTuple):
+class PairingState(NamedTuple):
     """The state of pairing after the final blocks, with which a later rendering resumes."""
 
     abandoned: Mapping[str, Stack] = {}
@@ -32,7 +32,7 @@ class Waiting(NamedTuple):
     """Whether all messages so far were system messages."""
 
 
-_NONE_WAITING = Waiting(is_leading=False)
+_NOTHING_ABANDONED = PairingState(is_leading=False)
 
 
 class Block:
@@ -44,7 +44,7 @@ class Block:
     """The losses of this block and of the following blocks that became final together with it."""
     closer = 0
     """The position of the message that made all blocks before this one final; 0 if they are not final."""
-    waiting = _NONE_WAITING
+    waiting = _NOTHING_ABANDONED
     """The state of pairing after the blocks before this one."""
 
     def __init__(self, side: Side, positions: list[int]) -> None:
@@ -58,7 +58,7 @@ class Block:
         """(position, part index) of opaque parts whose other half is missing."""
 
 
-_Half: TypeAlias = tuple[Block, int, int]
+_Opener: TypeAlias = tuple[Block, int, int]
 """An opaque part that opens a pair: its block, the position of its message, the index of the part."""
 
 
@@ -98,12 +98,12 @@ def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
     `scope` supplies the tables. Core does this before it calls `encode_turn`; tests of a dialect may call
     `pair_messages`, and TurnMaker for each block.
     """
-    (paired,) = pair_apart(messages, scope, 0, Waiting(), len(messages) + 1)
+    (paired,) = pair_apart(messages, scope, 0, PairingState(), len(messages) + 1)
     return paired
 
 
 def pair_apart(
-    messages: Sequence[Message], scope: TurnScope, start: int, waiting: Waiting, apart: int
+    messages: Sequence[Message], scope: TurnScope, start: int, waiting: PairingState, apart: int
 ) -> Iterator[Paired]:
     """Pair the messages from position `start` on. After every `apart` messages, yield the blocks that became final; at
     the end, yield all other blocks.
@@ -123,7 +123,7 @@ def pair_apart(
             elif payload.kind == "option_result":
                 pairing.take_result(position, payload)
             else:
-                reason = f"messages of the kind {payload.document['kind']!r} are unknown to this version of sabir"
+                reason = f"messages of the kind {payload.document['kind']!r} need a newer version of sabir"
                 pairing.lose("dropped", reason, position)
     yield pairing.finish()
 
@@ -131,17 +131,17 @@ def pair_apart(
 class _Pairing:
     """Groups messages into blocks one by one, and tracks which blocks became final."""
 
-    def __init__(self, messages: Sequence[Message], scope: TurnScope, waiting: Waiting) -> None:
+    def __init__(self, messages: Sequence[Message], scope: TurnScope, waiting: PairingState) -> None:
         self._messages = messages
         self._scope = scope
         self._calls, self._roles = scope.tables.calls, scope.tables.roles
-        self._voices: Mapping[str, Side] = {"system": "system", scope.speaks_as: "assistant"}
+        self._policy_sides: Mapping[str, Side] = {"system": "system", scope.speaks_as: "assistant"}
         """The side of each policy whose messages without a hint are not the user's."""
         self._unanswered = Unanswered(waiting.abandoned)
         self._is_leading = waiting.is_leading
         self._open: dict[int, Block] = {}
         """Position → block of each call without a result in the present turn."""
-        self._open_pairs: dict[str, _Half] = {}
+        self._open_pairs: dict[str, _Opener] = {}
         """Pair id → the part that opens a pair whose second half has not come yet."""
         self._blocks: list[Block] = []
         self._final = 0
@@ -178,13 +178,13 @@ class _Pairing:
 
     def take_call(self, position: int, call: OptionCallPayload) -> None:
         """Add an option call, which has no result yet."""
-        self._open[position] = self._place(position, position, "assistant")
+        self._open[position] = self._place_message(position, position, "assistant")
         self._unanswered.run.append((call.invocation_id, position))
 
     def take_parts(self, position: int, message: Message, parts: Sequence[Part]) -> None:
         """Add a message of parts. A message that is not the assistant's abandons open calls."""
         hint, is_late, is_answer, halves = message.role_hint_for_llm, False, False, None
-        side = self._voices.get(message.policy, "user")  # the same as side_of, but faster
+        side = self._policy_sides.get(message.policy, "user")  # the same as side_of, but faster
         if hint is not None:
             side = _HINTED.get(hint, side)
         if side == "system" and not self._is_leading and self._roles.later_system != "inline":
@@ -197,12 +197,12 @@ class _Pairing:
             self._unanswered.end_run()
             if side != "assistant":
                 self._abandon()
-        block = self._place(position, position, side, is_answer)
+        block = self._place_message(position, position, side, is_answer)
         if is_late or hint is not None:
             self._note_place(block, position, hint, is_late)
         if halves:
-            opened, lonely = halves
-            for index in lonely:
+            opened, unpaired = halves
+            for index in unpaired:
                 self._omit(block, position, index)
             self._open_pairs |= {pair_id: (block, position, index) for pair_id, index in opened.items()}
 
@@ -211,11 +211,8 @@ class _Pairing:
         if is_late:
             block.late.add(position)
             if self._roles.later_system == "user":
-                self.lose(
-                    "downgraded",
-                    "this API accepts system messages only at the start; this one was sent as a user message",
-                    position,
-                )
+                reason = "this API accepts system messages only at the start; this one was sent as a user message"
+                self.lose("downgraded", reason, position)
         if hint == "tool":
             self.lose("downgraded", "parts with the role hint 'tool' were sent as a user message", position)
         elif hint is not None and hint not in _HINTED:
@@ -228,25 +225,22 @@ class _Pairing:
             unanswered.end_run()
         if not (calls := unanswered.stacks.get(identifier)):
             if self._scope.has_stored_calls:
-                self._place(position, position, "results")
+                self._place_message(position, position, "results")
                 return
-            self.lose("dropped", f"no earlier call without a result has the invocation id {identifier!r}", position)
+            self.lose("dropped", f"no earlier unanswered call has the invocation id {identifier!r}", position)
             return
         call = calls[0]
         block = self._open.pop(call, None)
         if block is None:
-            block = self._place(position, call, "assistant")
-            self.lose(
-                "relocated",
-                "its result follows a later turn, so the call was moved to the place of the result",
-                call,
-            )
+            block = self._place_message(position, call, "assistant")
+            reason = "its result follows a later turn, so the call was moved to the place of the result"
+            self.lose("relocated", reason, call)
         if block is not self._blocks[-1]:
             self.lose("relocated", "the result was moved to the place right after its call", position)
         block.answers[call] = position
         unanswered.answer(identifier)
 
-    def _place(self, position: int, at: int, side: Side, is_answer: bool = False) -> Block:
+    def _place_message(self, position: int, at: int, side: Side, is_answer: bool = False) -> Block:
         """Put the message at position `at` into the last block, or into a new block of this side. Return the block.
 
         `position` is the position of the message that is being added. If a new block begins, this message makes the
@@ -268,7 +262,7 @@ class _Pairing:
                 blocks[self._final].losses, self._losses = self._losses, []
             self._final, block.closer = len(blocks), position
             if self._unanswered.stacks or self._is_leading:
-                block.waiting = Waiting(dict(self._unanswered.stacks), self._is_leading)
+                block.waiting = PairingState(dict(self._unanswered.stacks), self._is_leading)
         if self._is_leading:
             self._is_leading = side == "system"
         blocks.append(block)
@@ -291,19 +285,19 @@ class _Pairing:
         Earlier pairs that the message ends are removed. Parts that are not sent back to their origin are ignored.
         """
         opened: dict[str, int] = {}
-        lonely: list[int] = []
+        unpaired: list[int] = []
         for index, part in enumerate(message.parts):
             if part.kind != "opaque" or part.pair_id is None or not goes_back(part, message, side, self._scope):
                 continue
             here, earlier = opened.pop(part.pair_id, None), self._open_pairs.pop(part.pair_id, None)
             if part.pair == "opens":
                 opened[part.pair_id] = index
-                lonely += [] if here is None else [here]
+                unpaired += [] if here is None else [here]
                 if earlier is not None:
                     self._omit(*earlier)
             elif here is None and earlier is None:
-                lonely.append(index)
-        return (opened, lonely) if opened or lonely else None
+                unpaired.append(index)
+        return (opened, unpaired) if opened or unpaired else None
 
     def _keep_paused(self) -> None:
         """Send the open pairs at which their provider may have paused: remove them from the pairs to leave out."""
@@ -317,12 +311,16 @@ class _Pairing:
         """
         message = self._messages[position]
         number = next(number for number, each in enumerate(self._blocks) if each is block)
-        beside = block.positions[block.positions.index(position) + 1 :]
+        following = block.positions[block.positions.index(position) + 1 :]
         later = [at for each in self._blocks[number + 1 :] for at in each.positions]
-        rest = [*message.parts[index + 1 :], *(part for at in (*beside, *later) for part in self._messages[at].parts)]
-        calls = [(self._messages[at], at in later) for at in (*beside, *later) if self._messages[at].call]
+        rest = [
+            *message.parts[index + 1 :],
+            *(part for at in (*following, *later) for part in self._messages[at].parts),
+        ]
+        calls = [(self._messages[at], at in later) for at in (*following, *later) if self._messages[at].call]
         return all(part.kind == "opaque" and part.pair_id in self._open_pairs for part in rest) and all(
-            _maker(call, of_any_reply=is_later) == _maker(message, of_any_reply=is_later) for call, is_later in calls
+            _compared_origin(call, of_any_reply=is_later) == _compared_origin(message, of_any_reply=is_later)
+            for call, is_later in calls
         )
 
     def _omit_open_pairs(self) -> None:
@@ -335,6 +333,6 @@ class _Pairing:
         self.lose("dropped", HALF_PAIR, position, f"parts[{index}]")
 
 
-def _maker(message: Message, *, of_any_reply: bool) -> Origin | None:
+def _compared_origin(message: Message, *, of_any_reply: bool) -> Origin | None:
     origin = message.origin
     return origin.model_copy(update={"response_id": None}) if origin and of_any_reply else origin

@@ -21,6 +21,7 @@ from sabir.vocabulary.media import Form, MediaURL, Modality
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.models import FeatureStatus
 from sabir.vocabulary.parts import (
+    HintTarget,
     KnownPart,
     MediaPart,
     OpaquePart,
@@ -28,7 +29,6 @@ from sabir.vocabulary.parts import (
     ReasoningPart,
     RefusalPart,
     Stateful,
-    Taker,
     TextPart,
     UnknownPart,
     take_hints,
@@ -51,16 +51,16 @@ class At(NamedTuple):
     """Whether signed state is sent with the part: the message came from this target and is in the assistant's turn."""
 
 
-def _maker(origin: Origin | None) -> str:
+def _describe_origin(origin: Origin | None) -> str:
     return "" if origin is None else f"{origin.provider} {origin.dialect} {origin.model}".strip()
 
 
-def _made_by(origin: Origin | None, differs: Difference, scope: TurnScope) -> str:
+def _describe_difference(origin: Origin | None, differs: Difference, scope: TurnScope) -> str:
     """Return the origin of a message, and how the target differs from it, as the end of a loss reason."""
     if origin is None:
         return "which is unknown, because the message has no origin"
     was, now = getattr(origin, differs), getattr(scope.target, differs)
-    return f"{_maker(origin)}; the {differs} was {was!r}, and is {now!r}"
+    return f"{_describe_origin(origin)}; the {differs} was {was!r}, and is {now!r}"
 
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope) -> bool:
@@ -85,7 +85,7 @@ class _Medium(NamedTuple):
     """The parameters of a data URL's MIME type."""
 
 
-def _typed(part: MediaPart) -> MediaPart:
+def _with_mime_type(part: MediaPart) -> MediaPart:
     """Return the part. If its data URL has no MIME type, return a copy with the type from `mime` in the URL."""
     if part.url[5:6] not in ";," or part.form != "data" or not part.mime_type:
         return part
@@ -93,7 +93,7 @@ def _typed(part: MediaPart) -> MediaPart:
     return part.model_copy(update={"url": f"data:{spelled}{part.url[5:]}"})
 
 
-def _medium(part: MediaPart) -> _Medium:
+def _read_medium(part: MediaPart) -> _Medium:
     form = part.form
     if form == "data":
         header = part.data_url()
@@ -154,21 +154,21 @@ class PartFilter:
             return
         origin = at.message.origin
         if at.differs:
-            reason = f"the signed state is only sent back to its origin, {_made_by(origin, at.differs, self.scope)}"
+            difference = _describe_difference(origin, at.differs, self.scope)
+            reason = f"the signed state is only sent back to its origin, {difference}"
         else:
-            reason = f"the state of {_maker(origin)} is only sent back in an assistant message"
+            reason = f"the state of {_describe_origin(origin)} is only sent back in an assistant message"
         self.losses.add("withheld", reason, message=at.message, path=path or f"parts[{at.number}].state")
 
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
         stored = part.document
         if stored["kind"] != "media":
-            reason = f"parts of the kind {stored['kind']!r} are unknown to this version of sabir"
+            reason = f"parts of the kind {stored['kind']!r} need a newer version of sabir"
         elif stored.get("modality") not in get_args(Modality):
-            reason = f"media of the modality {stored.get('modality')!r} are unknown to this version of sabir"
+            reason = f"media of the modality {stored.get('modality')!r} need a newer version of sabir"
         else:
-            reason = (
-                f"URLs of the scheme {MediaURL(str(stored.get('url'))).scheme!r} are unknown to this version of sabir"
-            )
+            scheme = MediaURL(str(stored.get("url"))).scheme
+            reason = f"URLs of the scheme {scheme!r} need a newer version of sabir"
         return self._lose("dropped", reason, at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:
@@ -197,16 +197,12 @@ class PartFilter:
         elif part.kind == "opaque" and part.dialect != scope.target.dialect:
             reason = f"the block is {part.dialect}'s own block and is only sent back to that API"
         elif part.kind == "reasoning" and roles.reasoning == "foreign" and part.text and at.differs:
-            made_by = _made_by(origin, at.differs, scope)
-            self._lose(
-                "synthesized",
-                f"{scope.target} requires reasoning; the reasoning was sent without its signature, which is only sent "
-                f"back to its origin, {made_by}",
-                at,
-            )
+            back = f"which is only sent back to its origin, {_describe_difference(origin, at.differs, scope)}"
+            reason = f"{scope.target} requires reasoning; the reasoning was sent without its signature, {back}"
+            self._lose("synthesized", reason, at)
             return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
-            reason = f"the part is only sent back to its origin, {_made_by(origin, at.differs, scope)}"
+            reason = f"the part is only sent back to its origin, {_describe_difference(origin, at.differs, scope)}"
         elif part.kind == "reasoning" and not part.state_json and not (part.text and roles.reasoning != "with_state"):
             reason = "the reasoning has no signature, which the API requires" if part.text else "the reasoning is empty"
         else:
@@ -214,8 +210,8 @@ class PartFilter:
         return self._lose("dropped", reason, at)
 
     def _take_media(self, part: MediaPart, at: At) -> Taken:
-        part, scope = _typed(part), self.scope
-        medium = _medium(part)
+        part, scope = _with_mime_type(part), self.scope
+        medium = _read_medium(part)
         if (at.side, medium) not in self.refusals:
             self.refusals[at.side, medium] = self._refusal_of_media(medium, at.side)
         if refusal := self.refusals[at.side, medium]:
@@ -231,19 +227,19 @@ class PartFilter:
             reason = f"{scope.target.dialect} does not accept {medium.parameters!r} after the type {medium.mime}"
             self._lose("dropped", reason, at, ".url")
         if part.vendor_json is not None:
-            part = with_hints(part, take_hints(part.vendor_json, rule.hints, self._taker(part.modality, at)))
+            part = with_hints(part, take_hints(part.vendor_json, rule.hints, self._hint_target(part.modality, at)))
         self.media_count += 1
         if not scope.media_labels:
             return (part,)
         hint = f" {part.prompt_hint}" if part.prompt_hint else ""
         return TextPart(text=f"Media {self.media_count}:{hint}"), part
 
-    def _taker(self, modality: Modality, at: At) -> Taker:
+    def _hint_target(self, modality: Modality, at: At) -> HintTarget:
         def lose(path: str, reason: str) -> None:
             self._lose("dropped", reason, at, path)
 
         place, target = f"parts[{at.number}] of message {at.message.id}", self.scope.target
-        return Taker(target.provider, place, f"{target.dialect} in {at.side} messages", modality, lose)
+        return HintTarget(target.provider, place, f"{target.dialect} in {at.side} messages", modality, lose)
 
     def _refusal_of_media(self, medium: _Medium, side: Side) -> str | None:
         scope, modality = self.scope, medium.modality

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sabir.base.failures import Loss
 from sabir.contract.turns import Side, TurnScope, new_tuple
-from sabir.rendering.pairing import Waiting
+from sabir.rendering.pairing import PairingState
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.messages import Message
 
@@ -46,7 +46,7 @@ class Boundary(NamedTuple):
     """The names of the options that were called before the boundary."""
     media_count: int = 0
     """The number of media sent before the boundary."""
-    waiting: Waiting = Waiting()
+    waiting: PairingState = PairingState()
     """The state of pairing at the boundary."""
     system: tuple[int, ...] = ()
     """The positions of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
@@ -103,11 +103,11 @@ class Prefix:
         self.names.absorb(maker.names, last.names)
 
 
-class Found(NamedTuple):
+class CachedStart(NamedTuple):
     """Where a rendering starts: at a boundary of a cached prefix, or at the start of the conversation."""
 
     prefix: Prefix | None
-    """The cached prefix; None means the start of the conversation."""
+    """The cached prefix, or None if no cached prefix fits, so that rendering starts with the first message."""
     number: int
     """The index of the boundary in `prefix.boundaries`."""
     boundary: Boundary
@@ -115,10 +115,10 @@ class Found(NamedTuple):
     """The bytes up to this boundary."""
 
 
-_NOTHING_KEPT = Found(None, 0, _START, memoryview(b""))
+_NOTHING_KEPT = CachedStart(None, 0, _START, memoryview(b""))
 
 
-class _Entry(NamedTuple):
+class _CloserEntry(NamedTuple):
     """The entry of the index for one closer: its prefix, and the index of its boundary."""
 
     closer: weakref.ref[Message]
@@ -133,11 +133,11 @@ class PrefixIndex:
         self.scope = scope
         """The TurnScope of these renderings."""
         self._lock = Lock()
-        self._by_closer: dict[int, _Entry] = {}
+        self._by_closer: dict[int, _CloserEntry] = {}
         self._owned: dict[int, Prefix] = {}
         """`id()` of a prefix's last closer → the prefix. This reference keeps the prefix alive."""
 
-    def find(self, messages: list[Message]) -> Found:
+    def find(self, messages: list[Message]) -> CachedStart:
         """Return the start for rendering these messages: the last boundary of the longest cached prefix that fits."""
         by_closer = self._by_closer
         with self._lock:
@@ -149,12 +149,12 @@ class PrefixIndex:
                 at = boundary.position
                 # Lists compare by identity first, in one pass; equal messages render to equal bytes.
                 if at < len(messages) and id(messages[at]) == closer and prefix.messages[:at] == messages[:at]:
-                    return new_tuple(Found, (prefix, entry.number, boundary, prefix.body[: boundary.offset]))
+                    return new_tuple(CachedStart, (prefix, entry.number, boundary, prefix.body[: boundary.offset]))
         return _NOTHING_KEPT
 
     def enter(
         self,
-        found: Found,
+        cached: CachedStart,
         messages: list[Message],
         body: memoryview,
         boundaries: list[Boundary],
@@ -164,23 +164,23 @@ class PrefixIndex:
         """Store the turns that a rendering closed: in the prefix from which it started, or in a fork if this prefix has
         grown since. A fork of fewer than LEAST_FORK messages is not stored.
 
-        `found` is the start of the rendering, and `boundaries` are the new boundaries. `body` contains all closed
+        `cached` is the start of the rendering, and `boundaries` are the new boundaries. `body` contains all closed
         turns. `losses` are all losses after the start, also those of turns that are not closed. `maker` has the
         identifiers.
         """
         with self._lock:
-            prefix, start, last = found.prefix, found.boundary, boundaries[-1]
+            prefix, start, last = cached.prefix, cached.boundary, boundaries[-1]
             if prefix is None:
                 prefix, before = Prefix(maker.call_ids, maker.names), 0
             else:
-                if found.number >= len(prefix.boundaries) or prefix.boundaries[found.number] is not start:
+                if cached.number >= len(prefix.boundaries) or prefix.boundaries[cached.number] is not start:
                     return  # meanwhile the prefix fell back to an earlier boundary
                 # No entry owns a prefix between the end of its last closer and its fall back to an earlier boundary.
                 is_settled = self._owned.get(prefix.closers[-1]) is prefix
                 if prefix.boundaries[-1] is not start or not is_settled:
                     if last.position - start.position < LEAST_FORK:
                         return
-                    prefix = prefix.cut(found.number)
+                    prefix = prefix.cut(cached.number)
                 before = prefix.closers[-1]
                 prefix.absorb(maker, last)
             prefix.body = body
@@ -190,13 +190,13 @@ class PrefixIndex:
                 closer = messages[boundary.position]
                 prefix.boundaries.append(boundary)
                 prefix.closers.append(id(closer))
-                ended = weakref.ref(closer, partial(self._forget, id(closer)))
-                self._by_closer[id(closer)] = new_tuple(_Entry, (ended, weakref.ref(prefix), len(prefix.closers)))
+                ended = weakref.ref(closer, partial(self._drop_closer, id(closer)))
+                self._by_closer[id(closer)] = new_tuple(_CloserEntry, (ended, weakref.ref(prefix), len(prefix.closers)))
             if self._owned.get(before) is prefix:
                 del self._owned[before]
             self._owned[prefix.closers[-1]] = prefix
 
-    def _forget(self, key: int, dead: weakref.ref[Message]) -> None:
+    def _drop_closer(self, key: int, dead: weakref.ref[Message]) -> None:
         """Remove a freed closer. Its prefix falls back to the latest boundary whose closer still exists.
 
         No rendering can have started at the freed closer, because such a rendering keeps the closer alive.

@@ -29,12 +29,12 @@ from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_
 from sabir.options.option import Option
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
 from sabir.rendering.pairing import Block, pair_apart
-from sabir.rendering.prefixes import Boundary, Found, PrefixIndex
+from sabir.rendering.prefixes import Boundary, CachedStart, PrefixIndex
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.constructors import check_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.models import ModelInfo
-from sabir.vocabulary.parts import Taker, take_hints, with_hints
+from sabir.vocabulary.parts import HintTarget, take_hints, with_hints
 from sabir.vocabulary.settings import (
     LONGEST_SILENCE,
     NEVER_READ,
@@ -50,7 +50,7 @@ MOST_HEADS = 8
 """How many heads are cached: the number of combinations of options and settings that one program alternates between."""
 
 
-class Offer(NamedTuple):
+class Offered(NamedTuple):
     """The offered options with their names in the request."""
 
     options: tuple[Option, ...] = ()
@@ -60,14 +60,14 @@ class Offer(NamedTuple):
     """All option names, if at least one has another name in the request. Otherwise empty."""
 
     @classmethod
-    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offer":
+    def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offered":
         """Return the options with names that the API accepts."""
         identifiers = Identifiers(scope.tables.calls.names)
         names = {option.name: identifiers.name(option.name) for option in options}
         return cls(options, names, tuple(names) if any(name != wire for name, wire in names.items()) else ())
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The bytes and losses of a request without its messages."""
 
     opening: bytes
@@ -87,6 +87,9 @@ class Head(NamedTuple):
 _Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
 """What a head depends on: settings, options, weak references to the hoisted system messages, and the last side."""
 
+
+Region: TypeAlias = list[bytes | memoryview]
+"""Neighbouring pieces of the encoded messages."""
 
 __all__ = ["Renderer", "Rendering"]
 
@@ -123,11 +126,11 @@ class _Encoded(NamedTuple):
     """The last turn that produced an item, if it is not closed."""
 
 
-def _render(encode_turn: EncodeTurn, scope: TurnScope, found: Found, messages: list[Message]) -> _Encoded:
+def _encode_tail(encode_turn: EncodeTurn, scope: TurnScope, cached: CachedStart, messages: list[Message]) -> _Encoded:
     """Encode the messages after the cached prefix. System messages at the start are left out if the dialect hoists
     them.
     """
-    prefix, start = found.prefix, found.boundary
+    prefix, start = cached.prefix, cached.boundary
     check_messages(messages, start.position)
     log, calls = LossLog(), scope.tables.calls
     may_hoist = scope.tables.roles.leading_system == "hoisted" and not start.position
@@ -170,10 +173,10 @@ def _without_marks(log: Iterable[Loss]) -> list[Loss]:
     return [loss for loss in log if not isinstance(loss, Unchecked)]
 
 
-def _hoisted(made: _Encoded, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
+def _hoist_system(encoded: _Encoded, messages: list[Message]) -> tuple[tuple[Turn, ...], list[Loss]]:
     """Return the turns of the hoisted system messages, and their losses."""
-    log, block = LossLog(), Block("system", [*made.system])
-    gathered = TurnMaker(messages, made.maker.scope, log).make(block) if made.system else []
+    log, block = LossLog(), Block("system", [*encoded.system])
+    gathered = TurnMaker(messages, encoded.maker.scope, log).make(block) if encoded.system else []
     return tuple(Turn(side, entries) for side, entries in gathered), log.losses
 
 
@@ -193,21 +196,14 @@ class Renderer:
         quirks = quirks.union(info.quirks)
         self.dialect = dialect
         """The dialect that encodes the turns."""
-        self.scope = TurnScope(
-            target=target,
-            tables=dialect.tables.at(quirks, info),
-            speaks_as=speaks_as,
-            family=dialect.family,
-            place=dialect.place,
-            model_info=info,
-            quirks=quirks,
-        )
+        tables = dialect.tables.at(quirks, info)
+        self.scope = TurnScope(target, tables, speaks_as, dialect.family, dialect.place, info, quirks=quirks)
         """The target, the tables for it, and the other arguments of `encode_turn`, without those from call settings."""
         self._assumptions = _assumptions_of(target, info)
-        self._offer = Offer()
-        self._heads: list[tuple[_Key, frozenset[str] | None, Head]] = []
+        self._offer = Offered()
+        self._heads: list[tuple[_Key, frozenset[str] | None, RequestHead]] = []
         """The cached heads: key, names of the called options (None if the head does not depend on them), head."""
-        self._kept: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
+        self._indexes: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
         self._lock = Lock()
 
     def new(self) -> "Renderer":
@@ -218,7 +214,7 @@ class Renderer:
     def render(
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
     ) -> Rendering:
-        """Return the request for a conversation. Raises RenderingRefused if no message can be sent.
+        """Return the request for a conversation. Raises RenderingRefused if none of the messages can be sent.
 
         Raises WrongWord for an item that is not a message, and SettingsInvalid for invalid vendor settings or hints and
         for an `extra_body` that replaces the messages.
@@ -226,24 +222,24 @@ class Renderer:
         settings, listed = settings or _NO_SETTINGS, messages if type(messages) is list else list(messages)
         offer, offered = self._offer, tuple(options)
         if offer.options != offered:
-            self._offer = offer = Offer.of(offered, self.scope)
+            self._offer = offer = Offered.of(offered, self.scope)
         index = self._index_for(settings, offer.declared)
-        found = index.find(listed)
-        made = _render(self.dialect.encode_turn, index.scope, found, listed)
-        after, prefix = made.maker.losses.losses, found.prefix.losses[: found.boundary.losses] if found.prefix else []
-        if not (found.body or made.closed or made.open):
-            turns, lost = _hoisted(made, listed)
+        cached = index.find(listed)
+        encoded = _encode_tail(self.dialect.encode_turn, index.scope, cached, listed)
+        after = encoded.maker.losses.losses
+        prefix = cached.prefix.losses[: cached.boundary.losses] if cached.prefix else []
+        if not (cached.body or encoded.closed or encoded.open):
+            turns, lost = _hoist_system(encoded, listed)
             if not turns:
-                reason = (
+                what = (
                     f"there is nothing to send to {self.scope.target}: none of the {len(listed)} messages can be sent"
                 )
-                raise RenderingRefused(
-                    f"{reason}; add at least one user message", _without_marks([*lost, *prefix, *after])
-                )
-        head = self._head(offer, settings, made, listed)
-        body, closed, unmarked = _joined(head, found.body, made)
-        if made.boundaries:
-            index.enter(found, listed, closed, made.boundaries, after, made.maker)
+                losses = _without_marks([*lost, *prefix, *after])
+                raise RenderingRefused(f"{what}; add at least one user message", losses)
+        head = self._find_head(offer, settings, encoded, listed)
+        body, closed, unmarked = _join_body(head, cached.body, encoded)
+        if encoded.boundaries:
+            index.enter(cached, listed, closed, encoded.boundaries, after, encoded.maker)
         log: tuple[Loss, ...] = (*head.system_losses, *prefix, *after, *head.losses, *unmarked)
         values = {**vars(head.empty), "body_bytes": body, "losses": log}
         if self.scope.model_info.accepts is not None:
@@ -258,64 +254,54 @@ class Renderer:
         stored = any(vendor.get(name) or settings.extra_body.get(name) for name in stored_by)
         key = labels, media, stored, declared
         with self._lock:
-            index = self._kept.pop(key, None)
+            index = self._indexes.pop(key, None)
             if index is None:
-                index = PrefixIndex(
-                    replace(
-                        self.scope,
-                        media_labels=labels,
-                        unsupported_media=media,
-                        has_stored_calls=stored,
-                        declared_names=declared,
-                    )
-                )
-            self._kept[key] = index
-            if len(self._kept) > MOST_SCOPES:
-                del self._kept[next(iter(self._kept))]
+                scope = replace(self.scope, media_labels=labels, unsupported_media=media, has_stored_calls=stored)
+                index = PrefixIndex(replace(scope, declared_names=declared))
+            self._indexes[key] = index
+            if len(self._indexes) > MOST_SCOPES:
+                del self._indexes[next(iter(self._indexes))]
         return index
 
-    def _head(self, offer: Offer, settings: Settings, made: _Encoded, messages: list[Message]) -> Head:
+    def _find_head(self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message]) -> RequestHead:
         """Return the head of a request with these options and settings, from the cache if possible."""
-        called = frozenset(made.maker.called)
-        key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, made.system))), made.last_side
+        called = frozenset(encoded.maker.called)
+        key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, encoded.system))), encoded.last_side
         for known, names, head in self._heads:
             if known == key and names in (None, called):
                 return head
         log, scope = LossLog(), self.scope
         for index, (name, wire) in enumerate(offer.names.items()):
             if name != wire:
-                log.add(
-                    "rewritten",
-                    f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}",
-                    path=f"options[{index}]",
-                )
-        system, lost = _hoisted(made, messages)
+                reason = f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}"
+                log.add("rewritten", reason, path=f"options[{index}]")
+        system, lost = _hoist_system(encoded, messages)
         request = RequestScope(
             target=scope.target,
             settings=SettingsReader(without_foreign_tools(settings, scope.target, offer.names, log)),
-            options=tuple(self._hinted(option, index, log) for index, option in enumerate(offer.options)),
+            options=tuple(self._filter_hints(option, index, log) for index, option in enumerate(offer.options)),
             option_names=offer.names,
             system=system,
             vendor=settings.vendor.get(scope.target.provider, FrozenDict()),
             losses=log,
             model_info=scope.model_info,
             quirks=scope.quirks,
-            last_side=made.last_side,
-            ending=made.last_turn,
+            last_side=encoded.last_side,
+            ending=encoded.last_turn,
             history=messages,
             names=called,
         )
-        head = self._encode(request, settings, tuple(lost))
+        head = self._encode_head(request, settings, tuple(lost))
         if not request.saw_history:
             living = [each for each in self._heads if all(message() is not None for message in each[0][2])]
             self._heads = [(key, called if request.saw_called else None, head), *living[: MOST_HEADS - 1]]
         return head
 
-    def _hinted(self, option: Option, index: int, log: LossLog) -> Option:
+    def _filter_hints(self, option: Option, index: int, log: LossLog) -> Option:
         """Return the option with only the vendor hints that this API accepts. Adds losses for the others."""
         if option.vendor_json is None:
             return option
-        taker = Taker(
+        taker = HintTarget(
             provider=self.scope.target.provider,
             place=f"options[{index}], {option.name!r},",
             wire=self.scope.target.dialect,
@@ -324,7 +310,7 @@ class Renderer:
         )
         return with_hints(option, take_hints(option.vendor_json, self.scope.tables.calls.hints, taker))
 
-    def _encode(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> Head:
+    def _encode_head(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> RequestHead:
         dialect, target, field = self.dialect, self.scope.target, self.dialect.messages_field
         fields = dict(dialect.encode_request(request))
         for name in request.settings.untouched():
@@ -334,15 +320,12 @@ class Renderer:
             raise SettingsInvalid(f"extra_body replaces {field!r}, which contains the messages; pass the messages")
         for name in extra_body.keys() & fields.keys():
             extra_body[name] = merge(fields[name], extra_body[name], f"extra_body.{name}", request.losses)
-        accepted = {
-            key: value
-            for key, value in dialect.streaming_fields.items()
-            if self.scope.model_info.status_of(key) in ("accepted", "unknown")
-        }
+        status_of, asking = self.scope.model_info.status_of, dialect.streaming_fields.items()
+        accepted = {key: value for key, value in asking if status_of(key) in ("accepted", "unknown")}
         as_stream = {key: value for key, value in accepted.items() if key not in extra_body}
         streaming = request.only_as_stream and len(as_stream) == len(accepted)
         fields |= {**(accepted if streaming else {}), **extra_body}
-        return Head(
+        return RequestHead(
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
             insertions=tuple(request.insertions),
@@ -380,28 +363,26 @@ def _assumptions_of(target: Target, info: ModelInfo) -> tuple[str, ...]:
     """
     if not info.follows:
         return ()
-    assumption = (
-        f"{target} is not a known model and is treated like {target.provider}:{info.follows}; "
-        "if that is wrong, pass model_facts"
-    )
+    treated = f"is not a known model and is treated like {target.provider}:{info.follows}"
+    assumption = f"{target} {treated}; if that is wrong, pass model_facts"
     if assumption not in _logged:
         _logged.add(assumption)
         logger.warning("%s", assumption)
     return (assumption,)
 
 
-def _joined(head: Head, prefix: memoryview, made: _Encoded) -> tuple[bytes, memoryview, list[Loss]]:
+def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tuple[bytes, memoryview, list[Loss]]:
     """Return the body, the bytes of all closed turns without insertions, and the losses of impossible insertions."""
     lost: list[Loss] = []
-    closed: list[bytes | memoryview] = [prefix, b"," if prefix and made.closed else b"", made.closed]
+    closed: Region = [prefix, b"," if prefix and encoded.closed else b"", encoded.closed]
     length = sum(map(len, closed))
-    regions: dict[Place, list[bytes | memoryview]] = {"closed": closed, "end": [made.open]}
+    regions: dict[Place, Region] = {"closed": closed, "end": [encoded.open]}
     if head.insertions:
         regions["closed"] = [b"".join(closed)]
     for insertion in head.insertions:
-        at: Place = insertion.at if made.open else "closed"
-        regions[at] = _inserted(regions[at], insertion, lost)
-    messages = [*regions["closed"], b"," if length and made.open else b"", *regions["end"]]
+        at: Place = insertion.at if encoded.open else "closed"
+        regions[at] = _insert_text(regions[at], insertion, lost)
+    messages = [*regions["closed"], b"," if length and encoded.open else b"", *regions["end"]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
@@ -410,7 +391,7 @@ def _joined(head: Head, prefix: memoryview, made: _Encoded) -> tuple[bytes, memo
     return body, unmarked, lost
 
 
-def _inserted(region: list[bytes | memoryview], insertion: Insertion, losses: list[Loss]) -> list[bytes | memoryview]:
+def _insert_text(region: Region, insertion: Insertion, losses: list[Loss]) -> Region:
     """Return the bytes of the messages with the insertion. Adds a loss if the region ends with other bytes, or has an
     insertion already.
     """

@@ -52,28 +52,28 @@ class Identifiers:
     def absorb(self, fork: "Identifiers", count: int) -> None:
         """Take over identifiers of a fork of this object, in order, until this object has `count` identifiers."""
         self._used.update(islice(fork._used.items(), count - self.count))
-        for given, wire in fork._names.items():
+        for identifier, wire in fork._names.items():
             if wire in self._used:
-                self._names[given] = wire
+                self._names[identifier] = wire
         self.count = count
 
-    def name(self, given: str) -> str:
+    def name(self, name: str) -> str:
         """Return the identifier for a name: the same each time, accepted by the rule, and not used for another name."""
-        known = self._names.get(given)
+        known = self._names.get(name)
         if known is None:
-            known = self._seen_names.get(given)
+            known = self._seen_names.get(name)
             if known is None or self._seen[known] >= self._start:
-                self._names[given] = known = self.fresh(given)
+                self._names[name] = known = self.fresh(name)
         return known
 
-    def fresh(self, given: str) -> str:
+    def fresh(self, identifier: str) -> str:
         """Return an identifier for one more call with this id: the id itself if it is accepted and unused, else a
         derived identifier.
         """
-        wire = given if self.rule.whole.fullmatch(given) else self.rule.derive(given)
+        wire = identifier if self.rule.whole.fullmatch(identifier) else self.rule.derive(identifier)
         occurrence = self.count
         while wire in self._used or self._seen.get(wire, self._start) < self._start:
-            wire, occurrence = self.rule.derive(given, occurrence), occurrence + 1
+            wire, occurrence = self.rule.derive(identifier, occurrence), occurrence + 1
         self._used[wire] = self.count
         self.count += 1
         return wire
@@ -149,10 +149,10 @@ class TurnMaker(PartFilter):
             entries = self._unbind(entries, block)
         if block.late and scope.tables.roles.later_system == "after_user":
             return self._part_system(entries, block, follows)
-        made: list[Gathered] = [(side, tuple(entries.values()))] if entries else []
-        return made + self._results(block, entries) if answers else made
+        turns: list[Gathered] = [(side, tuple(entries.values()))] if entries else []
+        return turns + self._gather_results(block, entries) if answers else turns
 
-    def _results(self, block: Block, entries: Mapping[int, Entry]) -> list[Gathered]:
+    def _gather_results(self, block: Block, entries: Mapping[int, Entry]) -> list[Gathered]:
         """Return the turn with the results of a block's calls, and the turns of the user's messages in `block.words`
         that cannot be in the same turn.
         """
@@ -160,7 +160,7 @@ class TurnMaker(PartFilter):
         for at, call in entries.items():
             if at in block.answers:
                 position = block.answers[at]
-                message = _failure(call.message) if position is None else self._messages[position]
+                message = _missing_result(call.message) if position is None else self._messages[position]
                 result = message.payload
                 pieces: Taken = ()
                 if result.kind == "option_result" and result.parts:
@@ -178,7 +178,7 @@ class TurnMaker(PartFilter):
         """
         positions, ordered = list(entries), tuple(entries.values())
         count = len(ordered)
-        while count and positions[count - 1] in block.late and _is_text(ordered[count - 1].message):
+        while count and positions[count - 1] in block.late and _has_only_text(ordered[count - 1].message):
             count -= 1
         if not count and follows in (None, "assistant"):
             count = len(ordered)
@@ -194,15 +194,15 @@ class TurnMaker(PartFilter):
         wire_id, wire_name = self.call_ids.fresh(given_id), self.names.name(given_name)
         self.called.add(given_name)
         if wire_id != given_id:
-            self._rewrite(at.message, "invocation_id", given_id, wire_id)
+            self._report_rewrite(at.message, "invocation_id", given_id, wire_id)
         if wire_name != given_name:
-            self._rewrite(at.message, "option_name", given_name, wire_name)
+            self._report_rewrite(at.message, "option_name", given_name, wire_name)
         if call.state_json is not None:
             self.withhold(call, at, "payload.state")
         return new_tuple(Entry, (at.message, (), wire_id, wire_name, at.keeps_state, None))
 
-    def _rewrite(self, message: Message, field: str, given: str, wire: str) -> None:
-        reason = f"{self.scope.target.dialect} accepts {wire!r}, which was sent for {given!r}"
+    def _report_rewrite(self, message: Message, field: str, original: str, wire: str) -> None:
+        reason = f"{self.scope.target.dialect} accepts {wire!r}, which was sent for {original!r}"
         self.losses.add("rewritten", reason, message=message, path=f"payload.{field}")
 
     def _unbind(self, entries: dict[int, Entry], block: Block) -> dict[int, Entry]:
@@ -218,7 +218,7 @@ class TurnMaker(PartFilter):
             unbound: list[int] = []
             for index, part in reversed([*enumerate(message.parts)]):
                 if part.kind != "reasoning":
-                    is_left, is_new = self._is_kept(part, pieces) or (is_left and not is_new), False
+                    is_left, is_new = self._is_sent(part, pieces) or (is_left and not is_new), False
                 elif any(piece is part for piece in pieces):
                     is_new = True
                     if not is_left:
@@ -231,18 +231,18 @@ class TurnMaker(PartFilter):
                 entries[position] = entry._replace(pieces=tuple(each for each in pieces if id(each) not in unbound))
         return {position: entry for position, entry in entries.items() if entry.pieces or entry.wire_id}
 
-    def _is_kept(self, part: Part, pieces: Taken) -> bool:
+    def _is_sent(self, part: Part, pieces: Taken) -> bool:
         """Return whether a part other than reasoning is sent: unchanged, or as a text that replaces it."""
         is_as_text = part.kind == "refusal" and bool(part.text)
         is_named = part.kind == "media" and self.scope.unsupported_media == "placeholder"
         return is_as_text or is_named or any(piece is part for piece in pieces)
 
 
-def _is_text(message: Message) -> bool:
+def _has_only_text(message: Message) -> bool:
     return all(part.kind == "text" for part in message.parts)
 
 
-def _failure(call: Message) -> Message:
+def _missing_result(call: Message) -> Message:
     """Return the error result that is sent instead of a missing result. It has the id of the call's message, for
     losses.
     """

@@ -62,7 +62,7 @@ def user(*content: Content, step_num: int | None = None) -> Message:
     >>> question.text
     'What is this?'
     """
-    return _message("user", content, step_num)
+    return _create_message("user", content, step_num)
 
 
 def system(*content: Content, step_num: int | None = None) -> Message:
@@ -74,7 +74,7 @@ def system(*content: Content, step_num: int | None = None) -> Message:
     >>> llm.complete_sync([sabir.system("Be brief."), sabir.user("Hello!")]).text
     'Hello!'
     """
-    return _message("system", content, step_num)
+    return _create_message("system", content, step_num)
 
 
 def assistant(*content: Content, policy: str = "llm", step_num: int | None = None) -> Message:
@@ -88,7 +88,7 @@ def assistant(*content: Content, policy: str = "llm", step_num: int | None = Non
     >>> [message.policy for message in dialogue]
     ['user', 'llm', 'user']
     """
-    return _message(policy, content, step_num)
+    return _create_message(policy, content, step_num)
 
 
 @show_arguments
@@ -105,7 +105,7 @@ def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     >>> part.url[:22], part.name
     ('data:image/png;base64,', 'sky.png')
     """
-    return _media("image", source, **settings)
+    return _create_media("image", source, **settings)
 
 
 @show_arguments
@@ -113,7 +113,7 @@ def audio(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """Return a sound part from a URL, the path of a file, or bytes. Arguments and errors are the same as for
     `image`.
     """
-    return _media("audio", source, **settings)
+    return _create_media("audio", source, **settings)
 
 
 @show_arguments
@@ -121,7 +121,7 @@ def video(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
     """Return a video part from a URL, the path of a file, or bytes. Arguments and errors are the same as for
     `image`.
     """
-    return _media("video", source, **settings)
+    return _create_media("video", source, **settings)
 
 
 @show_arguments
@@ -130,7 +130,7 @@ def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
 
     Arguments and errors are the same as for `image`.
     """
-    return _media("document", source, **settings)
+    return _create_media("document", source, **settings)
 
 
 def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
@@ -145,13 +145,13 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
     return checked
 
 
-def check_messages(given: Sequence[object], start: int) -> None:
+def check_messages(messages: Sequence[object], start: int) -> None:
     """Raise WrongWord for the first item that is not a Message. Items before position `start` are not checked."""
-    checked = given[start:] if start else given
+    checked = messages[start:] if start else messages
     if list(map(type, checked)).count(Message) != len(checked):
         for index, message in enumerate(checked, start):
             if not isinstance(message, Message):
-                raise WrongWord(_no_message(f"messages[{index}]", message))
+                raise WrongWord(_describe_wrong_message(f"messages[{index}]", message))
 
 
 def listed(messages: object) -> list[Any]:  # an argument passed by mistake may hold anything
@@ -165,11 +165,11 @@ def listed(messages: object) -> list[Any]:  # an argument passed by mistake may 
     if isinstance(messages, Message):
         return [messages]
     if isinstance(messages, Reply | Mapping | bytes) or not isinstance(messages, Iterable):
-        raise WrongWord(_no_message("messages", messages))
+        raise WrongWord(_describe_wrong_message("messages", messages))
     return list(messages)
 
 
-def _no_message(place: str, value: object) -> str:
+def _describe_wrong_message(place: str, value: object) -> str:
     if isinstance(value, Mapping) and "role" in value:
         remedy = "write sabir.user(…), or read a vendor's history with sabir.dialect(name).decode_history(body)"
         return f"{place} is a role dictionary, not a Message; {remedy}"
@@ -180,15 +180,15 @@ def _no_message(place: str, value: object) -> str:
     return f"{place} is of type {type(value).__name__}, not a Message; create a Message with sabir.user(…)"
 
 
-def _message(policy: str, content: tuple[Content, ...], step_num: int | None) -> Message:
+def _create_message(policy: str, content: tuple[Content, ...], step_num: int | None) -> Message:
     if not content:
         raise BuilderError(f"a message of {policy!r} needs content: strings or parts")
-    parts = tuple(_part(item, index) for index, item in enumerate(content))
+    parts = tuple(_as_part(item, index) for index, item in enumerate(content))
     payload = PartsPayload.construct_unchecked({"kind": "parts", "parts": parts}, {"parts"})
     return Message(policy=policy, step_num=step_num, payload=payload)
 
 
-def _part(item: object, index: int) -> KnownPart:
+def _as_part(item: object, index: int) -> KnownPart:
     if isinstance(item, str):
         return TextPart.build(text=item)
     if isinstance(item, KnownPart):
@@ -199,7 +199,7 @@ def _part(item: object, index: int) -> KnownPart:
     raise WrongWord(f"content[{index}] is of type {type(item).__name__}; {remedy}")
 
 
-def _media(
+def _create_media(
     modality: Modality,
     source: Source,
     *,

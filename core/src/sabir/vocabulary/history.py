@@ -32,7 +32,7 @@ from sabir.vocabulary.messages import KNOWN_PAYLOADS, Message
 from sabir.vocabulary.parts import KNOWN_KINDS
 
 
-def _no(field: str, known: Iterable[str]) -> dict[str, Any]:
+def _none_of(field: str, known: Iterable[str]) -> dict[str, Any]:
     return {"properties": {field: {"type": "string", "not": {"enum": list(known)}}}, "required": [field]}
 
 
@@ -41,15 +41,15 @@ _UNKNOWN = {
         "description": "A part of a kind, or a medium of a modality, that this version does not know, kept unchanged.",
         "type": "object",
         "anyOf": [
-            _no("kind", KNOWN_KINDS),
-            {**_no("modality", get_args(Modality)), "allOf": [{"properties": {"kind": {"const": "media"}}}]},
+            _none_of("kind", KNOWN_KINDS),
+            {**_none_of("modality", get_args(Modality)), "allOf": [{"properties": {"kind": {"const": "media"}}}]},
         ],
         "required": ["kind"],
     },
     "UnknownPayload": {
         "description": "A payload of a kind that this version does not know, kept unchanged.",
         "type": "object",
-        **_no("kind", KNOWN_PAYLOADS),
+        **_none_of("kind", KNOWN_PAYLOADS),
     },
 }
 _NO_SPACE = re.compile(r"[^ \t\r\n]")
@@ -86,13 +86,13 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
     >>> sabir.load("chat.json")[0].text
     'Hello!'
     """
-    given, path = path, Path(path).resolve()
+    original, path = path, Path(path).resolve()
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     if not path.parent.is_dir():
-        raise HistoryInvalid(f"{str(given)!r} cannot be written: its folder does not exist; create the folder first")
+        raise HistoryInvalid(f"{str(original)!r} cannot be written: its folder does not exist; create the folder first")
     if path.exists() and not path.is_file():
-        raise HistoryInvalid(f"{str(given)!r} is not a regular file, so it was not replaced; use the path of a file")
+        raise HistoryInvalid(f"{str(original)!r} is not a regular file, so it was not replaced; use the path of a file")
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             if path.exists():
@@ -134,7 +134,7 @@ def loads(text: str | bytes) -> list[Message]:
     Bytes must be UTF-8. Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the line or message
     and the fault.
     """
-    return [_message(item, place) for place, item in _stored(_decode(text))]
+    return [_load_message(item, place) for place, item in _split_values(_decode(text))]
 
 
 def schema() -> dict[str, Any]:
@@ -165,44 +165,44 @@ def _holds_unknown(value: StoredModel) -> bool:
     """
     if value.__pydantic_extra__:
         return True
-    held = (item for field in vars(value).values() for item in (field if type(field) is tuple else (field,)))
-    return any(isinstance(item, StoredModel) and _holds_unknown(item) for item in held)
+    inner = (item for field in vars(value).values() for item in (field if type(field) is tuple else (field,)))
+    return any(isinstance(item, StoredModel) and _holds_unknown(item) for item in inner)
 
 
 def _decode(text: str | bytes) -> str:
-    given: object = text
-    if isinstance(given, str):
-        return given.removeprefix("\ufeff")
-    if not isinstance(given, bytes):
+    raw: object = text
+    if isinstance(raw, str):
+        return raw.removeprefix("\ufeff")
+    if not isinstance(raw, bytes):
         remedy = "use load for a path, and Message.model_validate for one message"
-        raise HistoryInvalid(f"loads needs the text of a history as str or bytes, not {type(given).__name__}; {remedy}")
+        raise HistoryInvalid(f"loads needs the text of a history as str or bytes, not {type(raw).__name__}; {remedy}")
     try:
-        return given.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = given[: error.start].decode("latin-1")
-        raise _fault(before, error.start, f"byte {error.start} is not UTF-8; a history is UTF-8 text") from None
+        before = raw[: error.start].decode("latin-1")
+        raise _invalid_at(before, error.start, f"byte {error.start} is not UTF-8; a history is UTF-8 text") from None
 
 
 def _parse(text: str, start: int) -> tuple[Any, int]:
     try:
         return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        raise _fault(text, error.pos, f"not JSON: {error.msg}; a history is a JSON array or JSON Lines") from None
+        raise _invalid_at(text, error.pos, f"not JSON: {error.msg}; a history is a JSON array or JSON Lines") from None
     except (ValueError, RecursionError) as error:
-        raise _fault(text, start, f"not JSON: {one_line(str(error), 200)}") from None
+        raise _invalid_at(text, start, f"not JSON: {one_line(str(error), 200)}") from None
 
 
-def _fault(text: str, position: int, words: str) -> HistoryInvalid:
+def _invalid_at(text: str, position: int, words: str) -> HistoryInvalid:
     return HistoryInvalid(f"line {text.count(chr(10), 0, position) + 1}: {words}")
 
 
-def _stored(text: str) -> Iterator[tuple[str, Any]]:
+def _split_values(text: str) -> Iterator[tuple[str, Any]]:
     """Yield each JSON value that should be a message, after its place: "messages[0]" or "line 1"."""
-    start = _next(text, 0)
+    start = _skip_space(text, 0)
     if text.startswith("[", start):
         value, end = _parse(text, start)
-        if _next(text, end) != len(text):
-            raise _fault(text, end, "text follows the JSON array; a history is one array, or JSON Lines")
+        if _skip_space(text, end) != len(text):
+            raise _invalid_at(text, end, "text follows the JSON array; a history is one array, or JSON Lines")
         yield from ((f"messages[{index}]", item) for index, item in enumerate(value))
         return
     line, counted = 1, 0
@@ -210,16 +210,16 @@ def _stored(text: str) -> Iterator[tuple[str, Any]]:
         value, end = _parse(text, start)
         line, counted = line + text.count("\n", counted, start), start
         yield f"line {line}", value
-        start = _next(text, end)
+        start = _skip_space(text, end)
 
 
-def _next(text: str, start: int) -> int:
+def _skip_space(text: str, start: int) -> int:
     """Return the position of the next character that is not white space, or the length of the text."""
     match = _NO_SPACE.search(text, start)
     return match.start() if match else len(text)
 
 
-def _message(item: Any, place: str) -> Message:
+def _load_message(item: Any, place: str) -> Message:
     with suppress(ValidationError):  # invalid, or written by a newer version
         message: Message = Message.__pydantic_validator__.validate_python(item)
         return message

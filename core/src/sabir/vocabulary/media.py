@@ -191,10 +191,9 @@ class MediaURL(NamedTuple):
         elif url.startswith("provider-file:"):
             split_provider_file(url)
         else:
-            raise MediaRefused(
-                f"{shorten(url)} is not a media URL: expected http(s)://, data:, or provider-file:<provider>/<id>"
-                "; for a path or bytes use sabir.image() and its siblings"
-            )
+            known = "http(s)://, data:, or provider-file:<provider>/<id>"
+            remedy = "for a path or bytes use sabir.image() and its siblings"
+            raise MediaRefused(f"{shorten(url)} is not a media URL: expected {known}; {remedy}")
         return url
 
 
@@ -234,7 +233,9 @@ def _check_web_url(url: str) -> None:
 
 def _check_data_url(url: str) -> None:
     if len(url) > DATA_URL_CAP:
-        raise MediaRefused(f"{shorten(url)} has {len(url)} characters; the limit is {DATA_URL_CAP}; upload it")
+        raise MediaRefused(
+            f"{shorten(url)} has more than {DATA_URL_CAP} characters; upload the content to the provider"
+        )
     _, mime, is_base64, offset, _ = DataURL.parse(url)
     if offset == len(url) or (is_base64 and len(_DIGIT.findall(unquote_to_bytes(url[offset : offset + 30]))) < 2):
         raise MediaRefused(f"{shorten(url)} is empty; pass a data URL with a payload")
@@ -284,9 +285,8 @@ def read_source(source: str | Path | bytes, modality: Modality, mime: str | None
         raise MediaRefused(f"{name} is empty; pass a file or bytes with content")
     kind = (mime if mime_type(mime) else None) or DataURL.sniff(data) or guess
     if kind is None:
-        raise MediaRefused(
-            f"the {modality} type of {name} is unknown; pass mime=, for example {DEFAULT_MIMES[modality]!r}"
-        )
+        example = repr(DEFAULT_MIMES[modality])
+        raise MediaRefused(f"the {modality} type of {name} is unknown; pass mime=, for example {example}")
     return DataURL.from_bytes(data, kind)
 
 

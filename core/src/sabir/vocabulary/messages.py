@@ -44,7 +44,7 @@ from sabir.base.values import (
     encode_json,
     parse_json,
 )
-from sabir.vocabulary.parts import Kept, NonEmpty, Part, Stateful, Text, TextPart, keep_parts
+from sabir.vocabulary.parts import NonEmpty, Part, Stateful, Text, TextPart, UnknownKind, keep_parts
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
 """A role as vendors name it: "user", "assistant", "tool" or "system"."""
@@ -67,7 +67,7 @@ class Origin(StoredModel):
     """The provider, API and model that produced a message. Adapters set the origin of the messages in a reply.
 
     Signed data, such as encrypted reasoning, and ids of data on the provider's server are sent back only to the origin
-    that they came from.
+    that they came from, or to a model of the same family.
 
     `provider` and `dialect` (an API format) are names, `endpoint` is the URL without secrets. `model` is the model's
     name in the request; if the request named none, the name in the response. `reported_model` is the model's name in
@@ -166,7 +166,7 @@ class OptionResultPayload(StoredModel):
         return encode_json({"error": {name: value for name, value in error.items() if value is not None}})
 
     @model_validator(mode="after")
-    def _errors_are_whole(self) -> "OptionResultPayload":
+    def _check_combination(self) -> "OptionResultPayload":
         if self.is_error and not (self.error_type and self.error_message is not None):
             raise ValueError("an error result needs `error_type` and `error_message`")
         if not self.is_error and (self.error_type, self.error_message, self.retryable) != (None, None, None):
@@ -183,7 +183,7 @@ class OptionResultPayload(StoredModel):
 KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
 
 
-class UnknownPayload(Kept):
+class UnknownPayload(UnknownKind):
     """The contents of a stored message whose kind only a newer version of sabir knows.
 
     Created by loading, never by a program. `save` and `dumps` write the contents back unchanged. Renderings leave the
@@ -206,7 +206,7 @@ class UnknownHint(str):
     __slots__ = ()
 
 
-def _known_or_kept(hint: object) -> object:
+def _check_hint(hint: object) -> object:
     """Return a known hint, or an UnknownHint that loading created. Any other value raises a validation error."""
     if isinstance(hint, UnknownHint):
         return hint
@@ -218,12 +218,11 @@ def _known_or_kept(hint: object) -> object:
 
 _HINTS = {"type": "string", "enum": list(get_args(RoleHint))}
 _STORED_HINTS = WithJsonSchema({"anyOf": [_HINTS, {"type": "string", "minLength": 1}]})
-Hint = Annotated[RoleHint | UnknownHint, PlainValidator(_known_or_kept), _STORED_HINTS]
+Hint = Annotated[RoleHint | UnknownHint, PlainValidator(_check_hint), _STORED_HINTS]
 """A role hint: one of the four known hints, or an unknown hint that loading kept."""
 
 Payload = Annotated[
-    PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload,
-    Field(discriminator="kind"),
+    PartsPayload | OptionCallPayload | OptionResultPayload | UnknownPayload, Field(discriminator="kind")
 ]
 
 
@@ -270,7 +269,7 @@ class Message(StoredModel):
             if not isinstance(value, dict) or is_constructing(info):
                 raise
             if is_loading(info):
-                return handler(_kept(value))
+                return handler(_keep_unknown(value))
             if not _is_newer(value):
                 if info.mode != "json":
                     raise
@@ -330,9 +329,9 @@ class Message(StoredModel):
 
     def same_content(self, other: "Message") -> bool:
         """Return whether two messages are equal except for their ids, origins and schema numbers."""
-        return self._content() == other._content()
+        return self._compared_fields() == other._compared_fields()
 
-    def _content(self) -> tuple[object, ...]:
+    def _compared_fields(self) -> tuple[object, ...]:
         extra = self.__pydantic_extra__ or None
         return self.policy, self.role_hint_for_llm, self.step_num, self.payload, extra
 
@@ -342,18 +341,18 @@ def _is_newer(stored: dict[Any, Any]) -> bool:
     return type(number) is int and number > SCHEMA
 
 
-def _kept(stored: dict[Any, Any]) -> dict[Any, Any]:
+def _keep_unknown(stored: dict[Any, Any]) -> dict[Any, Any]:
     """Return a stored message in which the hint, the payload and the parts that this version does not know are replaced
     by UnknownHint, UnknownPayload and UnknownPart.
     """
-    kept = dict(stored)
+    loaded = dict(stored)
     hint, payload = stored.get("role_hint_for_llm"), stored.get("payload")
     if isinstance(hint, str) and hint and hint not in get_args(RoleHint):
-        kept["role_hint_for_llm"] = UnknownHint(hint)
+        loaded["role_hint_for_llm"] = UnknownHint(hint)
     if isinstance(payload, dict) and isinstance(kind := payload.get("kind"), str):
         is_known = kind in KNOWN_PAYLOADS
-        kept["payload"] = keep_parts(payload) if is_known else load_stored(UnknownPayload.model_validate, payload)
-    return kept
+        loaded["payload"] = keep_parts(payload) if is_known else load_stored(UnknownPayload.model_validate, payload)
+    return loaded
 
 
 if TYPE_CHECKING:
@@ -399,7 +398,7 @@ class Unanswered:
         self.stacks = dict(stacks) if stacks else {}
         """Invocation id → the unanswered calls with this id, without the calls of the present run."""
         self.run: list[tuple[str, int]] = []
-        """Invocation ids and positions of the calls of the present run."""
+        """The present run: invocation ids and positions of the latest consecutive calls, before any other message."""
 
     def take(self, position: int, payload: Payload) -> None:
         """Track the next message, which is at `position`: add a call, or remove the call that a result answers."""
@@ -417,7 +416,7 @@ class Unanswered:
             self.stacks[identifier] = calls[1]
 
     def end_run(self) -> None:
-        """End the present run: move its calls to `stacks`."""
+        """End the present run of consecutive calls: move its calls to `stacks`."""
         while self.run:
             identifier, position = self.run.pop()
             self.stacks[identifier] = position, self.stacks.get(identifier, ())

@@ -3,8 +3,8 @@
     text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
 
 A part's `state` is data that the provider of the part signed, or that refers to data on the provider's server. The
-state is sent back only to the message's origin (`Message.origin`). The state must not repeat the part's text, because
-encoding puts the state and the text together.
+state is sent back only to the message's origin (`Message.origin`) or to a model of its family (`Dialect.family`). The
+state must not repeat the part's text, because encoding puts the state and the text together.
 
     vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
 
@@ -33,7 +33,7 @@ from pydantic import (
 )
 
 from sabir.base.errors import SettingsInvalid, one_line
-from sabir.base.models import Frozen, Made, StoredModel, describe_validation_error, is_loading, load_stored
+from sabir.base.models import AnyFrozen, Frozen, StoredModel, describe_validation_error, is_loading, load_stored
 from sabir.base.renamed import callable_by_old_names
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import (
@@ -59,7 +59,8 @@ from sabir.vocabulary.media import (
     type_parameters,
 )
 
-Sections: TypeAlias = Mapping[str, Mapping[str, JSONValue]]
+Section: TypeAlias = Mapping[str, JSONValue]
+Sections: TypeAlias = Mapping[str, Section]
 """Hints for providers: provider name → that provider's hints; "*" for every provider that knows the fields."""
 SHARED = "*"
 """The name of the section of hints that is for every provider."""
@@ -67,9 +68,7 @@ LONGEST_URL = 120
 """The largest number of characters of a data URL that the `repr` of a MediaPart shows."""
 
 
-def check_sections(
-    sections: Mapping[str, JSONValue], field: str = "vendor", content: str = "that provider's own settings"
-) -> None:
+def check_sections(sections: Section, field: str = "vendor", content: str = "that provider's own settings") -> None:
     """Raise ValueError if a section is not a mapping. `field` is the field's name in the message, and `content` says
     what the mapping must contain.
     """
@@ -78,17 +77,17 @@ def check_sections(
             raise ValueError(f"{field}[{name!r}] must be a mapping of {content}")
 
 
-def _checked(text: JSONText) -> JSONText | None:
+def _check_hints(text: JSONText) -> JSONText | None:
     check_sections(object_view(text))
     return None if text == "{}" else text
 
 
 _SECTIONS = WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}})
-Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_checked), _SECTIONS] | None
+Hints: TypeAlias = Annotated[JSONObjectDocumentField, AfterValidator(_check_hints), _SECTIONS] | None
 """The type of a pydantic field for vendor hints. The hints are stored as JSONText, or None if there are no hints."""
 
 
-class Taker(NamedTuple):
+class HintTarget(NamedTuple):
     """The target to which the hints of one media part or option are sent, and the function that reports losses."""
 
     provider: str
@@ -102,36 +101,36 @@ class Taker(NamedTuple):
     """Function that adds a loss. Arguments: the path inside `place`, such as ".vendor.acme", and the reason."""
 
 
-def take_hints(text: JSONText, model: type[BaseModel] | None, taker: Taker) -> JSONText | None:
+def take_hints(text: JSONText, model: type[BaseModel] | None, target: HintTarget) -> JSONText | None:
     """Return the hints to send to a target, as one section under the provider's name. None if no hint is sent.
 
     `model` is the pydantic model of the accepted hints; None means that no hints are accepted. Hints that are not sent
     are reported as losses. Raises SettingsInvalid if the provider's own section does not fit the model.
     """
-    sections, provider, lose = object_view(text), taker.provider, taker.lose
+    sections, provider, lose = object_view(text), target.provider, target.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
     others = [name for name, section in sections.items() if section and name != SHARED]
     if own is None and others:
         lose(".vendor", f"its vendor hints are for {', '.join(others)}, not for {provider}")
-    found = {} if model is None else _validated(model, own or {}, shared, taker)
+    accepted = {} if model is None else _validate_hints(model, own or {}, shared, target)
     meant, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
-        lose(f".vendor.{provider}", f"{taker.wire} accepts no vendor hints ({taker.kind})")
+        lose(f".vendor.{provider}", f"{target.wire} accepts no vendor hints ({target.kind})")
         fields = {}
     for name in fields:
-        if name not in found:
-            lose(f".vendor.{meant}.{name}", f"{taker.wire} does not accept this vendor hint {name!r} ({taker.kind})")
-    return encode_json({provider: found}) if found else None
+        if name not in accepted:
+            lose(f".vendor.{meant}.{name}", f"{target.wire} does not accept this vendor hint {name!r} ({target.kind})")
+    return encode_json({provider: accepted}) if accepted else None
 
 
-def with_hints(made: Made, taken: JSONText | None) -> Made:
-    """Return a copy of a media part or an option with the hints `taken` instead of its own."""
-    return type(made).construct_unchecked({**vars(made), "vendor_json": taken}, made.model_fields_set | {"vendor_json"})
+def with_hints(piece: AnyFrozen, hints: JSONText | None) -> AnyFrozen:
+    """Return a copy of a media part or an option with the hints `hints` instead of its own."""
+    return type(piece).construct_unchecked(
+        {**vars(piece), "vendor_json": hints}, piece.model_fields_set | {"vendor_json"}
+    )
 
 
-def _validated(
-    model: type[BaseModel], own: Mapping[str, JSONValue], shared: Mapping[str, JSONValue], taker: Taker
-) -> dict[str, Any]:
+def _validate_hints(model: type[BaseModel], own: Section, shared: Section, target: HintTarget) -> dict[str, Any]:
     """Return the valid fields of both sections as JSON values. Fields of `shared` that are unknown or invalid are left
     out; an unknown or invalid field of `own` raises SettingsInvalid.
     """
@@ -142,13 +141,11 @@ def _validated(
         except ValidationError as error:
             blamed = {each["loc"][0] for each in error.errors(include_url=False) if each["loc"]} & fitting.keys()
             fitting = {name: value for name, value in fitting.items() if blamed and name not in blamed}
-    where = f"vendor[{taker.provider!r}] of {taker.place} for {taker.wire} ({taker.kind})"
+    where = f"vendor[{target.provider!r}] of {target.place} for {target.wire} ({target.kind})"
     return read_section(model, own, where)
 
 
-def read_section(
-    model: type[BaseModel], section: Mapping[str, JSONValue], where: str, otherwise: str = ""
-) -> dict[str, Any]:
+def read_section(model: type[BaseModel], section: Section, where: str, otherwise: str = "") -> dict[str, Any]:
     """Validate a section and return the fields that are set, as JSON values.
 
     Raises SettingsInvalid, which names the invalid fields and all known fields. `where` begins the message, and
@@ -157,15 +154,13 @@ def read_section(
     try:
         return set_fields(model.model_validate(dict(section)))
     except ValidationError as error:
-        known = ", ".join(sorted(model.model_fields))
-        raise SettingsInvalid(
-            one_line(f"{where}: {describe_validation_error(error)}; its fields are {known}{otherwise}", 900)
-        ) from None
+        known = f"its fields are {', '.join(sorted(model.model_fields))}{otherwise}"
+        raise SettingsInvalid(one_line(f"{where}: {describe_validation_error(error)}; {known}", 900)) from None
 
 
-def set_fields(made: BaseModel) -> dict[str, Any]:
+def set_fields(model: BaseModel) -> dict[str, Any]:
     """Return the fields of a pydantic model that were set, as JSON values."""
-    return made.model_dump(mode="json", exclude_unset=True)
+    return model.model_dump(mode="json", exclude_unset=True)
 
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
@@ -180,7 +175,7 @@ class Stateful(StoredModel):
 
     state_json: State = Field(default=None, alias="state")
 
-    state: ClassVar = JSONView("state_json", "Signed data of the provider, or None. Sent back only to the origin.")
+    state: ClassVar = JSONView("state_json", "The provider's data, or None. Sent back only to the model or its family.")
 
     def __brief_args__(self) -> Arguments:
         """Yield the arguments of the short `repr`: all except the state."""
@@ -314,7 +309,8 @@ class ReasoningPart(Stateful):
     """A part that is a model's reasoning ("thinking"). `text` is "" if the provider hides the text and returns only
     `state`.
 
-    `state` is the provider's signed or encrypted reasoning, which is sent back only to the message's origin.
+    `state` is the provider's signed or encrypted reasoning, which is sent back only to the message's origin or to a
+    model of its family.
     """
 
     kind: Literal["reasoning"] = "reasoning"
@@ -347,13 +343,13 @@ class OpaquePart(StoredModel):
     block: ClassVar = JSONView("block_json", "The provider's JSON value, unchanged.")
 
     @model_validator(mode="after")
-    def _pair_is_whole(self) -> "OpaquePart":
+    def _check_pair(self) -> "OpaquePart":
         if (self.pair_id is None) != (self.pair is None):
             raise ValueError("an opaque part needs both `pair_id` and `pair`, or neither")
         return self
 
 
-class Kept(Frozen):
+class UnknownKind(Frozen):
     """Base class for stored data that only a newer version of sabir knows. Created by loading, written back
     unchanged.
     """
@@ -366,7 +362,7 @@ class Kept(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _only_loaded(cls, value: Any, info: ValidationInfo) -> Any:
+    def _refuse_unless_loading(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, cls):
             return value
         if isinstance(value, dict) and is_loading(info) and isinstance(value.get("kind"), str):
@@ -386,7 +382,7 @@ never receive an UnknownPart.
 KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
 
 
-class UnknownPart(Kept):
+class UnknownPart(UnknownKind):
     """A stored part whose kind, modality or URL scheme only a newer version of sabir knows.
 
     Created by loading, never by a program. `save` and `dumps` write the part back unchanged. Renderings leave the part
@@ -417,8 +413,8 @@ def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:
     """Return a stored payload in which media with an unknown modality or URL scheme are replaced by UnknownParts."""
     if not isinstance(parts := payload.get("parts"), list):
         return payload
-    kept = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
-    return {**payload, "parts": kept}
+    loaded = [load_stored(UnknownPart.model_validate, part) if _is_newer(part) else part for part in parts]
+    return {**payload, "parts": loaded}
 
 
 def _is_newer(part: Any) -> bool:

@@ -315,7 +315,7 @@ class Settings(Frozen):
         try:
             super().__init__(**dict[str, Any](fields))
         except ValidationError as error:
-            raise SettingsInvalid(_refusal(error)) from None
+            raise SettingsInvalid(_describe_refusal(error)) from None
 
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
@@ -377,7 +377,7 @@ class Settings(Frozen):
                 raise WrongWord(f"{function}() has no argument `{name}`; {_remedy(name, known)}")
 
 
-def _refusal(error: ValidationError) -> str:
+def _describe_refusal(error: ValidationError) -> str:
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
             name = str(each["loc"][0])
@@ -398,9 +398,8 @@ class SettingsReader:
         Raises SettingsInvalid for another name.
         """
         if name not in WIRE_SETTINGS:
-            raise SettingsInvalid(
-                f"{name!r} is not a setting of a request; the settings are {', '.join(WIRE_SETTINGS)}"
-            )
+            known = ", ".join(WIRE_SETTINGS)
+            raise SettingsInvalid(f"{name!r} is not a setting of a request; the settings are {known}")
         self._looked_at.add(name)
         return getattr(self._settings, name)
 

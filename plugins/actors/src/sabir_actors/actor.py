@@ -404,7 +404,7 @@ def _remember(entries: OrderedDict[str, Entry], key: str, entry: Entry) -> None:
 
 
 class ActorHost(SharedResources):
-    """Finds actors by id, delivers messages to them, and has their shared resources. Base class of ActorSystem."""
+    """Finds actors by id, delivers messages, and has the resources that actors share. Base class of ActorSystem."""
 
     @cached_property
     def _actors(self) -> dict[str, Actor]:

@@ -119,12 +119,10 @@ class _Arguments:
         matching_ids = [each for each in actor.thread_ids() if each.startswith(self.thread)]
         if len(matching_ids) == 1:
             return actor.view(matching_ids[0])
-        which = (
-            "no thread has an id that begins"
-            if not matching_ids
-            else f"{len(matching_ids)} threads have ids that begin"
+        which = f"{len(matching_ids)} threads have" if matching_ids else "no thread has"
+        raise SettingsInvalid(
+            f"{which} an id that begins with {self.thread!r}; `sabir threads{self.store_flag()}` lists the ids"
         )
-        raise SettingsInvalid(f"{which} with {self.thread!r}; `sabir threads{self.store_flag()}` lists the ids")
 
     def store_flag(self) -> str:
         """Return the text " --store URL" for a suggested command; "" for the default store."""
@@ -212,7 +210,7 @@ def _resume_thread(arguments: _Arguments) -> int:
         raise SettingsInvalid(f"{reason}; resume it with that program")
     if view.runs:
         reason = f"thread {view.thread_id} is run by the workers of a queue"
-        raise SettingsInvalid(f"{reason}; resume it with a ThreadClient of an ActorSystem that has this queue")
+        raise SettingsInvalid(f"{reason}; resume it with a ThreadClient whose ActorSystem has this queue")
 
     async def resume(system: ActorSystem, client: ThreadClient) -> int:
         if view.status == "created":  # its process died before it started the thread

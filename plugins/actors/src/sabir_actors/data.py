@@ -287,7 +287,8 @@ class PrepareContext(OfPhase):
 
 class PreparedContext(Data):
     """The context for a phase's agent. The first of `messages` is the phase's system message. `tools` are the names of
-    the options that the agent may call. `metadata` is the thread's metadata with the user's id.
+    the options that the agent may call. `metadata` is the thread's metadata, and the user's id as
+    `user_id`.
     """
 
     messages: list[Turn]

@@ -2,11 +2,11 @@
 
     bedrock.messages:eu.anthropic.claude-…-v1:0     vertex.messages:claude-…@20250929
         CloudProvider ──connect(access)──▶ CloudConnection ──open──▶ AnthropicBedrock, AnthropicVertex ──▶ the cloud
-                            └ client=▶ UsersConnection ─┘
+                            └ client=▶ CloudUserConnection ─┘
 
 The SDK's client is created at the first request. The SDK writes the model into the path, and signs each request or adds
-a token, so every request is built by the SDK. Without a key, the SDK looks for credentials with boto3 or google-auth,
-which are extras of the SDK. `errors.FAULTS` turns their exceptions into errors of sabir.
+a token, so the SDK builds every request. Without a key, the SDK looks for credentials with boto3 or google-auth, which
+are extras of the SDK. `errors.CREDENTIAL_RULES` turns their exceptions into errors of sabir.
 
 https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
 https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
@@ -23,8 +23,8 @@ from sabir.authoring import Access, Credential, KeySource, SDKProvider, UserSDKC
 from sabir.errors import CallError, SettingsInvalid
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
-from sabir_anthropic.errors import ERRORS, read_fault
-from sabir_anthropic.provider import AnthropicProvider, UsersConnection, cloud_arguments
+from sabir_anthropic.errors import ERRORS, read_credential_error
+from sabir_anthropic.provider import AnthropicProvider, AnthropicUserConnection, cloud_arguments
 
 if TYPE_CHECKING:
     from sabir.authoring import Dialect
@@ -36,15 +36,14 @@ class CloudProvider(SDKProvider):
     """
 
     adds_dialects = True
-    """Whether the provider only adds dialects to its name, which other packages may use too. It is True, so users write
-    `bedrock.messages:model`. Without a dialect, `bedrock:model` does not mean Claude, because the clouds also sell
-    models of other vendors.
+    """Whether the provider only adds dialects to its name, which other packages may use too. It is True because the
+    clouds also sell models of other vendors: users must write `bedrock.messages:model`, not `bedrock:model`.
     """
     dialects = ("messages",)
     request_ids = AnthropicProvider.request_ids
     package = "sabir_anthropic"
     client_name: ClassVar[str]
-    """The name of the SDK's sync client class; the async class is named "Async" plus this name."""
+    """The name of the SDK's sync client class. The name of the async class is "Async" followed by this name."""
     region: ClassVar[str]
     """The name of the credential that contains the region."""
 
@@ -53,31 +52,33 @@ class CloudProvider(SDKProvider):
         return MESSAGES
 
     def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint: `base_url` or a variable, else the URL of the region that `api_key=` or a
-        variable names. Without a region, the URL contains none, and the SDK may find the region later.
+        """Return the URL of the endpoint: `base_url`, the URL in a variable, or the URL of a region.
+
+        `api_key=` or a variable names the region. Without it, the URL contains no region, and the SDK may find the
+        region later.
         """
         url, region = super().url_of(access), self._region(access)
         return self.regional_url(region) if url == self.url and region else url
 
     def regional_url(self, region: str) -> str:
-        """Return the URL for a region. Subclasses define it; here it raises NotImplementedError."""
+        """Return the URL for a region. Subclasses must override this method, which raises NotImplementedError."""
         raise NotImplementedError
 
     def connect_own_clients(self, access: Access, key: KeySource) -> "CloudConnection":
         """Return a connection over the SDK's clients for the cloud, which are created at the first request."""
         if callable(access.api_key):
-            key = KeySource(self.name, partial(self._ask, access.api_key), self.credentials)
+            key = KeySource(self.name, partial(self._read_secrets, access.api_key), self.credentials)
         return CloudConnection(self.name, self.client_name, key, access.base_url)
 
-    def connect_user_client(self, client: object) -> UsersConnection:
+    def connect_user_client(self, client: object) -> AnthropicUserConnection:
         """Return a connection over the user's client, which must be the SDK's client for this cloud."""
-        return UsersCloudConnection(self.name, self.client_name, client)
+        return CloudUserConnection(self.name, self.client_name, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Return the quirk CLOUD: the clouds accept media as bytes only, and no late system messages."""
         return frozenset({CLOUD})
 
-    def _ask(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
+    def _read_secrets(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
         """Call the function passed as `api_key=` and return its result.
 
         Raises SettingsInvalid if the result names a credential that is not secret, such as a region: the endpoint was
@@ -86,12 +87,12 @@ class CloudProvider(SDKProvider):
         answer = ask()
         secrets = {each.name for each in self.credentials if each.secret}
         if not isinstance(answer, str) and (others := sorted(answer.keys() - secrets)):
-            expected = f"expected only {', '.join(sorted(secrets))}; set variables for the others"
+            expected = f"return only {', '.join(sorted(secrets))}, and set environment variables for the rest"
             raise SettingsInvalid(f"api_key= of {self.name} returned {', '.join(others)}; {expected}")
         return answer
 
     def _region(self, access: Access) -> str:
-        """Return the region in `api_key=`, else in the first variable that is set, else ""."""
+        """Return the region in `api_key=` or in the first variable that is set. "" if no region is named."""
         variables = next(each.variables for each in self.credentials if each.name == self.region)
         mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
         return mapping.get(self.region) or next(filter(None, map(os.environ.get, variables)), "")
@@ -147,13 +148,13 @@ class VertexProvider(CloudProvider):
         return f"https://{host}.googleapis.com/v1"
 
 
-class _SDKClient:
-    """An HTTP client, and the SDK's client that sends through it. For other credentials, a new SDK client is
+class _CloudClient:
+    """An HTTP client, and the SDK's client that sends through it. If the credentials change, a new SDK client is
     created.
     """
 
-    def __init__(self, http_client: Any, make: Callable[..., Any]) -> None:
-        self._http_client, self._make = http_client, make
+    def __init__(self, http_client: Any, new_client: Callable[..., Any]) -> None:
+        self._http_client, self._new_client = http_client, new_client
         self._client: tuple[object, Any] = (None, None)
 
     def with_credentials(self, key: KeySource) -> Any:
@@ -162,10 +163,11 @@ class _SDKClient:
         Exceptions of `KeySource.read` and of the SDK's class are raised unchanged.
         """
         values = key.read()
-        made_with, client = self._client
-        if made_with != values:
-            named = ((name, value.get_secret_value()) for name, value in values)
-            client = self._make(**dict(named), http_client=self._http_client)
+        client_values, client = self._client
+        if client_values != values:
+            # A generator, because a variable with the secrets would appear in reports of failures.
+            arguments = ((name, value.get_secret_value()) for name, value in values)
+            client = self._new_client(**dict(arguments), http_client=self._http_client)
             self._client = values, client
         return client
 
@@ -192,41 +194,42 @@ class CloudConnection(UserSDKConnection):
         """Return the path, and the body as an object, as arguments of `client.post`."""
         return cloud_arguments(request)
 
-    def make_sync(self) -> _SDKClient:
-        """Return a new _SDKClient, which sends through a new sync HTTP client of the SDK's default class."""
+    def make_sync(self) -> _CloudClient:
+        """Return a new _CloudClient, which sends through a new sync HTTP client of the SDK's default class."""
         sdk = import_module(self.module)
-        return _SDKClient(sdk.DefaultHttpxClient(**self._http_options), self._maker(self._client_name))
+        return _CloudClient(sdk.DefaultHttpxClient(**self._http_options), self._sdk_class(self._client_name))
 
-    def make(self) -> _SDKClient:
-        """Return a new async HTTP client of the SDK's default class, wrapped for the SDK's client."""
+    def make(self) -> _CloudClient:
+        """Async version of `make_sync`: the SDK's client sends through a new async HTTP client."""
         sdk = import_module(self.module)
-        return _SDKClient(sdk.DefaultAsyncHttpxClient(**self._http_options), self._maker(f"Async{self._client_name}"))
+        new_client = self._sdk_class(f"Async{self._client_name}")
+        return _CloudClient(sdk.DefaultAsyncHttpxClient(**self._http_options), new_client)
 
-    def send_sync(self, client: _SDKClient, request: WireRequest) -> Any:
+    def send_sync(self, client: _CloudClient, request: WireRequest) -> Any:
         """Send a request with the present credentials. Return the response when its headers have arrived, for every
         status.
         """
         return super().send_sync(client.with_credentials(self._key), request)
 
-    async def send(self, client: _SDKClient, request: WireRequest) -> Any:
+    async def send(self, client: _CloudClient, request: WireRequest) -> Any:
         """Async version of `send_sync`."""
         return await super().send(client.with_credentials(self._key), request)
 
     def translate(self, error: Exception) -> CallError | None:
-        """Return the CallError for an exception of the search for credentials, the SDK or its HTTP client. None for
-        other exceptions.
+        """Return the CallError for an exception of the SDK or its HTTP client, also one raised while the SDK looks for
+        credentials. None for other exceptions.
         """
-        return read_fault(error, self.name) or super().translate(error)
+        return read_credential_error(error, self.name) or super().translate(error)
 
-    def _maker(self, client_name: str) -> Callable[..., Any]:
+    def _sdk_class(self, client_name: str) -> Callable[..., Any]:
         # A partial, not a function of ours: if the SDK's class raises, a function's frame would contain the secrets.
         return partial(getattr(import_module(self.module), client_name), **self._options)
 
 
 def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the HTTP client, and those of the SDK's client, for the user's `base_url`.
+    """Return the arguments of the HTTP client, and the arguments of the SDK's client, for the user's `base_url`.
 
-    User and password are removed from the URL, because HTTP clients log URLs, and passed as `auth`.
+    User and password are removed from the URL and passed as `auth`, because HTTP clients log URLs.
     """
     if base_url is None:
         return {}, {}
@@ -238,7 +241,7 @@ def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]
     return auth, {"base_url": url, "default_query": dict(parse_qsl(parts.query, keep_blank_values=True))}
 
 
-class UsersCloudConnection(UsersConnection):
+class CloudUserConnection(AnthropicUserConnection):
     """A connection over the user's own client for a cloud. A client of another class raises SettingsInvalid."""
 
     def __init__(self, name: str, client_name: str, client: object) -> None:

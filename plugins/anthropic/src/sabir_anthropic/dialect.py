@@ -3,8 +3,8 @@
     leading system   the field `system`          later system   a system message at the end of the user's turn
     assistant        text, thinking, calls       results        text, images, documents, with an error flag
 
-A later system message at another place, or for Bedrock, Vertex AI and other vendors' endpoints, is sent as a user
-message.
+A later system message at another position is sent as a user message. For Bedrock, Vertex AI and other vendors'
+endpoints, every later system message is sent as a user message.
 
 https://platform.claude.com/docs/en/api/messages/create
 """
@@ -20,7 +20,7 @@ from sabir_anthropic.encode import encode_turn
 from sabir_anthropic.errors import ERRORS
 from sabir_anthropic.history import decode_history
 from sabir_anthropic.request import COMPATIBLE, PATH, encode_count, encode_request
-from sabir_anthropic.settings import DocumentHints, OptionHints
+from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints
 from sabir_anthropic.stream import MessagesDecoder, frame_event
 
 IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
@@ -35,7 +35,7 @@ CLOUD = "cloud"
 """Quirk of Bedrock and Vertex AI: they accept media as bytes only, and no late system messages."""
 
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
-_DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=DocumentHints)
+_DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=AnthropicDocumentHints)
 
 _ROLES = Roles(
     native={
@@ -45,7 +45,7 @@ _ROLES = Roles(
     leading_system="hoisted", later_system="after_user", citations="native", reasoning="with_state",
 )  # fmt: skip
 _CALLS = Calls(
-    ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=OptionHints,
+    ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=AnthropicOptionHints,
     unfinished_pairs="kept_at_the_end",
 )  # fmt: skip
 _TABLES = Tables(_ROLES, {

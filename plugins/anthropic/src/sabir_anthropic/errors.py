@@ -1,7 +1,7 @@
 """The error tables of Anthropic and of the clouds that sell its models. The first rule that matches decides.
 
-    an error answer, or an exception of the SDK's HTTP client ──▶ ERRORS ──▶ CallError
-    an exception of the search for cloud credentials, before anything is sent ──▶ FAULTS ──▶ CallError
+    an error response, or an exception of the SDK's HTTP client ──▶ ERRORS ──▶ CallError
+    an exception while the SDK looks for cloud credentials ──▶ CREDENTIAL_RULES ──▶ CallError; nothing was sent
 
 Types: https://platform.claude.com/docs/en/api/errors, and the exceptions of Bedrock.
 """
@@ -36,7 +36,7 @@ SETTINGS = {
     "output_format": "response_format",
     "output_config.format": "response_format",
 }
-"""Request parameter, as errors name it → the neutral setting that is sent in it."""
+"""Request parameter, as errors of the API name it → the neutral setting that is sent in it, for the remedy."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule.by_words(
@@ -58,18 +58,18 @@ ERRORS = ErrorTable(
 )
 
 
-class Fault(NamedTuple):
-    """The error for an exception of the search for cloud credentials. `words` are the message after the provider's
-    name.
+class CredentialRule(NamedTuple):
+    """A CallError for exceptions that the SDK raises while it looks for cloud credentials.
 
-    `pattern` is searched in "module.class: text" of the exception, as in `botocore.exceptions.NoRegionError: …`.
-    `is_shown` adds the exception's own text to the message.
+    The rule applies if `pattern` matches a part of "module.class: text" of the exception, such as
+    `botocore.exceptions.NoRegionError: …`. `message` is the error's text after the provider's name. With `adds_text`,
+    the exception's text follows.
     """
 
     pattern: str
     kind: type[errors.CallError]
-    words: str
-    is_shown: bool = False
+    message: str
+    adds_text: bool = False
 
 
 _AWS = "configure AWS credentials (aws configure, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
@@ -77,66 +77,70 @@ _AWS_KEYS = "{'aws_access_key': …, 'aws_secret_key': …}"
 _GOOGLE = (
     "run gcloud auth application-default login, set GOOGLE_APPLICATION_CREDENTIALS, or pass api_key={'access_token': …}"
 )
-FAULTS = (
-    Fault(
+CREDENTIAL_RULES = (
+    CredentialRule(
         r"(Import|ModuleNotFound)Error: .*\b(boto3|botocore)\b",
         errors.CredentialsMissing,
         "signs requests with boto3, which is not installed; pip install 'anthropic[bedrock]', or set "
         "AWS_BEARER_TOKEN_BEDROCK",
     ),
-    Fault(
+    CredentialRule(
         r"No AWS region",
         errors.CredentialsMissing,
         "has no region; set the variable AWS_REGION, or pass api_key={'aws_region': …}",
     ),
-    Fault(
+    CredentialRule(
         r"Cannot specify both `api_key` and AWS credentials",
         errors.CredentialsMissing,
         "has both a key and AWS credentials, and the SDK accepts only one; unset AWS_BEARER_TOKEN_BEDROCK, or remove "
         "the AWS credentials",
     ),
-    Fault(
+    CredentialRule(
         r"Could not resolve AWS credentials",
         errors.CredentialsMissing,
         f"has no AWS credentials; {_AWS}, set AWS_BEARER_TOKEN_BEDROCK, or pass api_key={_AWS_KEYS}",
     ),
-    Fault(r"^botocore\.", errors.CredentialsMissing, f"has no usable AWS credentials; {_AWS}", is_shown=True),
-    Fault(
+    CredentialRule(r"^botocore\.", errors.CredentialsMissing, f"has no usable AWS credentials; {_AWS}", adds_text=True),
+    CredentialRule(
         r"missing required dependency `google-auth`",
         errors.CredentialsMissing,
         "finds credentials with google-auth, which is not installed; pip install 'anthropic[vertex]', or pass "
         "api_key={'access_token': …}",
     ),
-    Fault(
+    CredentialRule(
         r"No project_id was given",
         errors.CredentialsMissing,
         "has no project; set the variable ANTHROPIC_VERTEX_PROJECT_ID, or pass api_key={'project_id': …}",
     ),
-    Fault(
+    CredentialRule(
         r"^google\.auth\.exceptions\.DefaultCredentialsError",
         errors.CredentialsMissing,
         f"has no Google credentials; {_GOOGLE}",
-        is_shown=True,
+        adds_text=True,
     ),
-    Fault(
+    CredentialRule(
         r"^google\.auth\.exceptions\.TransportError",
         errors.ConnectionFailed,
         "got no token, because Google's token service cannot be reached; check the network",
-        is_shown=True,
+        adds_text=True,
     ),
-    Fault(r"^google\.auth\.", errors.AuthenticationFailed, f"got no token from Google; {_GOOGLE}", is_shown=True),
+    CredentialRule(
+        r"^google\.auth\.", errors.AuthenticationFailed, f"got no token from Google; {_GOOGLE}", adds_text=True
+    ),
 )
-"""Which error replaces an exception of the search for cloud credentials. The first match counts.
+"""Rules for exceptions that the SDK raises while it looks for cloud credentials. The first match counts.
 
-The patterns match the texts of anthropic 2.14; tests raise each exception with the installed SDK.
+The patterns match the texts of anthropic 2.14. Tests raise each exception with the installed SDK.
 """
 
 
-def read_fault(error: Exception, provider: str) -> errors.CallError | None:
-    """Return the CallError for an exception of the search for cloud credentials; None for any other exception."""
+def read_credential_error(error: Exception, provider: str) -> errors.CallError | None:
+    """Return the CallError for an exception that the SDK raised while it looked for cloud credentials. None for any
+    other exception.
+    """
     text = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
-    fault = next((each for each in FAULTS if re.search(each.pattern, text)), None)
-    if fault is None:
+    rule = next((rule for rule in CREDENTIAL_RULES if re.search(rule.pattern, text)), None)
+    if rule is None:
         return None
-    reason = f" ({one_line(error, 160)})" if fault.is_shown else ""
-    return fault.kind(f"{provider} {fault.words}{reason}", provider=provider)
+    reason = f" ({one_line(error, 160)})" if rule.adds_text else ""
+    return rule.kind(f"{provider} {rule.message}{reason}", provider=provider)

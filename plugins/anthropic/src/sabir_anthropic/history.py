@@ -1,18 +1,18 @@
 """A stored request → messages, options and settings.
 
-    system                    a system message: the field at the start, a message with this role at its place
+    system                    a system message, for the field and for messages with this role
     user                      texts and media; a `tool_result` is the result of the option that its call names
     assistant                 as from decoding a response, with the scope's policy and the target's origin
-    every other block         an opaque part
+    other blocks              opaque parts
     tools                     options; declarations with another type than "custom" are the vendor's own tools
-    their further fields      vendor hints of an option or a document, if a hint for the field exists
-    cache_control             a breakpoint if it is at a place that `cache_breakpoints` can name; otherwise a loss
+    other fields of a tool    vendor hints of the option if such hints exist; the same for documents
+    cache_control             a breakpoint if `cache_breakpoints` can name the place; otherwise a loss
 
 Messages get no role hints, because their policies render to the same roles.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
@@ -30,30 +30,35 @@ from sabir.authoring import (
 )
 
 from sabir_anthropic.decode import decode_block, opaque_block
-from sabir_anthropic.encode import TOLD
-from sabir_anthropic.settings import AnthropicSettings, DocumentHints, OptionHints
+from sabir_anthropic.encode import STORED_ERROR_TYPE
+from sabir_anthropic.request import CHOICES, FIELDS
+from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints, AnthropicSettings
 
-Blocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
+LocatedBlocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
 """Content blocks without their cache markers, each with its path in the request."""
 
-_CHOICES = {"auto": "auto", "none": "none", "any": "required"}
-_OPTION_FIELDS = frozenset({"cache_control", "description", "input_schema", "name", "type", *OptionHints.model_fields})
+_CHOICES: Mapping[str, str] = {kind: choice for choice, kind in CHOICES.items()}
+_DOCUMENT_FIELDS = frozenset({"source", "title", *AnthropicDocumentHints.model_fields})
+_OPTION_FIELDS = frozenset(
+    {"cache_control", "description", "input_schema", "name", "type", *AnthropicOptionHints.model_fields}
+)
 _RESULT_FIELDS = frozenset({"content", "is_error", "tool_use_id", "toolset_name", "type"})
-"""Fields of a result that are stored, or that rendering restores: `toolset_name` comes from the result's call."""
+"""Fields of a result that need no loss. Rendering restores `toolset_name` from the result's call."""
 _SOURCE_FIELDS = frozenset({"type", "media_type", "data", "url", "file_id"})
-_NO_PLACE = "a message cannot store it"
+_NOT_STORED = "a message cannot store it"
 
 
-def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.from_wire("image", _url(object_or_empty(found.get("source")), scope))
+def _read_image_block(block: Fields, scope: DecodeScope) -> MediaPart | None:
+    return MediaPart.from_wire("image", _source_url(object_or_empty(block.get("source")), scope))
 
 
-def _document(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    hints, url = scope.read_hints(found, DocumentHints), _url(object_or_empty(found.get("source")), scope)
-    return None if hints is None else MediaPart.from_wire("document", url, found.get("title"), vendor=hints)
+def _read_document_block(block: Fields, scope: DecodeScope) -> MediaPart | None:
+    hints = scope.read_hints(block, AnthropicDocumentHints)
+    url = _source_url(object_or_empty(block.get("source")), scope)
+    return None if hints is None else MediaPart.from_wire("document", url, block.get("title"), vendor=hints)
 
 
-def _url(source: Fields, scope: DecodeScope) -> str:
+def _source_url(source: Fields, scope: DecodeScope) -> str:
     """Return the URL or data URL of a source; "" if its type is unknown."""
     match source.get("type"):
         case "base64":
@@ -67,198 +72,190 @@ def _url(source: Fields, scope: DecodeScope) -> str:
     return ""
 
 
-class _History(History):
+class _MessagesHistory(History):
     """Decodes a stored request of `anthropic.messages`."""
 
     vendor_model = AnthropicSettings
-    neutral: ClassVar = {
-        "max_tokens": "max_output_tokens", "temperature": "temperature", "top_p": "top_p", "stop_sequences": "stop",
-    }  # fmt: skip
+    neutral: ClassVar = {field: setting for setting, field in FIELDS.items()}
     verbatim = frozenset({"cache_breakpoints", "version"})
     leaves: ClassVar = {
         "text": PartReader.for_text(),
-        "image": PartReader("", _image, frozenset({"source"})),
-        "document": PartReader("", _document, frozenset({"source", "title", *DocumentHints.model_fields})),
+        "image": PartReader("", _read_image_block, frozenset({"source"})),
+        "document": PartReader("", _read_document_block, _DOCUMENT_FIELDS),
     }
     says_nothing: ClassVar = {"type": ("custom",), "is_error": (False,)}
 
-    def __init__(self, found: Fields, scope: DecodeScope) -> None:
-        super().__init__(found, scope)
-        self._places: dict[str, str] = {}
-        """Path of a message → the place of the breakpoint that a cache marker at the end of this message means."""
+    def __init__(self, request: Fields, scope: DecodeScope) -> None:
+        super().__init__(request, scope)
+        self._breakpoint_places: dict[str, str] = {}
+        """Path of a message → the value of `Breakpoint.at` for a cache marker at the end of this message."""
         self._breakpoints: dict[str, JSONValue] = {}
 
-    def leading(self, given: JSONValue) -> None:
+    def read_system_field(self, system: JSONValue) -> None:
         """Read the field `system`."""
-        if given:
-            self._instruct(self._blocks(given, "system", "system"), "system")
+        if system:
+            self._add_system_message(self._split_content(system, "system", "system"), "system")
 
-    def _instruct(self, blocks: Blocks, path: str) -> None:
+    def _add_system_message(self, blocks: LocatedBlocks, path: str) -> None:
         parts = []
-        for block, place in blocks:
-            if isinstance(part := self.part(block, place), TextPart):
+        for block, block_path in blocks:
+            if isinstance(part := self.part(block, block_path), TextPart):
                 parts.append(part)
             else:
-                self.add_loss("dropped", place, "a system message can contain only text")
+                self.add_loss("dropped", block_path, "a system message can contain only text")
         self.add_message("system", parts, path)
 
-    def conversation(self, given: JSONValue) -> None:
+    def read_messages_field(self, json_messages: JSONValue) -> None:
         """Read the field `messages`."""
-        messages = History.expect(given, list, "messages")
-        self._places = {f"messages[{_closed(messages)}]": "closed", f"messages[{len(messages) - 1}]": "end"}
+        messages = History.expect(json_messages, list, "messages")
+        closed, end = f"messages[{_closed_prefix_end(messages)}]", f"messages[{len(messages) - 1}]"
+        self._breakpoint_places = {closed: "closed", end: "end"}
         self.read_messages(messages)
 
-    def _content(self, message: Fields, path: str) -> Blocks:
-        self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NO_PLACE)
-        return self._blocks(message.get("content"), f"{path}.content", self._places.get(path, ""))
+    def _message_blocks(self, message: Fields, path: str) -> LocatedBlocks:
+        self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NOT_STORED)
+        return self._split_content(message.get("content"), f"{path}.content", self._breakpoint_places.get(path, ""))
 
-    def system(self, message: Fields, path: str) -> None:
+    def read_system(self, message: Fields, path: str) -> None:
         """Read a message with the role `system`."""
-        self._instruct(self._content(message, path), path)
+        self._add_system_message(self._message_blocks(message, path), path)
 
-    def user(self, message: Fields, path: str) -> None:
-        """Read a message with the role `user`: results become one message each, and other blocks between them one
-        message.
+    def read_user(self, message: Fields, path: str) -> None:
+        """Read a message with the role `user`. Each result becomes a message, and so does each group of other blocks
+        between results.
         """
-        blocks = self._content(message, path)
+        blocks = self._message_blocks(message, path)
         for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):
             if not is_result:
-                self.add_message("user", [self._shown(*each) for each in group], path)
+                self.add_message("user", [self._read_input_block(*each) for each in group], path)
                 continue
             for each in group:
-                self._result(*each)
+                self._add_tool_result(*each)
         if not blocks:
             self.add_message("user", (), path)
 
-    def _shown(self, block: Fields, path: str) -> KnownPart:
-        """Return the part for a block; an opaque part if no other part can express all fields of the block."""
-        kind, said = block.get("type"), {name for name, value in block.items() if value is not None}
+    def _read_input_block(self, block: Fields, path: str) -> KnownPart:
+        """Return the part for a block. If no other part can express all fields of the block, it is an opaque part."""
+        kind, fields = block.get("type"), {name for name, value in block.items() if value is not None}
         if kind in ("image", "document"):
             further = object_or_empty(block.get("source")).keys() - _SOURCE_FIELDS
-            if further or said - {"type", *self.leaves[kind].known}:
+            if further or fields - {"type", *self.leaves[kind].known}:
                 return opaque_block(block)
         return self.part(block, path) or opaque_block(block)
 
-    def _result(self, block: Fields, path: str) -> None:
-        """Add the result of a call: a text, texts and media, or an error. The first text of an error is its message."""
+    def _add_tool_result(self, block: Fields, path: str) -> None:
+        """Add the result of a call: a text, texts and media, or an error. The first text becomes an error's message."""
         call_id = History.expect_name(block.get("tool_use_id"), f"{path}.tool_use_id")
-        self.add_losses_of_unknown_fields(block, _RESULT_FIELDS, path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(block, _RESULT_FIELDS, path, _NOT_STORED)
         content = block.get("content") or ""
-        parts = [self._shown(*each) for each in self._blocks(content, f"{path}.content")]
+        parts = [self._read_input_block(*each) for each in self._split_content(content, f"{path}.content")]
         if not block.get("is_error"):
             self.add_result(call_id, content if isinstance(content, str) else parts, path)
             return
         first = parts[0].text if parts and isinstance(parts[0], TextPart) else ""
         rest = parts[1:] if first else [part for part in parts if not isinstance(part, TextPart)]
-        self.add_result(call_id, rest, path, is_error=True, error_type=TOLD, error_message=first)
+        self.add_result(call_id, rest, path, is_error=True, error_type=STORED_ERROR_TYPE, error_message=first)
 
-    def assistant(self, message: Fields, path: str) -> None:
-        """Read a message with the role `assistant` as decoding a reply does. Raises HistoryInvalid for a call without a
-        name or an id.
+    def read_assistant(self, message: Fields, path: str) -> None:
+        """Read a message with the role `assistant` like a reply. Raises HistoryInvalid for a call without a name or an
+        id.
         """
-        blocks = self._content(message, path)
-        for block, place in blocks:
+        blocks = self._message_blocks(message, path)
+        for block, block_path in blocks:
             for name in ("name", "id") if block.get("type") == "tool_use" else ():
-                History.expect_name(block.get(name), f"{place}.{name}")
+                History.expect_name(block.get(name), f"{block_path}.{name}")
         self.extend([decode_block(block, self.scope) for block, _ in blocks], path)
 
-    def _blocks(self, content: JSONValue, path: str, place: str = "") -> Blocks:
-        """Return the blocks of a content, which is a text or a list. `place` is the breakpoint place of a cache marker
-        on the last block; markers on other blocks are losses.
+    def _split_content(self, content: JSONValue, path: str, at: str = "") -> LocatedBlocks:
+        """Return the blocks of a content, which is a text or a list. `at` is the value of `Breakpoint.at` for a cache
+        marker on the last block. Markers on other blocks are reported as losses.
         """
-        given = [content] if isinstance(content, str) else History.expect(content, list, path)
-        found = []
-        for index, each in enumerate(given):
+        contents = [content] if isinstance(content, str) else History.expect(content, list, path)
+        blocks = []
+        for index, each in enumerate(contents):
             block = {"type": "text", "text": each} if isinstance(each, str) else object_or_empty(each)
-            self._mark(block, place if index == len(given) - 1 else "", f"{path}[{index}]")
-            found.append((without_fields(block, "cache_control"), f"{path}[{index}]"))
-        return found
+            self._read_cache_control(block, at if index == len(contents) - 1 else "", f"{path}[{index}]")
+            blocks.append((without_fields(block, "cache_control"), f"{path}[{index}]"))
+        return blocks
 
-    def _mark(self, block: Fields, place: str, path: str) -> None:
-        """Read the cache marker of a block, if there is one. Add a breakpoint at `place`, or a loss if it is "" or the
-        marker is unknown.
+    def _read_cache_control(self, block: Fields, at: str, path: str) -> None:
+        """Add a breakpoint at the place `at` if the block has a cache marker. If `at` is "" or the marker is unknown,
+        add a loss instead.
         """
-        given = block.get("cache_control")
-        if given in (None, {}):
+        cache_control = block.get("cache_control")
+        if cache_control in (None, {}):
             return
-        marker = object_or_empty(given)
+        marker = object_or_empty(cache_control)
         is_known = marker.get("type") == "ephemeral" and not marker.keys() - {"type", "ttl"}
-        if not (place and is_known) or marker.get("ttl", "5m") not in ("5m", "1h"):
+        if not (at and is_known) or marker.get("ttl", "5m") not in ("5m", "1h"):
             self.add_loss("dropped", f"{path}.cache_control", "a cache marker at this place has no setting in sabir")
             return
-        self._breakpoints[place] = {"at": place, "ttl": marker["ttl"]} if "ttl" in marker else place
+        self._breakpoints[at] = {"at": at, "ttl": marker["ttl"]} if "ttl" in marker else at
         self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))
 
-    def tools(self, given: JSONValue) -> None:
+    def read_tools(self, declarations: JSONValue) -> None:
         """Read the field `tools`: options, and the vendor's own tools."""
         declared = []
-        for index, each in enumerate(History.expect(given, list, "tools")):
+        for index, each in enumerate(History.expect(declarations, list, "tools")):
             tool = History.expect(each, dict, f"tools[{index}]")
-            # Without hints (None), it is the vendor's own tool, or a declaration that no option can express.
+            # The hints are None for the vendor's own tools, and for declarations that no option can express.
             is_option = tool.get("type") in ("custom", None)
-            declared.append((tool, self.scope.read_hints(tool, OptionHints) if is_option else None))
-        # Rendering sends options before the vendor's tools. So the marked tool is the last vendor tool, if there is
-        # one.
-        places = [(own is None, at) for at, (tool, own) in enumerate(declared) if not tool.get("defer_loading")]
-        last = max(places, default=(False, None))[1]
-        for index, (found, own) in enumerate(declared):
-            path, name, description = (
-                f"tools[{index}]",
-                text_or_empty(found.get("name")),
-                text_or_empty(found.get("description")),
-            )
-            self._mark(found, "options" if index == last else "", path)
-            if own is not None and self.add_option(name, description, found.get("input_schema"), own):
-                self.add_losses_of_unknown_fields(found, _OPTION_FIELDS, path, "an option cannot store it")
+            declared.append((tool, self.scope.read_hints(tool, AnthropicOptionHints) if is_option else None))
+        # Rendering sends the vendor's tools after the options, so if there are vendor tools, the last of them counts.
+        loaded = [(hints is None, at) for at, (tool, hints) in enumerate(declared) if not tool.get("defer_loading")]
+        last = max(loaded, default=(False, None))[1]
+        for index, (tool, hints) in enumerate(declared):
+            path, name = f"tools[{index}]", text_or_empty(tool.get("name"))
+            description = text_or_empty(tool.get("description"))
+            self._read_cache_control(tool, "options" if index == last else "", path)
+            if hints is not None and self.add_option(name, description, tool.get("input_schema"), hints):
+                self.add_losses_of_unknown_fields(tool, _OPTION_FIELDS, path, "an option cannot store it")
             else:
-                self.add_vendor_tool(without_fields(found, "cache_control"), path)
+                self.add_vendor_tool(without_fields(tool, "cache_control"), path)
 
-    def choice(self, given: JSONValue) -> None:
+    def read_tool_choice(self, tool_choice: JSONValue) -> None:
         """Read the field `tool_choice`: the option choice, and whether several options may be called at once. A choice
         that no neutral setting can express becomes a vendor setting.
         """
-        found = History.expect(given, dict, "tool_choice")
-        kind, alone = text_or_empty(found.get("type")), found.get("disable_parallel_tool_use")
-        name = text_or_empty(found.get("name")) if kind == "tool" else ""
+        fields = History.expect(tool_choice, dict, "tool_choice")
+        kind, is_single = text_or_empty(fields.get("type")), fields.get("disable_parallel_tool_use")
+        name = text_or_empty(fields.get("name")) if kind == "tool" else ""
         known = {"type", "disable_parallel_tool_use", *(("name",) if kind == "tool" else ())}
-        if (
-            found.keys() - known
-            or not isinstance(alone, bool | None)
-            or not self.set_option_choice(_CHOICES.get(kind, ""), name)
-        ):
-            self.set_vendor_setting("tool_choice", given)
-        elif isinstance(alone, bool):
-            self.set_setting("parallel_options", not alone, "tool_choice")
+        is_known = fields.keys() <= known and isinstance(is_single, bool | None)
+        if not is_known or not self.set_option_choice(_CHOICES.get(kind, ""), name):
+            self.set_vendor_setting("tool_choice", tool_choice)
+        elif isinstance(is_single, bool):
+            self.set_setting("parallel_options", not is_single, "tool_choice")
 
-    def output(self, given: JSONValue) -> None:
-        """Read the field `output_config`. A JSON schema becomes the response format, all other fields a vendor
-        setting.
+    def read_output_config(self, output_config: JSONValue) -> None:
+        """Read the field `output_config`. A JSON schema becomes the response format, and the other fields become a
+        vendor setting.
         """
-        found = History.expect(given, dict, "output_config")
-        form = object_or_empty(found.get("format"))
+        config = History.expect(output_config, dict, "output_config")
+        form = object_or_empty(config.get("format"))
         schema = form.get("schema")
         name = text_or_empty(object_or_empty(schema).get("title")) or "output"
-        if (
-            form.get("type") == "json_schema"
-            and form.keys() == {"type", "schema"}
-            and self.set_response_format(name, schema)
-        ):
-            found = without_fields(found, "format")
-        if found:
-            self.set_vendor_setting("output_config", found)
+        is_schema = form.get("type") == "json_schema" and form.keys() == {"type", "schema"}
+        if is_schema and self.set_response_format(name, schema):
+            config = without_fields(config, "format")
+        if config:
+            self.set_vendor_setting("output_config", config)
 
     readers: ClassVar = {
-        "system": leading, "messages": conversation, "tools": tools, "output_config": output, "tool_choice": choice,
+        "system": read_system_field, "messages": read_messages_field, "tools": read_tools,
+        "output_config": read_output_config, "tool_choice": read_tool_choice,
     }  # fmt: skip
-    roles: ClassVar = {"assistant": assistant, "system": system, "user": user}
+    roles: ClassVar = {"assistant": read_assistant, "system": read_system, "user": read_user}
 
 
-decode_history = _History.decode
+decode_history = _MessagesHistory.decode
 
 
-def _closed(messages: list[JSONValue]) -> int:
-    """Return the index of the last message of the closed prefix, which ends before the last user message, or before the
-    last calls if the last message has their results. Negative if there is no closed prefix.
+def _closed_prefix_end(messages: list[JSONValue]) -> int:
+    """Return the index of the last message of the closed prefix, -1 if there is no closed prefix.
+
+    The prefix ends before the last user message. If the last message contains results, the prefix ends before the
+    message with their calls.
     """
     roles = [text_or_empty(object_or_empty(message).get("role")) for message in messages]
     last = object_or_empty(messages[-1]).get("content") if messages else None

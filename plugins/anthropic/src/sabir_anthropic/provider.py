@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sabir.authoring import Access, GeneratedSDKConnection, KeySource, Row, RowProvider, UserSDKConnection, WireRequest
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
-from sabir_anthropic.errors import ERRORS, read_fault
+from sabir_anthropic.errors import ERRORS, read_credential_error
 from sabir_anthropic.request import COMPATIBLE
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from sabir.errors import CallError
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
-"""Clients that need the body as an object and whose endpoints need media as bytes. Names of async clients begin with
-Async.
+"""Client classes that accept the body as an object only, and whose endpoints accept media as bytes only. The names of
+the async classes are these with the prefix Async.
 """
 
 
@@ -58,15 +58,15 @@ class AnthropicProvider(RowProvider):
         """Return the dialect `anthropic.messages`."""
         return MESSAGES
 
-    def connect_own_clients(self, access: Access, key: KeySource) -> "SDKConnection":
+    def connect_own_clients(self, access: Access, key: KeySource) -> "AnthropicConnection":
         """Return a connection over clients of the package `anthropic`, which are created at the first request."""
-        return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
+        return AnthropicConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
-    def connect_user_client(self, client: object) -> "UsersConnection":
+    def connect_user_client(self, client: object) -> "AnthropicUserConnection":
         """Return a connection over the user's client of the package `anthropic`, which may be a client for Bedrock or
         Vertex AI.
         """
-        return UsersConnection(self.name, ERRORS, client)
+        return AnthropicUserConnection(self.name, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Return the quirk CLOUD for a `client=` for Bedrock or Vertex AI, and no quirk for any other `client=`.
@@ -77,13 +77,13 @@ class AnthropicProvider(RowProvider):
         return super().quirks(access)
 
 
-class SDKConnection(GeneratedSDKConnection):
+class AnthropicConnection(GeneratedSDKConnection):
     """A connection over clients of the package `anthropic` that the plugin creates."""
 
     module, client_name = "anthropic", "Anthropic"
 
 
-class UsersConnection(UserSDKConnection):
+class AnthropicUserConnection(UserSDKConnection):
     """A connection over the user's own client of the package `anthropic`, for Anthropic or for a cloud."""
 
     module = "anthropic"
@@ -99,10 +99,10 @@ class UsersConnection(UserSDKConnection):
         return cloud_arguments(request) if _is_cloud(self.client) else super().what(request)
 
     def translate(self, error: Exception) -> "CallError | None":
-        """Return the CallError for an exception of the SDK, its HTTP client or a search for cloud credentials. None for
-        other exceptions.
+        """Return the CallError for an exception of the SDK or its HTTP client, also one raised while the SDK looks for
+        cloud credentials. None for other exceptions.
         """
-        return read_fault(error, self.name) or super().translate(error)
+        return read_credential_error(error, self.name) or super().translate(error)
 
 
 def cloud_arguments(request: WireRequest) -> dict[str, Any]:

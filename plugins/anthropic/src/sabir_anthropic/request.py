@@ -5,10 +5,11 @@
     options ──▶ tools     vendor settings ──▶ unchanged, last     cache breakpoints ──▶ markers, added to the bytes
     max_output_tokens, or the model's maximum ──▶ max_tokens ── above most_at_once ──▶ always streamed
 
-A row of models.toml may refuse the WORDS below in addition to settings and features.
+A row of models.toml may refuse the MODEL_QUIRKS below in addition to settings and features.
 
 The API requires max_tokens in every request. The typed calls of the SDK refuse a request that may take longer than ten
-minutes without a stream. Ready bytes bypass this check of the SDK, so it is repeated here (docs/reference/guards.md).
+minutes without a stream. sabir sends ready bytes, which the SDK does not check, so this module repeats the check
+(docs/reference/guards.md).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,11 +32,11 @@ from sabir.authoring import (
     without_fields,
 )
 
-from sabir_anthropic.encode import WHITE_END, encode_system
+from sabir_anthropic.encode import TRAILING_SPACE, encode_system
 from sabir_anthropic.schema import PARAMETERS, REPLY, STRICT, StrictSchemas
-from sabir_anthropic.settings import AnthropicSettings, Fields
+from sabir_anthropic.settings import AnthropicObject, AnthropicSettings
 
-UNKNOWN_MODEL = 4096
+DEFAULT_MAX_TOKENS = 4096
 """The maximum of output tokens that is sent for models that are not in models.toml, because every model accepts it."""
 MOST_AT_ONCE = 21_333
 """The largest max_tokens that the SDK accepts without a stream: it assumes 128,000 tokens an hour and waits ten
@@ -45,7 +46,7 @@ MODELS_AT_ONCE: Mapping[str, int] = dict.fromkeys((
     "anthropic.claude-opus-4-1-20250805-v1:0", "anthropic.claude-opus-4-20250514-v1:0", "claude-4-opus-20250514",
     "claude-opus-4-0", "claude-opus-4-1@20250805", "claude-opus-4-20250514", "claude-opus-4@20250514",
 ), 8192)  # fmt: skip
-"""Model → its lower limit in the SDK instead of MOST_AT_ONCE. A test compares them with `anthropic._constants`."""
+"""Model → its limit in the SDK, which is lower than MOST_AT_ONCE. A test compares the limits with the SDK's."""
 BEYOND_CONTEXT = "output_beyond_context"
 """Word in `rejects` of models.toml: the model refuses requests whose prompt and max_tokens together exceed the context.
 
@@ -53,41 +54,47 @@ Models before Claude 4.5 refuse such requests. Later models accept them and stop
 https://platform.claude.com/docs/en/build-with-claude/context-windows
 """
 PATH = "/v1/messages"
-COUNTED = frozenset({
+COUNT_FIELDS = frozenset({
     "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
     "thinking", "tool_choice", "tools",
 })  # fmt: skip
 """Fields of a request that the endpoint for counting tokens accepts."""
 
-WORDS = frozenset(
+MODEL_QUIRKS = frozenset(
     {BEYOND_CONTEXT, "forced_choice", "temperature_with_top_p", "thinking.adaptive", "thinking.between_tools", "top_k"}
 )  # fmt: skip
 """Words that `rejects` in models.toml may contain in addition to settings and features: a maximum beyond the context, a
 forced choice of an option, temperature together with top_p, thinking without a budget, thinking only between calls, and
 `top_k`."""
+FIELDS: Mapping[str, str] = {
+    "max_output_tokens": "max_tokens", "stop": "stop_sequences", "temperature": "temperature", "top_p": "top_p",
+}  # fmt: skip
+"""Neutral setting → request field in which its value is sent unchanged."""
+CHOICES: Mapping[str, str] = {"auto": "auto", "none": "none", "required": "any"}
+"""Option choice → the type of `tool_choice`. If the choice is an option's name, the type is "tool"."""
 EFFORTS: tuple[ReasoningEffort, ...] = ("none", "low", "medium", "high", "xhigh", "max")
 """Efforts that a model is assumed to accept if it is not in models.toml. "none" turns thinking off."""
-LEAST_BUDGET = 1024
+MIN_BUDGET = 1024
 """The smallest thinking budget that the API accepts, in tokens.
 https://platform.claude.com/docs/en/build-with-claude/extended-thinking
 """
 BUDGETS: Mapping[str, int] = {
-    "minimal": LEAST_BUDGET, "low": 4096, "medium": 10_000, "high": 20_000, "xhigh": 32_000, "max": 64_000,
+    "minimal": MIN_BUDGET, "low": 4096, "medium": 10_000, "high": 20_000, "xhigh": 32_000, "max": 64_000,
 }  # fmt: skip
 """Effort → thinking budget in tokens, for models that need a budget. Half of max_tokens is sent if that is less, but
-never less than LEAST_BUDGET.
+never less than MIN_BUDGET.
 """
-OLDER = "2023-06-01"
+OLDER_VERSION = "2023-06-01"
 """The API version before the version that the SDK sends. https://platform.claude.com/docs/en/api/versioning"""
 COMPATIBLE = "compatible"
 """Quirk of another vendor's endpoint with this API: the endpoint does not know the newer API version."""
-PLACES = ("options", "system", "closed", "end", "automatic")
+BREAKPOINT_PLACES = ("options", "system", "closed", "end", "automatic")
 """Places of cache breakpoints in the order in which the vendor reads them. The vendor accepts at most four."""
-LONGEST = "1h"
+HOUR = "1h"
 """The longest lifetime of a cached prefix."""
-GO_ON, BEGIN = "Continue.", "Begin."
+CONTINUE_TEXT, BEGIN_TEXT = "Continue.", "Begin."
 """Texts of the user message that is added at the end of a conversation, or to an empty one, if the API requires it."""
-_LEAST_TOP_P = 0.95
+_MIN_TOP_P = 0.95
 """The smallest `top_p` that the API accepts while thinking is on."""
 
 
@@ -97,72 +104,72 @@ def most_at_once(model: str) -> int:
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return every field of the request except the messages. Report settings that cannot be sent as losses.
+    """Return all fields of the request except the messages. Report settings that cannot be sent as losses.
 
     Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
     """
-    return _Request(scope, scope.read_vendor(AnthropicSettings)).whole()
+    return _RequestBuilder(scope, scope.read_vendor(AnthropicSettings)).build()
 
 
 def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, Mapping[str, JSONValue]]:
-    """Return the path and the body of a request that counts the tokens of `body`. Fields that the endpoint does not
-    accept are left out.
+    """Return the path and the body of a request that counts the tokens of `body`, without fields that the endpoint
+    does not accept.
     """
-    return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNTED}
+    return f"{PATH}/count_tokens", {name: value for name, value in body.items() if name in COUNT_FIELDS}
 
 
-class _Request:
-    """The fields of a request under construction. `thinking` is the request's field "thinking", {} if not sent."""
+class _RequestBuilder:
+    """Builds the fields of one request. `thinking` is the request's field "thinking", {} if it is not sent."""
 
     def __init__(self, scope: RequestScope, vendor: dict[str, Any]) -> None:
         self._scope = scope
         self._vendor = vendor
         self._rejects = scope.model_info.rejects
         self._markers = self._read_breakpoints()
-        self._limit = self._answer_limit()
+        self._limit = self._output_limit()
         self._effort: str | None = None
         self._strict = StrictSchemas()
-        self.thinking: Fields = self._thinking()
+        self.thinking: AnthropicObject = self._thinking_field()
 
     def lose(self, kind: LossKind, reason: str, setting: str) -> None:
         """Report the loss of a neutral setting or, if AnthropicSettings has a field `setting`, of a vendor setting."""
         own = f"vendor.{self._scope.target.provider}." if setting in AnthropicSettings.model_fields else ""
         self._scope.losses.add(kind, reason, path=f"settings.{own}{setting}")
 
-    def whole(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         """Return the fields, as far as possible in the order in which the vendor caches them. Call only once."""
         scope, vendor = self._scope, self._vendor
         if betas := vendor.pop("betas", ()):
             scope.headers["anthropic-beta"] = ",".join(betas)
         if version := vendor.pop("version", ""):
             scope.headers["anthropic-version"] = version
-        neutral = {"effort": self._effort, "format": self._format()}
-        tools = [*self._options(), *vendor.pop("tools", ())]
+        neutral = {"effort": self._effort, "format": self._output_format()}
+        tools = [*self._tool_declarations(), *vendor.pop("tools", ())]
         config = {name: value for name, value in neutral.items() if value} | vendor.pop("output_config", {})
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
                 self.lose("dropped", "the vendor setting output_config replaces this setting", setting)
-        found = {
+        fields = {
             "model": scope.target.model,
-            "max_tokens": self._limit,
-            "tools": self._marked(tools, "options"),
-            "system": self._marked(encode_system(scope.system, scope.losses), "system"),
-            "tool_choice": self._choice(tools),
+            FIELDS["max_output_tokens"]: self._limit,
+            "tools": self._mark_last_block(tools, "options"),
+            "system": self._mark_last_block(encode_system(scope.system, scope.losses), "system"),
+            "tool_choice": self._tool_choice(tools),
             "thinking": dict(self.thinking),
             "output_config": config,
             **self._markers.get("automatic", {}),
-            "stop_sequences": self._stops(),
-            **self._samplers(is_newer=version != OLDER and COMPATIBLE not in scope.quirks),
+            FIELDS["stop"]: self._stop_sequences(),
+            **self._sampling_fields(is_newer=version != OLDER_VERSION and COMPATIBLE not in scope.quirks),
         }
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
                 path = f"settings.vendor.{scope.target.provider}.cache_breakpoints"
                 scope.insertions.append(Insertion(place, b"}]}", text, path))
-        self._close(is_formatted="format" in config)
-        return {name: value for name, value in found.items() if value not in (None, [], {})} | vendor
+        self._add_closing_message(is_formatted="format" in config)
+        return {name: value for name, value in fields.items() if value not in (None, [], {})} | vendor
 
-    def _answer_limit(self) -> int:
+    def _output_limit(self) -> int:
         """Return max_tokens. If the user set no maximum, return the model's and report a loss.
 
         For a model that rejects BEYOND_CONTEXT, the value is at most the limit without a stream, or twice the thinking
@@ -172,7 +179,7 @@ class _Request:
         scope, most = self._scope, most_at_once(self._scope.target.model)
         limit: int | None = scope.setting("max_output_tokens")
         if limit is None:
-            limit = scope.model_info.output_tokens or UNKNOWN_MODEL
+            limit = scope.model_info.output_tokens or DEFAULT_MAX_TOKENS
             if BEYOND_CONTEXT in self._rejects:
                 by_effort = BUDGETS.get(scope.settings.take("reasoning_effort") or "", 0)
                 budget = first_whole_number(object_or_empty(self._vendor.get("thinking")).get("budget_tokens")) or 0
@@ -182,14 +189,16 @@ class _Request:
         scope.only_as_stream = limit > most
         return limit
 
-    def _thinking(self) -> Fields:
-        """Return the field `thinking`, from the vendor setting or the neutral effort, and set the effort to send."""
-        given, thinking = self._vendor.pop("thinking", None), self._neutral_thinking()
-        if given is not None and thinking and self._effort is None and thinking != given:
+    def _thinking_field(self) -> AnthropicObject:
+        """Return the field `thinking`, from the vendor setting or the neutral effort. Set `_effort`, the effort to
+        send.
+        """
+        vendor_thinking, thinking = self._vendor.pop("thinking", None), self._thinking_for_effort()
+        if vendor_thinking is not None and thinking and self._effort is None and thinking != vendor_thinking:
             self.lose("dropped", "the vendor setting thinking replaces this setting", "reasoning_effort")
-        return given or thinking
+        return vendor_thinking or thinking
 
-    def _neutral_thinking(self) -> Fields:
+    def _thinking_for_effort(self) -> AnthropicObject:
         scope, info = self._scope, self._scope.model_info
         always_thinks = info.efforts is not None and "none" not in info.efforts and info.reasoning is not False
         wants_none = scope.settings.take("reasoning_effort") == "none"
@@ -203,15 +212,15 @@ class _Request:
         if effort == "none":
             return {"type": "disabled"}
         if "thinking.adaptive" in self._rejects:
-            return self._budget(effort)
+            return self._thinking_budget(effort)
         self._effort = effort
         return {} if "thinking" in self._rejects else {"type": "adaptive"}
 
-    def _budget(self, effort: str) -> dict[str, Any]:
+    def _thinking_budget(self, effort: str) -> dict[str, Any]:
         wanted = BUDGETS[effort]
-        budget = max(min(wanted, self._limit // 2), LEAST_BUDGET)
+        budget = max(min(wanted, self._limit // 2), MIN_BUDGET)
         if budget >= self._limit:
-            reason = f"thinking needs a max_output_tokens above {LEAST_BUDGET}, but the limit is {self._limit}"
+            reason = f"thinking needs a max_output_tokens above {MIN_BUDGET}, but the limit is {self._limit}"
             self.lose("dropped", reason, "reasoning_effort")
             return {}
         if budget < wanted and self._scope.settings.take("max_output_tokens"):
@@ -219,42 +228,41 @@ class _Request:
             self.lose("downgraded", reason, "reasoning_effort")
         return {"type": "enabled", "budget_tokens": budget}
 
-    def _samplers(self, *, is_newer: bool) -> dict[str, Any]:
-        """Return `temperature`, `top_p` and `top_k`. Values that the API version or the model does not accept are None,
-        with a loss.
+    def _sampling_fields(self, *, is_newer: bool) -> dict[str, Any]:
+        """Return the fields `temperature`, `top_p` and `top_k`. If the API version or the model does not accept a
+        value, report a loss and return None in its place.
         """
         model, thinks = self._scope.target.model, self.thinking.get("type") in ("enabled", "adaptive")
-        found = {setting: self._scope.setting(setting) for setting in ("temperature", "top_p")}
-        temperature, top_p = found.values()
-        found["top_k"] = self._vendor.pop("top_k", None)
+        fields = {FIELDS[setting]: self._scope.setting(setting) for setting in ("temperature", "top_p")}
+        temperature, top_p = fields.values()
+        fields["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
-        newer = f"only the older API version accepts this setting; choose it with the vendor setting version={OLDER!r}"
+        below = f"the API accepts no top_p below {_MIN_TOP_P} while thinking is on"
+        remedy = f"choose it with the vendor setting version={OLDER_VERSION!r}"
+        newer = f"only the older API version accepts this setting; {remedy}"
         for setting, is_refused, reason in (
-            *((setting, is_newer, newer) for setting in found),
+            *((setting, is_newer, newer) for setting in fields),
             ("temperature", (temperature or 0) > 1, "the API accepts no temperature above 1"),
             ("temperature", thinks and temperature != 1, "the API accepts only temperature 1 while thinking is on"),
-            (
-                "top_p",
-                thinks and (top_p or 0) < _LEAST_TOP_P,
-                f"the API accepts no top_p below {_LEAST_TOP_P} while thinking is on",
-            ),
+            ("top_p", thinks and (top_p or 0) < _MIN_TOP_P, below),
             ("top_p", both, f"{model} refuses top_p together with temperature"),
             ("top_k", thinks, "the API accepts no top_k while thinking is on"),
             ("top_k", "top_k" in self._rejects, f"{model} refuses top_k"),
         ):
-            if is_refused and found[setting] is not None:
+            if is_refused and fields[setting] is not None:
                 self.lose("dropped", reason, setting)
-                found[setting] = None
-        return found
+                fields[setting] = None
+        return fields
 
-    def _stops(self) -> list[str]:
-        given = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
-        for index, stop in enumerate(given):
+    def _stop_sequences(self) -> list[str]:
+        stops = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
+        reason = "the API does not accept a stop text that is only white space"
+        for index, stop in enumerate(stops):
             if not stop.strip():
-                self.lose("dropped", "the API does not accept a stop text that is only white space", f"stop[{index}]")
-        return [stop for stop in given if stop.strip()]
+                self.lose("dropped", reason, f"stop[{index}]")
+        return [stop for stop in stops if stop.strip()]
 
-    def _options(self) -> Iterator[dict[str, Any]]:
+    def _tool_declarations(self) -> Iterator[dict[str, Any]]:
         for index, option in enumerate(self._scope.options):
             path, hints = f"options[{index}].parameters", self._scope.target.hints_of(option)
             fitted = fit_schema(option.parameters, STRICT if hints.get("strict") else PARAMETERS)
@@ -268,14 +276,13 @@ class _Request:
             parameters = fitted.parameters(self._scope.losses, path)
             yield {**self._scope.declare(option), "input_schema": parameters, **hints}
 
-    def _format(self) -> dict[str, Any] | None:
+    def _output_format(self) -> dict[str, Any] | None:
         wanted: ResponseFormat | None = self._scope.setting("response_format")
         if wanted is None:
             return None
         if wanted == JSON_OBJECT:
-            self.lose(
-                "dropped", "the API has no JSON mode without a schema; ask for JSON in a message", "response_format"
-            )
+            reason = "the API has no JSON mode without a schema; ask for JSON in a message"
+            self.lose("dropped", reason, "response_format")
             return None
         fitted = fit_schema(wanted.schema_view, REPLY)
         if refusal := fitted.refusal or self._strict.add(fitted.optional, fitted.unions):
@@ -286,83 +293,90 @@ class _Request:
             fitted.schema.setdefault("description", wanted.description)
         return {"type": "json_schema", "schema": fitted.schema}
 
-    def _choice(self, tools: Sequence[Fields]) -> dict[str, Any]:
-        """Return the field `tool_choice`: the option choice, and whether several options may be called at once. {} with
-        losses if there are no tools, or if the vendor setting `tool_choice` replaces the neutral settings.
+    def _tool_choice(self, tools: Sequence[AnthropicObject]) -> dict[str, Any]:
+        """Return the field `tool_choice`: the option choice, and whether several options may be called at once.
+
+        If the request has no tools, or if the vendor setting `tool_choice` replaces the neutral settings, report losses
+        and return {}.
         """
-        given = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
-        choice, parallel = given.values()
-        found = {} if choice is None else self._chosen(choice, tools)
+        settings = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
+        choice, parallel = settings.values()
+        field = {} if choice is None else self._choice_of_tool(choice, tools)
         if "tool_choice" in self._vendor or not tools:
             replaced = "the vendor setting tool_choice replaces this setting"
             reason = replaced if "tool_choice" in self._vendor else "the request has no options"
-            for setting in (setting for setting, value in given.items() if value is not None):
+            for setting in (setting for setting, value in settings.items() if value is not None):
                 self.lose("dropped", reason, setting)
             return {}
-        if parallel is not None and found.get("type") == "none":
+        if parallel is not None and field.get("type") == "none":
             self.lose("dropped", "parallel_options has no effect if option_choice is 'none'", "parallel_options")
-            return found
-        return found if parallel is None else {"type": "auto", **found, "disable_parallel_tool_use": not parallel}
+            return field
+        return field if parallel is None else {"type": "auto", **field, "disable_parallel_tool_use": not parallel}
 
-    def _chosen(self, choice: str, tools: Sequence[Fields]) -> dict[str, Any]:
-        if choice in ("auto", "none"):
-            return {"type": choice}
-        name = self._scope.option_names.get(choice, choice)
-        if choice != "required" and not any(tool.get("name") == name for tool in tools):
-            raise self._scope.not_offered(choice)
-        if tools and "forced_choice" in self._rejects:
+    def _choice_of_tool(self, choice: str, tools: Sequence[AnthropicObject]) -> dict[str, Any]:
+        field = {"type": CHOICES.get(choice, "tool")}
+        if choice not in CHOICES:
+            field["name"] = self._scope.option_names.get(choice, choice)
+            if not any(tool.get("name") == field["name"] for tool in tools):
+                raise self._scope.not_offered(choice)
+        if not tools or choice in ("auto", "none"):
+            return field
+        if "forced_choice" in self._rejects:
             refusal = f"{self._scope.target.model} cannot be forced to call a tool"
-        elif tools and self.thinking.get("type") == "enabled":
+        elif self.thinking.get("type") == "enabled":
             refusal = "the API cannot force a tool call while thinking with a budget is on"
         else:
-            return {"type": "any"} if choice == "required" else {"type": "tool", "name": name}
+            return field
         self.lose("downgraded", refusal, "option_choice")
         return {"type": "auto"}
 
     def _read_breakpoints(self) -> dict[str, dict[str, Any]]:
-        """Return place → the field `cache_control` of its marker.
+        """Return the cache markers to send: a place of BREAKPOINT_PLACES → the field `cache_control`.
 
         A marker of an hour after a marker of five minutes is sent with five minutes (loss: downgraded). The vendor
-        setting `cache_control` becomes the place "automatic"; it is dropped if "end" marks the same block already.
+        setting `cache_control` becomes the place "automatic". If "end" already marks the same block, the setting is
+        dropped with a loss.
 
         https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         """
-        wholes = [object_or_empty(each) or {"at": each} for each in self._vendor.pop("cache_breakpoints", ())]
-        given = {each["at"]: {"type": "ephemeral", **without_fields(each, "at")} for each in wholes}
+        breakpoints = [object_or_empty(each) or {"at": each} for each in self._vendor.pop("cache_breakpoints", ())]
+        markers = {each["at"]: {"type": "ephemeral", **without_fields(each, "at")} for each in breakpoints}
         if automatic := self._vendor.pop("cache_control", None):
-            if "end" in given and (len(given) == len(PLACES) - 1 or given["end"] != automatic):
+            if "end" in markers and (len(markers) == len(BREAKPOINT_PLACES) - 1 or markers["end"] != automatic):
                 reason = "the cache breakpoint 'end' marks the block that cache_control would mark"
                 self.lose("dropped", reason, "cache_control")
             else:
-                given["automatic"] = automatic
+                markers["automatic"] = automatic
         is_short = False
-        for place in sorted(given, key=PLACES.index):
-            if is_short and given[place].get("ttl") == LONGEST:
-                reason = f"a cache of {LONGEST} may not follow a cache of 5m; the breakpoint {place!r} was sent with 5m"
+        for place in sorted(markers, key=BREAKPOINT_PLACES.index):
+            if is_short and markers[place].get("ttl") == HOUR:
+                reason = f"a cache of {HOUR} may not follow a cache of 5m; the breakpoint {place!r} was sent with 5m"
                 self.lose("downgraded", reason, "cache_breakpoints")
-                given[place] = without_fields(given[place], "ttl")
-            is_short = is_short or given[place].get("ttl") != LONGEST
-        return {place: {"cache_control": marker} for place, marker in given.items()}
+                markers[place] = without_fields(markers[place], "ttl")
+            is_short = is_short or markers[place].get("ttl") != HOUR
+        return {place: {"cache_control": marker} for place, marker in markers.items()}
 
-    def _marked(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
-        """Return the blocks. If the place has a breakpoint, the last block gets the marker, or a loss is reported if
-        there is none.
+    def _mark_last_block(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
+        """Add the marker to the last block if the place has a breakpoint, and return the blocks. Without a block,
+        report a loss.
         """
-        # Tools that the vendor loads later are not cached, and the vendor refuses them with a marker.
-        at = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
+        # The vendor does not cache tools that it loads later, and refuses a marker on them.
+        last = next((index for index in reversed(range(len(blocks))) if not blocks[index].get("defer_loading")), None)
         marker = self._markers.get(place, {})
-        if marker and at is None:
+        if marker and last is None:
             reason = f"the request has no {place}, so the cache breakpoint {place!r} was not sent"
             self.lose("dropped", reason, "cache_breakpoints")
-        return blocks if at is None or not marker else [*blocks[:at], {**blocks[at], **marker}, *blocks[at + 1 :]]
+        if last is None or not marker:
+            return blocks
+        return [*blocks[:last], {**blocks[last], **marker}, *blocks[last + 1 :]]
 
-    def _close(self, *, is_formatted: bool) -> None:
-        """Add a user message at the end of the messages if the API requires one, and report it as a loss."""
+    def _add_closing_message(self, *, is_formatted: bool) -> None:
+        """Add a user message after all messages if the API requires one, and report a loss."""
         scope = self._scope
         last = scope.last_turn if scope.last_side == "assistant" else None
         entry = last.entries[-1] if last and last.entries else None
         pieces = entry.pieces if entry and entry.keeps_state else ()
-        # The last part of the last turn, if this model wrote it. Reasoning is skipped, because it may be left out.
+        # The last part of the last turn, if this model wrote it. Reasoning does not count, because it may be left out.
         part = next((piece for piece in reversed(pieces) if piece.kind != "reasoning"), None)
         if scope.last_side not in (None, "assistant") or (part and part.kind == "opaque"):
             return
@@ -373,9 +387,9 @@ class _Request:
             "the API accepts no beginning of the answer while thinking is on": self.thinking.get("type") == "enabled",
             "the API does not accept the beginning of an answer together with a schema": is_formatted,
             "nothing after the last assistant message could be sent": last is None,
-            WHITE_END: bool(part and part.kind == "text" and part.text[-1:].isspace()),
+            TRAILING_SPACE: bool(part and part.kind == "text" and part.text[-1:].isspace()),
         }
         if reason := next((reason for reason, holds in reasons.items() if holds), ""):
-            said = BEGIN if scope.last_side is None else GO_ON
-            scope.closing.append({"role": "user", "content": [{"type": "text", "text": said}]})
-            scope.losses.add("synthesized", f"{reason}; {said!r} was added at the end", path="messages")
+            text = BEGIN_TEXT if scope.last_side is None else CONTINUE_TEXT
+            scope.closing.append({"role": "user", "content": [{"type": "text", "text": text}]})
+            scope.losses.add("synthesized", f"{reason}; {text!r} was added at the end", path="messages")

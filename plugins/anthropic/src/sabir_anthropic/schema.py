@@ -2,7 +2,7 @@
 for replies.
 
     PARAMETERS   every keyword; the root is an object without unions, and its properties have simple names
-    STRICT       the rules of REPLY, and for the root those of PARAMETERS
+    STRICT       the rules of REPLY, and for the root also the rules of PARAMETERS
     REPLY        a subset of keywords; every object closed (no further properties); other keywords are moved into the
                  description
 

@@ -1,8 +1,8 @@
 """Settings and hints that only Anthropic's API has. Pass the settings as `Settings(vendor={"anthropic": {…}})`.
 
-    AnthropicSettings   settings of a call; Breakpoint is an item of its `cache_breakpoints`
-    DocumentHints       hints of a document     `vendor=` of sabir.document
-    OptionHints         hints of an option      `vendor=` of sabir.option
+    AnthropicSettings        settings of a call; Breakpoint is an item of its `cache_breakpoints`
+    AnthropicDocumentHints   hints of a document    `vendor=` of sabir.document
+    AnthropicOptionHints     hints of an option     `vendor=` of sabir.option
 
 Neutral settings, such as `temperature`, are not repeated here. Pass fields that only some betas have in `extra_body`.
 https://platform.claude.com/docs/en/api/messages/create
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import Field
 from sabir.authoring import Frozen
 
-Fields: TypeAlias = dict[str, Any]
+AnthropicObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
 BreakpointPlace: TypeAlias = Literal["options", "system", "closed", "end"]
 """Where a cache breakpoint goes: "options" after the last option, "system" after the leading system text, "closed" at
@@ -34,13 +34,13 @@ class Breakpoint(Frozen):
 
 
 class Citations(Frozen, strict=True):
-    """Whether the model may cite a document. The value of `DocumentHints.citations`."""
+    """Whether the model may cite a document. The value of `AnthropicDocumentHints.citations`."""
 
     enabled: bool = False
     """True lets the model cite the document in its answer."""
 
 
-class DocumentHints(Frozen, strict=True):
+class AnthropicDocumentHints(Frozen, strict=True):
     """Hints of a document in a user message or an option result, as `vendor={"anthropic": {…}}` of `sabir.document`.
 
     https://platform.claude.com/docs/en/build-with-claude/citations
@@ -52,7 +52,7 @@ class DocumentHints(Frozen, strict=True):
     """Text about the document, which the model reads but does not cite."""
 
 
-class OptionHints(Frozen, strict=True):
+class AnthropicOptionHints(Frozen, strict=True):
     """Hints of an option, as `vendor={"anthropic": {…}}` of `sabir.option`. No hint needs a beta.
 
     https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
@@ -66,7 +66,7 @@ class OptionHints(Frozen, strict=True):
     """Whether the declaration is hidden from the model until the vendor's tool search finds it."""
     eager_input_streaming: bool = False
     """Whether the vendor streams arguments at once, without buffering them until they are valid JSON."""
-    input_examples: Sequence[Fields] = ()
+    input_examples: Sequence[AnthropicObject] = ()
     """Examples of arguments."""
     strict: bool = False
     """Whether arguments must match the schema exactly. If the schema cannot be strict, the option is sent without it,
@@ -87,21 +87,21 @@ class AnthropicSettings(Frozen):
     """Places in the prompt. The prompt up to each place is cached.
     https://platform.claude.com/docs/en/build-with-claude/prompt-caching
     """
-    cache_control: Fields | None = None
+    cache_control: AnthropicObject | None = None
     """Turns on automatic prompt caching, for example {"type": "ephemeral"}. Anthropic then chooses the place."""
-    container: str | Fields | None = None
+    container: str | AnthropicObject | None = None
     """The container of an earlier response, such as its id, in which the code execution tool runs again."""
-    context_management: Fields | None = None
+    context_management: AnthropicObject | None = None
     """How the vendor clears old content, such as tool results, from a long context."""
-    diagnostics: Fields | None = None
+    diagnostics: AnthropicObject | None = None
     """Options for diagnosing the request, for example why the cache was missed."""
     inference_geo: str | None = None
     """The geographic region in which the request is processed."""
-    mcp_servers: tuple[Fields, ...] | None = None
+    mcp_servers: tuple[AnthropicObject, ...] | None = None
     """MCP servers that Anthropic connects to."""
-    metadata: Fields | None = None
+    metadata: AnthropicObject | None = None
     """Facts about the request. "user_id" identifies the end user, for detecting abuse; do not send a name."""
-    output_config: Fields | None = None
+    output_config: AnthropicObject | None = None
     """Fields that replace those which sabir creates from `reasoning_effort` ("effort") and `response_format`
     ("format").
     """
@@ -113,13 +113,13 @@ class AnthropicSettings(Frozen):
     """How fast the model generates: "standard", or "fast" at a higher price.
     https://platform.claude.com/docs/en/build-with-claude/fast-mode
     """
-    thinking: Fields | None = None
-    """The field "thinking", in place of the one that sabir creates from `reasoning_effort`.
+    thinking: AnthropicObject | None = None
+    """The field "thinking". It replaces the field that sabir creates from `reasoning_effort`.
     https://platform.claude.com/docs/en/build-with-claude/extended-thinking
     """
-    tool_choice: Fields | None = None
+    tool_choice: AnthropicObject | None = None
     """The field "tool_choice". It replaces the settings `option_choice` and `parallel_options`."""
-    tools: tuple[Fields, ...] = ()
+    tools: tuple[AnthropicObject, ...] = ()
     """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""
     top_k: int | None = None
     """Sample only from this many most likely tokens. Not sent, with a loss, if the API version is not the older one,

@@ -1,13 +1,13 @@
-"""Stream events of a message → sabir's events. A block's index is its place in the content.
+"""Stream events of a message → sabir's events. A block's index is its position in the content.
 
     message_start        ─▶ reply-start
     content_block_start  ─▶ …-start        content_block_delta ─▶ …-delta        content_block_stop ─▶ …-end
-    message_delta        ─▶ no event; its stop reason and usage are stored for reply-end
+    message_delta        ─▶ no event, but its stop reason and usage are stored for reply-end
     message_stop         ─▶ the ends of blocks that no event ended, then reply-end
 
-A block is joined to the block of a response without streaming, and read by the same functions (law 8).
+The deltas of a block are joined to the block of a response without streaming, which the same functions read (law 8).
 
-Bedrock's older endpoint sends binary frames instead of server-sent events; `frame_event` reads their payload.
+Bedrock's older endpoint sends binary frames instead of server-sent events. `frame_event` reads their payload.
 """
 
 import base64
@@ -29,56 +29,60 @@ from sabir.authoring import (
     unknown_fields,
 )
 
-from sabir_anthropic.decode import REASONING, decode_block, origin_of, raise_reported, read_end
+from sabir_anthropic.decode import THINKING_TYPES, decode_block, origin_of, raise_reported, read_end
 
-KINDS: Mapping[str, BlockKind] = {"text": "text", "tool_use": "option_call", **dict.fromkeys(REASONING, "reasoning")}
-"""Type of a block → the kind of its events; blocks of other types are "opaque"."""
-TEXTS: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+BLOCK_KINDS: Mapping[str, BlockKind] = {
+    "text": "text",
+    "tool_use": "option_call",
+    **dict.fromkeys(THINKING_TYPES, "reasoning"),
+}
+"""Type of a block → the kind of its events. Blocks of other types have the kind "opaque"."""
+TEXT_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """Type of a delta → its field with text to append. Other deltas set fields of the block, except `citations_delta`,
 which appends a citation.
 """
 
 
 @dataclass(slots=True)
-class _Growing:
-    """A block that has begun and not ended. `words` contains the pieces of its texts by field."""
+class _OpenContentBlock:
+    """A block that has begun and not ended. `pieces` maps its text fields to the pieces of their texts so far."""
 
     block: dict[str, Any]
     kind: BlockKind
-    words: dict[str, list[str]] = field(default_factory=dict)
+    pieces: dict[str, list[str]] = field(default_factory=dict)
 
-    def take(self, delta: Fields) -> str:
+    def add_delta(self, delta: Fields) -> str:
         """Add a delta. Return the text that it appended, "" for a delta of another type."""
         kind = text_or_empty(delta.get("type"))
-        name = TEXTS.get(kind)
+        name = TEXT_FIELDS.get(kind)
         if name is not None:
             more = text_or_empty(delta.get(name))
-            self.words.setdefault(name, []).append(more)
+            self.pieces.setdefault(name, []).append(more)
             return more
         if kind == "citations_delta":
             self.block["citations"] = cited = list_or_empty(self.block.get("citations"))
             cited.append(delta.get("citation"))
             return ""
-        for name, value in delta.items():  # a signature, a compaction or any other: whole fields of the block
+        for name, value in delta.items():  # deltas of other types contain complete fields, such as a signature
             # A value that is not a text does not replace a text.
-            has_text = name in self.words or bool(text_or_empty(self.block.get(name)))
+            has_text = name in self.pieces or bool(text_or_empty(self.block.get(name)))
             if name != "type" and value is not None and (isinstance(value, str) or not has_text):
                 self.block[name] = value
                 if name != "partial_json":
-                    self.words.pop(name, None)
+                    self.pieces.pop(name, None)
         return ""
 
-    def whole(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         """Return the block as in a response without streaming. An input that is not JSON stays a text."""
-        words = {name: "".join(pieces) for name, pieces in self.words.items()}
-        arguments = words.pop("partial_json", "")
-        whole = self.block | {name: text_or_empty(self.block.get(name)) + said for name, said in words.items()}
+        texts = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        arguments = texts.pop("partial_json", "")
+        block = self.block | {name: text_or_empty(self.block.get(name)) + text for name, text in texts.items()}
         if arguments.strip():
             try:
-                whole["input"] = decode_json(arguments)
+                block["input"] = decode_json(arguments)
             except ValueError:
-                whole["input"] = arguments
-        return whole
+                block["input"] = arguments
+        return block
 
 
 class MessagesDecoder:
@@ -87,15 +91,15 @@ class MessagesDecoder:
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
         self._message: dict[str, Any] = {}
-        self._growing: dict[int, _Growing] = {}
+        self._open_blocks: dict[int, _OpenContentBlock] = {}
         self._is_started = False
         self._is_ended = False
         self._readers: Mapping[str, Callable[[Fields], Iterable[StreamEvent]]] = {
-            "content_block_start": self._begun,
-            "content_block_delta": self._grown,
-            "content_block_stop": self._done,
-            "message_delta": self._changed,
-            "message_stop": self._ended,
+            "content_block_start": self._read_block_start,
+            "content_block_delta": self._read_block_delta,
+            "content_block_stop": self._read_block_stop,
+            "message_delta": self._read_message_delta,
+            "message_stop": self._read_message_stop,
         }
 
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
@@ -107,73 +111,67 @@ class MessagesDecoder:
         data = event.data.strip()
         if self._is_ended or not data:
             return
-        found = self._scope.read_object(data)
-        raise_reported(found, self._scope)
-        name = text_or_empty(found.get("type")) or event.event
+        fields = self._scope.read_object(data)
+        raise_reported(fields, self._scope)
+        name = text_or_empty(fields.get("type")) or event.event
         reader = self._readers.get(name)
-        # Events without a meaning here, such as `ping` and future types, begin no message.
+        # Events that this decoder ignores, such as `ping` and future types, do not begin a message.
         if not self._is_started and (reader or name == "message_start"):
             self._is_started = True
-            self._message = dict(object_or_empty(found.get("message")))
+            self._message = dict(object_or_empty(fields.get("message")))
             yield ReplyStart(origin=origin_of(self._message, self._scope))
-        if object_or_empty(found.get("delta")).get("type") not in TEXTS:
+        if object_or_empty(fields.get("delta")).get("type") not in TEXT_FIELDS:
             self._scope.count_stored_values(data)
         if reader:
-            yield from reader(found)
+            yield from reader(fields)
 
     def close(self) -> tuple[StreamEvent, ...]:
         """Return no events, because only `message_stop` ends the reply."""
         return ()
 
-    def _begun(self, found: Fields) -> Iterator[StreamEvent]:
-        block = dict(object_or_empty(found.get("content_block")))
-        kind = KINDS.get(text_or_empty(block.get("type")), "opaque")
-        index, name = self._index(found), text_or_empty(block.get("name"))
+    def _read_block_start(self, event: Fields) -> Iterator[StreamEvent]:
+        block = dict(object_or_empty(event.get("content_block")))
+        kind = BLOCK_KINDS.get(text_or_empty(block.get("type")), "opaque")
+        index, name = self._block_index(event), text_or_empty(block.get("name"))
         ids = {"invocation_id": text_or_empty(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
         if model := object_or_empty(block.get("to")).get("model"):  # another model continues the answer
             self._message["model"] = model
-        self._growing[index] = _Growing(block, kind)
+        self._open_blocks[index] = _OpenContentBlock(block, kind)
         yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
 
-    def _index(self, found: Fields) -> int:
-        index = found.get("index")
+    def _block_index(self, event: Fields) -> int:
+        index = event.get("index")
         if type(index) is not int or index < 0:
             raise self._scope.invalid_answer(f"streamed a block at the index {index!r}; send the request again")
         return index
 
-    def _block(self, found: Fields) -> tuple[int, _Growing]:
-        index = self._index(found)
-        if index not in self._growing:
-            raise self._scope.invalid_answer(
-                f"streamed more of block {index}, which is not open; send the request again"
-            )
-        return index, self._growing[index]
+    def _open_block(self, event: Fields) -> tuple[int, _OpenContentBlock]:
+        index = self._block_index(event)
+        if index not in self._open_blocks:
+            problem = f"streamed more of block {index}, which is not open"
+            raise self._scope.invalid_answer(f"{problem}; send the request again")
+        return index, self._open_blocks[index]
 
-    def _grown(self, found: Fields) -> tuple[StreamEvent, ...]:
-        index, growing = self._block(found)
-        shown = growing.take(object_or_empty(found.get("delta")))
-        return (BlockDelta.unchecked(index, growing.kind, shown),) if shown and growing.kind != "opaque" else ()
+    def _read_block_delta(self, event: Fields) -> tuple[StreamEvent, ...]:
+        index, block = self._open_block(event)
+        text = block.add_delta(object_or_empty(event.get("delta")))
+        return (BlockDelta.unchecked(index, block.kind, text),) if text and block.kind != "opaque" else ()
 
-    def _done(self, found: Fields) -> Iterator[StreamEvent]:
-        index, growing = self._block(found)
-        del self._growing[index]
-        yield BlockEnd(index=index, block=decode_block(growing.whole(), self._scope))
+    def _read_block_stop(self, event: Fields) -> Iterator[StreamEvent]:
+        index, block = self._open_block(event)
+        del self._open_blocks[index]
+        yield BlockEnd(index=index, block=decode_block(block.build(), self._scope))
 
-    def _changed(self, found: Fields) -> tuple[StreamEvent, ...]:
+    def _read_message_delta(self, event: Fields) -> tuple[StreamEvent, ...]:
         """Store the fields of a `message_delta`. Usage figures are totals; a missing figure keeps its earlier value."""
-        usage = {
-            **object_or_empty(self._message.get("usage")),
-            **unknown_fields(object_or_empty(found.get("usage")), ()),
-        }
-        self._message |= unknown_fields(found, ("type", "delta")) | unknown_fields(
-            object_or_empty(found.get("delta")), ()
-        )
-        self._message["usage"] = usage
+        delta, usage = object_or_empty(event.get("delta")), object_or_empty(event.get("usage"))
+        totals = {**object_or_empty(self._message.get("usage")), **unknown_fields(usage, ())}
+        self._message |= unknown_fields(event, ("type", "delta")) | unknown_fields(delta, ()) | {"usage": totals}
         return ()
 
-    def _ended(self, found: Fields) -> Iterator[StreamEvent]:
-        for index in sorted(self._growing):
-            yield from self._done({"index": index})
+    def _read_message_stop(self, event: Fields) -> Iterator[StreamEvent]:
+        for index in sorted(self._open_blocks):
+            yield from self._read_block_stop({"index": index})
         self._is_ended = True
         yield ReplyEnd(**read_end(self._message, self._scope))
 
@@ -183,10 +181,10 @@ def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | Non
     the headers name. None for any other frame.
     """
     try:
-        found = object_or_empty(decode_json(payload))
-        if isinstance(found.get("bytes"), str):
-            return ServerEvent(base64.b64decode(found["bytes"], validate=True).decode("utf-8", "replace"))
+        fields = object_or_empty(decode_json(payload))
+        if isinstance(fields.get("bytes"), str):
+            return ServerEvent(base64.b64decode(fields["bytes"], validate=True).decode("utf-8", "replace"))
     except ValueError:
-        found = {"message": payload.decode("utf-8", "replace")}
+        fields = {"message": payload.decode("utf-8", "replace")}
     kind = headers.get(":exception-type") or headers.get(":error-code")
-    return ServerEvent(json.dumps({"error": {"type": kind, **found}})) if kind else None
+    return ServerEvent(json.dumps({"error": {"type": kind, **fields}})) if kind else None

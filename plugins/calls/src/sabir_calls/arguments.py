@@ -1,4 +1,4 @@
-"""The arguments of a call, for wrappers that read them more than once."""
+"""Arguments of calls that wrappers can read more than once."""
 
 from sabir import Message, Option, Rendering
 from sabir.authoring import CallArguments, Messages, as_messages

@@ -41,10 +41,10 @@ class RunEstimate(NamedTuple):
 
 
 class _OverCap(Exception):
-    """Ends the run, because the replies cost more than --cap."""
+    """Raised to end the run, because the replies cost more than --cap."""
 
 
-def map_(  # noqa: PLR0913  # each is a flag
+def map_(  # noqa: PLR0913  # each parameter is a flag
     file: str = STDIN,
     /,
     *,
@@ -79,8 +79,8 @@ def map_(  # noqa: PLR0913  # each is a flag
         cap: The maximum cost in US dollars. Needs the package sabir-prices.
         yes: Start without asking.
     """
-    rows = _rows(file)
-    prompts = [_conversation(system, _filled(prompt, row, number)) for number, row in enumerate(rows, 1)]
+    rows = _read_rows(file)
+    prompts = [_prompt_messages(system, _fill_prompt(prompt, row, number)) for number, row in enumerate(rows, 1)]
     name = model or os.environ.get(MODEL_VARIABLE)
     if not name:
         raise SettingsInvalid(f"no model is set; pass --model provider:model, or set {MODEL_VARIABLE}")
@@ -88,22 +88,22 @@ def map_(  # noqa: PLR0913  # each is a flag
     llm = limited(sabir.adapter(name, settings=settings), requests=requests, tokens=tokens)
     estimate = _estimate(llm, prompts)
     _check_cap(estimate, cap)
-    if not _confirmed(estimate, yes, is_input_used=file == STDIN):
+    if not _confirm(estimate, yes, is_input_used=file == STDIN):
         return 1
-    costs = _Costs(cap)
+    costs = _RunCosts(cap)
     try:
-        outcomes = _run(llm, prompts, at_once, resume, costs)
+        outcomes = _run_prompts(llm, prompts, at_once, resume, costs)
     except _OverCap:
         _print_note(f"stopped: the replies cost ${costs.total:.4f}, and --cap is ${cap}")
         return 1
-    _write(rows, outcomes, output)
+    _write_outcomes(rows, outcomes, output)
     failed = sum(outcome.error is not None for outcome in outcomes)
     _print_note(f"{len(rows) - failed} answers, {failed} errors, {costs}")
     return 1 if failed else 0
 
 
-class _Costs:
-    """The sum of the costs of replies, in US dollars. `is_known` is False as soon as one cost is unknown."""
+class _RunCosts:
+    """The sum of the costs of replies, in US dollars. If the cost of a reply is unknown, `is_known` is False."""
 
     def __init__(self, cap: float | None) -> None:
         self.total = Decimal(0)
@@ -123,10 +123,10 @@ class _Costs:
         return f"cost ${self.total:.4f}" if self.is_known else "cost unknown"
 
 
-def _run(
-    llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]], at_once: int, resume: Path | None, costs: _Costs
+def _run_prompts(
+    llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]], at_once: int, resume: Path | None, costs: _RunCosts
 ) -> list[Outcome]:
-    progress, outcomes = _Progress(), list[Outcome]()
+    progress, outcomes = _ProgressLine(), list[Outcome]()
     completed = each_completed_sync(llm, prompts, at_once=at_once, resume=resume, progress=progress.show)
     with closing(progress), closing(completed):
         for outcome in completed:
@@ -136,11 +136,11 @@ def _run(
     return sorted(outcomes, key=lambda outcome: outcome.index)
 
 
-class _Progress:
-    """Shows the progress in one line of a terminal, and nothing elsewhere."""
+class _ProgressLine:
+    """Shows the progress in one line of a terminal. Without a terminal, shows nothing."""
 
     def show(self, progress: Progress) -> None:
-        """Write the progress over the line before."""
+        """Overwrite the line with this progress."""
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K{one_line(str(progress), 79)}")
             sys.stderr.flush()
@@ -151,15 +151,15 @@ class _Progress:
             sys.stderr.write("\r\x1b[K")
 
 
-def _rows(file: str) -> list[dict[str, Any]]:
+def _read_rows(file: str) -> list[dict[str, Any]]:
     try:
         text = sys.stdin.read() if file == STDIN else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsInvalid(f"{file!r} cannot be read: {one_line(error)}; pass a file of JSON Lines") from None
-    return [_row(line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return [_parse_row(line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
 
 
-def _row(line: str, number: int) -> dict[str, Any]:
+def _parse_row(line: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
@@ -169,25 +169,25 @@ def _row(line: str, number: int) -> dict[str, Any]:
     return row
 
 
-def _filled(prompt: str, row: Mapping[str, Any], number: int) -> str:
+def _fill_prompt(prompt: str, row: Mapping[str, Any], number: int) -> str:
     fields = {name for _, name, _, _ in string.Formatter().parse(prompt) if name is not None}
     missing = sorted(fields - row.keys())
     if missing:
         names = ", ".join(map(repr, row)) or "no fields"
         raise SettingsInvalid(f"line {number} has no field {missing[0]!r} for --prompt; the line has {names}")
-    return prompt.format_map({name: _as_text(row[name]) for name in fields})
+    return prompt.format_map({name: _field_text(row[name]) for name in fields})
 
 
-def _as_text(value: object) -> str:
+def _field_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _conversation(system: str | None, text: str) -> list[sabir.Message]:
+def _prompt_messages(system: str | None, text: str) -> list[sabir.Message]:
     return [*([sabir.system(system)] if system else []), sabir.user(text)]
 
 
 def _estimate(llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]]) -> RunEstimate:
-    total, costs = 0, _Costs(cap=None)
+    total, costs = 0, _RunCosts(cap=None)
     for each in prompts:
         rendering = llm.render(each)
         tokens = estimate_tokens(rendering)
@@ -197,7 +197,7 @@ def _estimate(llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]]) -> Run
 
 
 def _expected_reply(target: sabir.Target, tokens: int) -> sabir.Reply:
-    """Return a reply without messages whose usage is the estimate, so that the installed table can price it."""
+    """Return a reply without messages whose usage is the estimate, so that a hook can compute its cost."""
     output_tokens = min(tokens, TOKENS_OF_A_REPLY)
     usage = sabir.Usage(input_tokens=tokens - output_tokens, output_tokens=output_tokens)
     fields = {name: getattr(target, name) for name in ("provider", "dialect", "endpoint", "model")}
@@ -213,7 +213,7 @@ def _check_cap(estimate: RunEstimate, cap: float | None) -> None:
         raise SettingsInvalid(f"{estimate}, more than --cap {cap}; send fewer lines, or raise --cap")
 
 
-def _confirmed(estimate: RunEstimate, yes: bool, is_input_used: bool) -> bool:
+def _confirm(estimate: RunEstimate, yes: bool, is_input_used: bool) -> bool:
     if not yes and (is_input_used or not sys.stdin.isatty()):
         raise SettingsInvalid(f"{estimate}: nobody can confirm the start here; pass --yes")
     _print_note(str(estimate))
@@ -224,7 +224,7 @@ def _confirmed(estimate: RunEstimate, yes: bool, is_input_used: bool) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _write(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], output: Path | None) -> None:
+def _write_outcomes(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], output: Path | None) -> None:
     if output is None:
         _write_lines(rows, outcomes, sys.stdout)
         return
@@ -236,11 +236,11 @@ def _write(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], outpu
 
 
 def _write_lines(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], file: IO[str]) -> None:
-    for line in _lines(rows, outcomes):
+    for line in _output_lines(rows, outcomes):
         file.write(line + "\n")
 
 
-def _lines(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _output_lines(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> Iterator[str]:
     for row, outcome in zip(rows, outcomes, strict=True):
         result = {"answer": outcome.text} if outcome.error is None else {"error": one_line(outcome.error)}
         yield json.dumps({**row, **result}, ensure_ascii=False)

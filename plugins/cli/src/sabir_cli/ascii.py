@@ -18,13 +18,13 @@ def use_ascii_where_needed(stream: object) -> None:
     that are not an `io.TextIOWrapper` are not changed.
     """
     if isinstance(stream, io.TextIOWrapper):
-        codecs.register_error("sabir.ascii", _replaced)
+        codecs.register_error("sabir.ascii", _replace_unencodable)
         is_ascii = stream.isatty() and codecs.lookup(locale.getencoding()).name == "ascii"
         stream.reconfigure(encoding="ascii" if is_ascii else None, errors="sabir.ascii")
 
 
-def _replaced(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking = error.object[error.start : error.end].translate(ASCII)
-    return "".join(sign if sign.isascii() else "?" for sign in lacking), error.end
+    replaced = error.object[error.start : error.end].translate(ASCII)
+    return "".join(character if character.isascii() else "?" for character in replaced), error.end

@@ -18,7 +18,7 @@ import sabir
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from sabir.authoring import ReasoningEffort, describe_validation_error
 
-from sabir_cli.folders import as_folder, default_home, file_path, read, variable_of
+from sabir_cli.folders import as_folder, default_home, read_settings, settings_path, variable_of
 from sabir_cli.output import UsageError
 
 MODEL_FACTS = "model_facts"
@@ -74,7 +74,7 @@ class Defaults(BaseModel):
 NAMES = tuple(Defaults.model_fields)
 
 
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting with its value. `source` is the variable's name, the file's path, or BUILT_IN."""
 
     name: str
@@ -82,26 +82,26 @@ class Row(NamedTuple):
     source: str
 
 
-def gather(environment: Mapping[str, str] | None = None, path: Path | None = None) -> list[Row]:
+def gather(environment: Mapping[str, str] | None = None, path: Path | None = None) -> list[SettingRow]:
     """Return every setting with its value and source. An empty variable is ignored.
 
     `environment` is by default the process's environment, and `path` the settings file. Raises UsageError for the same
     reasons as `Defaults.load`.
     """
-    environment, path = os.environ if environment is None else environment, path or file_path()
-    stored = {name: value for name, value in read(path).items() if name != MODEL_FACTS}
+    environment, path = os.environ if environment is None else environment, path or settings_path()
+    stored = {name: value for name, value in read_settings(path).items() if name != MODEL_FACTS}
     for name, value in stored.items():
         check(name, value, repr(str(path)))
     built_in = Defaults()
     rows = []
     for name in NAMES:
         variable = variable_of(name)
-        if given := environment.get(variable):
-            rows.append(Row(name, check(name, given, variable), variable))
+        if text := environment.get(variable):
+            rows.append(SettingRow(name, check(name, text, variable), variable))
         elif name in stored:
-            rows.append(Row(name, check(name, stored[name], repr(str(path))), str(path)))
+            rows.append(SettingRow(name, check(name, stored[name], repr(str(path))), str(path)))
         else:
-            rows.append(Row(name, getattr(built_in, name), BUILT_IN))
+            rows.append(SettingRow(name, getattr(built_in, name), BUILT_IN))
     return rows
 
 
@@ -134,7 +134,7 @@ def check(name: str, value: object, source: str) -> object:
         raise UsageError(f"{source}: unknown setting {name!r}; {hint}")
     if isinstance(value, str) and _SECRET_VALUE.search(value):
         raise UsageError(f"{source}: the value of {name!r} looks like a key: {KEYS_ELSEWHERE}")
-    if isinstance(value, str) and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise UsageError(f"{source}: the value of {name!r} is not UTF-8 text; use a terminal with a UTF-8 locale")
     try:
         return getattr(Defaults.model_validate({name: value}), name)

@@ -1,4 +1,4 @@
-"""`sabir config`: show the default settings with their sources, and change the settings file. Its comments are kept.
+"""`sabir config`: show the default settings with their sources, and change the settings file, but not its comments.
 
 show ──▶ gather ──▶ a row for each setting         set NAME VALUE ──check──▶ config.toml         unset NAME, path
 """
@@ -13,15 +13,15 @@ from pydantic_core import to_jsonable_python
 from rich.text import Text
 from sabir.authoring import one_line, printable
 
-from sabir_cli.config import BUILT_IN, NAMES, Row, check, gather
+from sabir_cli.config import BUILT_IN, NAMES, SettingRow, check, gather
 from sabir_cli.exits import Exit
-from sabir_cli.folders import file_path, read, variable_of
+from sabir_cli.folders import read_settings, settings_path, variable_of
 from sabir_cli.inputs import JSONFlag
 from sabir_cli.output import Output, UsageError, replace_file
-from sabir_cli.sheet import Sheet
+from sabir_cli.record_table import RecordTable
 
-Action: TypeAlias = Literal["show", "set", "unset", "path"]
-TAKES: dict[Action, str] = {"show": "", "set": " NAME VALUE", "unset": " NAME", "path": ""}
+ConfigAction: TypeAlias = Literal["show", "set", "unset", "path"]
+TAKES: dict[ConfigAction, str] = {"show": "", "set": " NAME VALUE", "unset": " NAME", "path": ""}
 """Action → the arguments that it needs."""
 UNSET = {"model": "the local model", "system": "none"}
 """Setting → the text that is shown if the setting is not set. For other settings: "the provider's"."""
@@ -29,7 +29,7 @@ UNSET = {"model": "the local model", "system": "none"}
 
 def config(
     action: Annotated[
-        Action, Parameter(help="Show all settings, set or unset a setting, or print the file's path.")
+        ConfigAction, Parameter(help="Show all settings, set or unset a setting, or print the file's path.")
     ] = "show",
     name: Annotated[str | None, Parameter(help=f"For set and unset: {', '.join(NAMES)}.")] = None,
     value: Annotated[str | None, Parameter(help="For set: the new value.", allow_leading_hyphen=True)] = None,
@@ -42,34 +42,34 @@ def config(
     A flag overrides the environment variable (such as SABIR_MODEL), and the
     variable overrides the settings file. The file never contains API keys.
     """
-    output, path = Output(machine=as_json), file_path()
-    words = [word for word in (name, value) if word is not None]
-    if len(words) != len(TAKES[action].split()):
+    output, path = Output(machine=as_json), settings_path()
+    arguments = [word for word in (name, value) if word is not None]
+    if len(arguments) != len(TAKES[action].split()):
         raise UsageError(f"wrong number of arguments for {action}; write `sabir config {action}{TAKES[action]}`")
     if action == "path":
         output.document({"path": str(path)}) if as_json else output.data(f"{path}\n")
         return Exit.OK
     if action != "show":
-        shadow = f"; {variable_of(words[0])} overrides it" if os.environ.get(variable_of(words[0])) else ""
-        output.note(store(path, *words) + shadow)
+        shadow = f"; {variable_of(arguments[0])} overrides it" if os.environ.get(variable_of(arguments[0])) else ""
+        output.note(store(path, *arguments) + shadow)
     if as_json:
         rows = [{**row._asdict(), "value": to_jsonable_python(row.value)} for row in gather()]
         output.document({"path": str(path), "settings": rows})
     elif action == "show":
         state = "" if path.exists() else " (does not exist yet)"
-        output.show(Text(f"{path}{state}", overflow="fold"), "", _sheet(gather()))
+        output.show(Text(f"{path}{state}", overflow="fold"), "", _settings_table(gather()))
     return Exit.OK
 
 
 def store(path: Path, name: str, value: str | None = None) -> str:
     """Write one setting to the file, or remove the setting if `value` is None. Return a line that says what changed.
 
-    Raises UsageError for an unknown setting, an invalid value, a value that looks like an API key, and an unreadable
-    file.
+    Raises UsageError for an unknown setting that has a `value`, an invalid value, a name or value that looks like an
+    API key, and an unreadable file. Raises OSError if the file cannot be written.
     """
-    import tomlkit  # only here, so that other commands start faster
+    import tomlkit  # imported here, so that other commands start faster
 
-    stored = read(path)
+    stored = read_settings(path)
     if value is None and name not in stored:
         return f"{name} is not set in {path}"
     checked = None if value is None else check(name, value, "config set")
@@ -84,15 +84,15 @@ def store(path: Path, name: str, value: str | None = None) -> str:
     return f"{name} is {'no longer set' if value is None else 'set'} in {path}"
 
 
-def _sheet(rows: Sequence[Row]) -> Sheet:
-    sheet = Sheet("setting", "value", "from", plain={"value"})
+def _settings_table(rows: Sequence[SettingRow]) -> RecordTable:
+    table = RecordTable("setting", "value", "from", plain={"value"})
     for row in rows:
         is_set = row.source != BUILT_IN
-        sheet.add(row.name, Text(_shown(row), style="" if is_set else "dim"), _source(row))
-    return sheet
+        table.add(row.name, Text(_value_text(row), style="" if is_set else "dim"), _source_text(row))
+    return table
 
 
-def _shown(row: Row) -> str:
+def _value_text(row: SettingRow) -> str:
     if row.value is None:
         return UNSET.get(row.name, "the provider's")
     if isinstance(row.value, bool):
@@ -100,5 +100,5 @@ def _shown(row: Row) -> str:
     return one_line(printable(str(row.value)), 200)
 
 
-def _source(row: Row) -> str:
-    return Path(row.source).name if row.source == str(file_path()) else row.source
+def _source_text(row: SettingRow) -> str:
+    return Path(row.source).name if row.source == str(settings_path()) else row.source

@@ -21,7 +21,7 @@ LONGEST_SHOWN = 300
 
 
 @dataclass(frozen=True)
-class Spoken:
+class TimedReply:
     """A reply, and the seconds between its first and its last piece of text."""
 
     reply: sabir.Reply
@@ -54,7 +54,7 @@ def speak(
     options: Sequence[sabir.Option] = (),
     settings: sabir.Settings | None = None,
     write: Callable[[str], None] | None = None,
-) -> Spoken:
+) -> TimedReply:
     """Request one reply as a stream, pass its text to `write` (by default `output.write`) as it arrives, and return the
     reply and its speed.
 
@@ -78,7 +78,7 @@ def speak(
     finally:
         output.end_line()
     now = time.perf_counter()
-    return Spoken(reply, now - (now if first is None else first))
+    return TimedReply(reply, now - (now if first is None else first))
 
 
 def describe_call(message: sabir.Message) -> str:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from sabir.authoring import describe_validation_error, split_model
 
 from sabir_cli.config import MODEL_FACTS
-from sabir_cli.folders import file_path, read
+from sabir_cli.folders import read_settings, settings_path
 from sabir_cli.output import UsageError
 
 
@@ -21,20 +21,20 @@ def stored_facts(path: Path | None = None) -> dict[str, sabir.ModelInfo]:
 
     Raises UsageError, which names the file, for an invalid table.
     """
-    path = path or file_path()
-    tables = read(path).get(MODEL_FACTS, {})
-    where = f"{str(path)!r}: {MODEL_FACTS}"
+    path = path or settings_path()
+    tables = read_settings(path).get(MODEL_FACTS, {})
+    source = f"{str(path)!r}: {MODEL_FACTS}"
     if not isinstance(tables, dict):
-        raise UsageError(f'{where} must contain tables; write [{MODEL_FACTS}."provider:model"]')
+        raise UsageError(f'{source} must contain tables; write [{MODEL_FACTS}."provider:model"]')
     facts: dict[str, sabir.ModelInfo] = {}
     for name, table in tables.items():
         provider, _, prefix = name.partition(":")
         if not (provider and prefix and isinstance(table, dict)):
-            raise UsageError(f'{where}: {name!r} must be a table named "provider:model"')
+            raise UsageError(f'{source}: {name!r} must be a table named "provider:model"')
         try:
             facts[name] = sabir.ModelInfo.model_validate({**table, "prefix": prefix})
         except ValidationError as error:
-            raise UsageError(f"{where}, {name!r}: {describe_validation_error(error)}") from None
+            raise UsageError(f"{source}, {name!r}: {describe_validation_error(error)}") from None
     return facts
 
 
@@ -42,9 +42,9 @@ def facts_of(model: str) -> sabir.ModelInfo | None:
     """Return the facts of the settings file for a model string: the table with the longest name with which
     "provider:model" begins. None if there is no such table.
     """
-    asked = split_model(model)
+    model_string = split_model(model)
     facts = stored_facts()
-    name = f"{asked.provider}:{asked.model}"
+    name = f"{model_string.provider}:{model_string.model}"
     return facts.get(max((each for each in facts if name.startswith(each)), key=len, default=""))
 
 

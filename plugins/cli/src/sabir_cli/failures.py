@@ -74,7 +74,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
 def in_flags(text: str) -> str:
     """Return a text of the library with flags in place of the names of Python arguments.
 
-    Names in quotes or backticks are not changed, because they repeat a text of a server or the user.
+    A name directly after a quote or a backtick is not changed, because it repeats a text of a server or the user.
     """
     for pattern, replacement in _REWRITES:
         text = pattern.sub(partial(_expand, replacement), text)

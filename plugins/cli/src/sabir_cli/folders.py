@@ -1,4 +1,6 @@
-"""Find the settings file and the folder of conversations without importing pydantic, so that lists appear at once.
+"""The paths of the settings file and of the folder of conversations.
+
+This module does not import pydantic, so that `sabir chats` lists conversations at once.
 
 $SABIR_HOME ──overrides──▶ `home` in config.toml ──overrides──▶ the platform's folder for data
 """
@@ -14,7 +16,7 @@ from sabir_cli.output import UsageError
 APP = "sabir"
 
 
-def file_path() -> Path:
+def settings_path() -> Path:
     """Return the path of the user's settings file, which may not exist."""
     return platformdirs.user_config_path(APP, appauthor=False) / "config.toml"
 
@@ -29,12 +31,12 @@ def home_folder() -> Path:
     unreadable file.
     """
     if text := os.environ.get(variable_of("home")):
-        return _checked(text, variable_of("home"))
-    stored = read(file_path()).get("home")
-    return default_home() if stored is None else _checked(stored, repr(str(file_path())))
+        return _as_home(text, variable_of("home"))
+    stored = read_settings(settings_path()).get("home")
+    return default_home() if stored is None else _as_home(stored, repr(str(settings_path())))
 
 
-def _checked(folder: object, source: str) -> Path:
+def _as_home(folder: object, source: str) -> Path:
     try:
         return as_folder(Path(str(folder)))
     except ValueError as error:
@@ -57,7 +59,7 @@ def as_folder(path: Path) -> Path:
     return expanded
 
 
-def read(path: Path) -> dict[str, object]:
+def read_settings(path: Path) -> dict[str, object]:
     """Return the content of a settings file without checking it; {} if there is no file.
 
     Raises UsageError if the file cannot be read or is not TOML.

@@ -20,7 +20,7 @@ from sabir.authoring import one_line
 
 from sabir_cli.output import UsageError
 
-if TYPE_CHECKING:  # `sabir chat --help` imports this module, and not the library
+if TYPE_CHECKING:  # `sabir chat --help` imports this module, but must not load the library
     from sabir import Option
 
 MODEL_VARIABLE = "SABIR_MODEL"
@@ -44,7 +44,7 @@ the argument's value.
 """
 
 PATIENCE = 2.0
-"""Seconds without data on a pipe after which a line tells the user that the command waits for the pipe."""
+"""Seconds. If a pipe has no data for this time, a line tells the user that the command waits for the pipe."""
 
 JSONFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document.")]
 ModelFlag: TypeAlias = Annotated[
@@ -60,15 +60,15 @@ OptionFlags: TypeAlias = Annotated[
 ]
 
 
-def choose_model(given: str | None) -> str:
-    """Return a model string: `given` (the flag -m), else SABIR_MODEL, else the settings file's, else the local model.
+def choose_model(flag: str | None) -> str:
+    """Return a model string: `flag` (-m), else SABIR_MODEL, else the settings file's, else the local model.
 
-    Raises ProviderMissing if no model is named and `sabir-local` is not installed, and UsageError for an invalid
-    settings file.
+    Raises UsageError for invalid settings if there is no `flag`, and PluginError if no model is named and `sabir-local`
+    is missing or broken.
     """
     from sabir_cli.config import Defaults
 
-    return given or Defaults.load().model or embedded_model()
+    return flag or Defaults.load().model or embedded_model()
 
 
 def embedded_model() -> str:
@@ -83,7 +83,7 @@ def embedded_model() -> str:
     return f"{EMBEDDED}:{names[0] if names else 'default'}"
 
 
-def split_place(name: str) -> tuple[str, str | None]:
+def split_provider(name: str) -> tuple[str, str | None]:
     """Return the provider, and the dialect or None, in a text of the form `provider[.dialect][:model]`."""
     provider, _, dialect = name.partition(":")[0].partition(".")
     return provider, dialect or None
@@ -93,7 +93,7 @@ def model_rows(name: str) -> "tuple[sabir.ModelInfo, ...]":
     """Return the known facts about models of `provider` or `provider.dialect`. Raises PluginError for an unknown
     name.
     """
-    return sabir.models(*split_place(name))
+    return sabir.models(*split_provider(name))
 
 
 def known_models(name: str) -> list[str]:
@@ -113,25 +113,25 @@ def load_options(specs: Iterable[str] | None) -> "tuple[Option, ...]":
     return sabir.Option.all_of([_load_option(spec) for spec in specs or ()])
 
 
-def read_pipe(what: str) -> bytes:
-    """Read all of standard input. Raises UsageError, which asks for `what`, if standard input is a terminal."""
+def read_pipe(argument: str) -> bytes:
+    """Read all of standard input. Raises UsageError, which asks for `argument`, if it is a terminal or missing."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError(f"standard input is a terminal; write {what} as an argument, or pipe it into the command")
+        raise UsageError(f"standard input is a terminal; write {argument} as an argument, or pipe it into the command")
     return sys.stdin.buffer.read()
 
 
-def read_bytes(file: str, what: str) -> bytes:
+def read_bytes(file: str, argument: str) -> bytes:
     """Return the content of a file, or of standard input if `file` is "-". Raises UsageError if it cannot be read."""
     if file == "-":
-        return read_pipe(what)
+        return read_pipe(argument)
     try:
         return Path(file).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{file!r} cannot be read: {reason}; write the path of {what} that exists") from None
+        raise UsageError(f"{file!r} cannot be read: {reason}; write the path of {argument} that exists") from None
 
 
-def read_said(prompt: str | None) -> list[str]:
+def read_message(prompt: str | None) -> list[str]:
     """Return a list with the message of a command line: the piped text, if there is any, and then the PROMPT. Without a
     PROMPT and without piped text, return [].
 
@@ -141,13 +141,13 @@ def read_said(prompt: str | None) -> list[str]:
     if prompt is not None and not prompt.strip():
         raise UsageError("there is no message to send; write a PROMPT, or pipe text into the command")
     if prompt not in (None, "-"):
-        return ["\n\n".join([*(_piped() if _is_piped() else []), prompt])]
+        return ["\n\n".join([*(_piped_text() if _is_piped() else []), prompt])]
     is_silent = prompt is None and (sys.stdin is None or sys.stdin.isatty())
-    return [] if is_silent else _piped()
+    return [] if is_silent else _piped_text()
 
 
 def _is_piped() -> bool:
-    """Return whether standard input is a pipe or a file. Print a line if nothing arrives on a pipe within PATIENCE."""
+    """Return whether standard input is a pipe or a file. Print a line if a pipe has no data within PATIENCE."""
     try:
         descriptor = sys.stdin.fileno()
         mode = os.fstat(descriptor).st_mode
@@ -158,7 +158,7 @@ def _is_piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-def _piped() -> list[str]:
+def _piped_text() -> list[str]:
     data = read_pipe("a PROMPT")
     try:
         text = data.decode("utf-8-sig").strip()
@@ -169,50 +169,50 @@ def _piped() -> list[str]:
 
 
 def _load_option(spec: str) -> "Option":
-    found = load_named(spec, "--option", "function", sabir.errors.OptionInvalid)
+    function = load_named(spec, "--option", "function", sabir.errors.OptionInvalid)
     try:
-        (option,) = sabir.Option.all_of([found])
+        (option,) = sabir.Option.all_of([function])
     except sabir.errors.OptionInvalid as error:
         raise sabir.errors.OptionInvalid(f"--option {spec!r}: {error}") from None
     return option
 
 
-def load_named(spec: str, flag: str, what: str, refused: type[SabirError] = UsageError) -> Any:  # any object
-    """Import and return the object that `spec`, of the form `module:name`, names. `what` is the kind of object, for the
+def load_named(spec: str, flag: str, kind: str, error_type: type[SabirError] = UsageError) -> Any:  # any object
+    """Import and return the object that `spec`, of the form `module:name`, names. `kind` is the kind of object, for the
     error.
 
-    Raises `refused`, with the flag in its text, if the module cannot be imported or has no such object.
+    Raises `error_type`, with the flag in its text, if the module cannot be imported or has no such object.
     """
     module_name, colon, path = spec.partition(":")
     if not (colon and module_name and path):
-        raise refused(f"{flag} {spec!r} does not name a {what}; write module:{what}")
-    found = _import_from_here(module_name, f"{flag} {spec!r}", refused)
+        raise error_type(f"{flag} {spec!r} does not name a {kind}; write module:{kind}")
+    target = _import_from_here(module_name, f"{flag} {spec!r}", error_type)
     for name in path.split("."):
-        if not hasattr(found, name):
-            known = ", ".join(name for name in getattr(found, "__dict__", ()) if not name.startswith("_"))
+        if not hasattr(target, name):
+            known = ", ".join(name for name in getattr(target, "__dict__", ()) if not name.startswith("_"))
             reason = f"{module_name!r} has no {path!r}; it has {known or 'nothing'}"
-            raise refused(one_line(f"{flag} {spec!r}: {reason}", 300))
-        found = getattr(found, name)
-    return found
+            raise error_type(one_line(f"{flag} {spec!r}: {reason}", 300))
+        target = getattr(target, name)
+    return target
 
 
-def _import_from_here(module_name: str, given: str, refused: type[SabirError]) -> Any:  # it holds anything
+def _import_from_here(module_name: str, argument: str, error_type: type[SabirError]) -> Any:  # a module
     """Import a module, with the working folder first on the path, and restore `sys.path`.
 
-    If the folder stayed on the path, its files could replace modules that libraries import later. Raises `refused` for
-    any exception of the import.
+    If the folder stayed on the path, its files could replace modules that libraries import later. Raises `error_type`
+    for any exception of the import except KeyboardInterrupt.
     """
-    here = os.getcwd()
-    is_new = here not in sys.path  # the path of a console script begins with the script's folder instead
-    if is_new:
-        sys.path.insert(0, here)
+    folder = os.getcwd()
+    is_added = folder not in sys.path  # `sys.path` of a console script begins with the script's folder
+    if is_added:
+        sys.path.insert(0, folder)
     try:
         return importlib.import_module(module_name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        where = f"{module_name!r} cannot be imported from {here!r} or the environment"
-        raise refused(f"{given}: {where}: {one_line(error, 200)}") from error
+        problem = f"{module_name!r} cannot be imported from {folder!r} or the environment"
+        raise error_type(f"{argument}: {problem}: {one_line(error, 200)}") from error
     finally:
-        if is_new and here in sys.path:
-            sys.path.remove(here)
+        if is_added and folder in sys.path:
+            sys.path.remove(folder)

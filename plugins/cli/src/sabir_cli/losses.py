@@ -24,8 +24,8 @@ def describe_loss(loss: sabir.Loss, messages: Sequence[sabir.Message]) -> str:
     position = next(positions, None) if loss.message_id else None
     if position is None:
         return in_flags(str(loss))
-    where = f"message {position} ({first_words(messages[position - 1])}) {loss.path}".strip()
-    return f"{loss.kind}: {where}: {in_flags(loss.reason)}"
+    location = f"message {position} ({first_words(messages[position - 1])}) {loss.path}".strip()
+    return f"{loss.kind}: {location}: {in_flags(loss.reason)}"
 
 
 def loss_describer(messages: Sequence[sabir.Message]) -> Callable[[sabir.Loss], str]:

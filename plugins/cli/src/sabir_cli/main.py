@@ -5,12 +5,12 @@
 
 A command's module is imported when the command is used:
 
-    sabir --help, sabir --version ──▶ front.py, which imports no command
+    sabir --help, sabir --version ──▶ help_page.py, which imports none of sabir's commands
     sabir chat …                  ──▶ sabir_cli.chat.command
     sabir acme …                  ──▶ the entry point `acme` of the group `sabir.commands`
 
 An entry point names a cyclopts App, or a typed function whose signature and docstring become the command. A broken
-entry point does not affect other commands. Using it prints one line and exits with Exit.PLUGIN.
+entry point does not affect other commands. A call of its command prints one line and exits with Exit.PLUGIN.
 """
 
 import os
@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Annotated
 
-from sabir_cli import front
+from sabir_cli import help_page
 from sabir_cli.ascii import use_ascii_where_needed
 from sabir_cli.exits import DEBUG_VARIABLE, Exit, help_text
 
@@ -51,10 +51,10 @@ def build(output: "Output") -> "App":
 
     app = App(
         name="sabir",
-        help=front.HELP,
+        help=help_page.HELP,
         help_format="plaintext",
         help_epilogue=help_text(),
-        version=front.version_text,
+        version=help_page.version_text,
         console=output.out,
         error_console=output.err,
         exit_on_error=False,
@@ -62,39 +62,39 @@ def build(output: "Output") -> "App":
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for name, place in COMMANDS.items():
-        app.command(place, name=name)
-    app.register_install_completion_command(help=front.FLAGS["--install-completion"])
+    for name, function_path in COMMANDS.items():
+        app.command(function_path, name=name)
+    app.register_install_completion_command(help=help_page.FLAGS["--install-completion"])
     return app
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run a command line, by default `sys.argv[1:]`, and return its exit code. Errors are printed, not raised."""
+    """Run a command line, by default `sys.argv[1:]`, and return its exit code. Every exception becomes an exit code."""
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     for stream in (sys.stdout, sys.stderr):
         use_ascii_where_needed(stream)
     try:
-        if text := front.text_for(tokens, COMMANDS):
+        if text := help_page.requested_text(tokens, COMMANDS):
             sys.stdout.write(text)
             sys.stdout.flush()
             return Exit.OK
-        result = _run(tokens)
+        result = _run_command(tokens)
         sys.stdout.flush()
-    except SystemExit as left:  # a command of another package may leave this way
-        return left.code if isinstance(left.code, int) else Exit.FAILED if left.code else Exit.OK
+    except SystemExit as exit_:  # raised for SIGTERM, and by commands of other packages
+        return exit_.code if isinstance(exit_.code, int) else Exit.FAILED if exit_.code else Exit.OK
     except BaseException as error:
-        return _report(error)
+        return _print_error(error)
     return int(result) if isinstance(result, int) else Exit.OK
 
 
-def _run(tokens: Sequence[str]) -> object:
+def _run_command(tokens: Sequence[str]) -> object:
+    from sabir_cli.local_log import printing_local_log
     from sabir_cli.output import Output
-    from sabir_cli.telling import telling
 
     output = Output()
     app = build(output)
-    attach(app, tokens, output)
-    with telling(output, tokens), signals_raise():
+    add_plugin_commands(app, tokens, output)
+    with printing_local_log(output, tokens), signals_raise():
         return app(tokens)
 
 
@@ -102,18 +102,17 @@ def _run(tokens: Sequence[str]) -> object:
 def signals_raise() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise SystemExit in the `with` block, so that the terminal's cursor and echo are restored.
 
-    Signals for which the calling program has set a handler are not changed. Outside of the main thread, nothing is
-    done.
+    Signals for which the calling program has set a handler keep it. Outside of the main thread, no signal is changed.
     """
 
-    def leave(number: int, _: object) -> None:
+    def raise_exit(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in changed:
-        signal.signal(number, leave)
+        signal.signal(number, raise_exit)
     try:
         yield
     finally:
@@ -121,14 +120,17 @@ def signals_raise() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _report(error: BaseException) -> int:
-    """Print the error in one line and return its exit code."""
+def _print_error(error: BaseException) -> int:
+    """Print the error in one line, and return its exit code.
+
+    For Ctrl-C, an empty line is printed, and for a closed pipe nothing.
+    """
     from sabir_cli.failures import exit_of, explain
     from sabir_cli.output import Output
 
     code = exit_of(error)
     with suppress(OSError):
-        if code is Exit.PIPE:  # discard what the interpreter flushes at its end
+        if code is Exit.PIPE:  # send to devnull what the interpreter flushes at exit
             # https://docs.python.org/3/library/signal.html#note-on-sigpipe
             with suppress(ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -143,7 +145,7 @@ def _report(error: BaseException) -> int:
     return code
 
 
-def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
+def add_plugin_commands(app: "App", tokens: Sequence[str], output: "Output") -> None:
     """Add the commands of other packages to the app, unless the command line names one of sabir's own commands.
 
     If the command line names a command of another package, only this command is added.
@@ -162,12 +164,12 @@ def attach(app: "App", tokens: Sequence[str], output: "Output") -> None:
     matches = [point for point in points if point.name == named]
     for point in matches or points:
         if point.name in app:
-            output.error(front.left_out(point))
+            output.error(help_page.shadowed_text(point))
         else:
-            _add(app, point, named=bool(matches))
+            _add_command(app, point, named=bool(matches))
 
 
-def _add(app: "App", point: EntryPoint, *, named: bool) -> None:
+def _add_command(app: "App", point: EntryPoint, *, named: bool) -> None:
     from sabir.authoring import load_entry_point, one_line
     from sabir.errors import PluginError
 
@@ -179,15 +181,17 @@ def _add(app: "App", point: EntryPoint, *, named: bool) -> None:
             app.command(loaded, name=point.name)
     except PluginError as error:
         reason = one_line(error.__cause__, 200) if error.__cause__ else str(error)
-        app.command(_broken(point, reason), name=point.name, help=f"Broken: {reason}")
+        app.command(_broken_command(point, reason), name=point.name, help=f"Broken: {reason}")
 
 
-def _broken(point: EntryPoint, reason: str) -> Callable[..., None]:
+def _broken_command(point: EntryPoint, reason: str) -> Callable[..., None]:
     from cyclopts import Parameter
     from sabir.errors import PluginError
 
     def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         remedy = "reinstall or remove it"
-        raise PluginError(f"command {point.name!r} of {front.source(point)} cannot be loaded: {reason}; {remedy}")
+        raise PluginError(
+            f"command {point.name!r} of {help_page.package_label(point)} cannot be loaded: {reason}; {remedy}"
+        )
 
     return fail

@@ -29,7 +29,7 @@ from sabir_cli.output import Output, UsageError
 
 WORKED, COMPATIBLE = "template", "compatible_template"
 URL = "https://api.acme.example/v1"
-"""The URL in the templates."""
+"""The URL of the API in the templates."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _ACME = re.compile(r"sabir-acme|acme(?=\.example)|ACME|Acme|acme")
 _PLAIN_URL = re.compile(r"[!#-&(-;=?-\[\]-~]+")
@@ -77,19 +77,21 @@ def new_plugin(
     """
     output = Output(machine=as_json)
     template = WORKED if compatible is None else COMPATIBLE
-    found = dict(read(files("sabir_cli").joinpath(template)))
-    check_name(name, found)
-    url = None if compatible is None else check_url(name, compatible)
-    folder = into / f"sabir-{dashed(name)}"
+    texts = dict(template_files(files("sabir_cli").joinpath(template)))
+    check_name(name, texts)
+    endpoint = None if compatible is None else check_url(name, compatible)
+    folder = into / f"sabir-{with_dashes(name)}"
     if folder.exists():
         raise UsageError(f"{str(folder)!r} exists already; remove it, or choose another folder with --into")
-    for path, text in found.items():
-        target = folder / renamed(path, name)
+    for path, text in texts.items():
+        target = folder / replace_acme(path, name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(renamed(text, name, url), "utf-8", newline="\n")
+        target.write_text(replace_acme(text, name, endpoint), "utf-8", newline="\n")
     output.show(Text(next_steps(folder, name, template), no_wrap=True, overflow="ignore"))
     if as_json:
-        output.document({"name": name, "folder": str(folder), "files": sorted(renamed(path, name) for path in found)})
+        output.document(
+            {"name": name, "folder": str(folder), "files": sorted(replace_acme(path, name) for path in texts)}
+        )
     return Exit.OK
 
 
@@ -97,18 +99,18 @@ def next_steps(folder: Path, name: str, template: str) -> str:
     """Return the text that names the new folder and the next steps, one command or file per line, for the environment
     in which sabir is installed.
     """
-    is_own = sys.prefix != sys.base_prefix
-    python = "python" if is_own else Path(sys.executable).name
+    is_virtual = sys.prefix != sys.base_prefix
+    python = "python" if is_virtual else Path(sys.executable).name
     install = f"{python} -m pip install" if find_spec("pip") else "uv pip install"
     kit = "" if find_spec(KIT.replace("-", "_")) else f" {KIT}"
 
-    def typed(what: str) -> str:
-        return renamed(what, name).replace("INSTALL -e .", f"{install} -e .{kit}").replace("PYTHON", python)
+    def as_typed(step: str) -> str:
+        return replace_acme(step, name).replace("INSTALL -e .", f"{install} -e .{kit}").replace("PYTHON", python)
 
-    rows = [(typed(what), renamed(why, name)) for what, why in NEXT[template].items()]
-    width = max(len(what) for what, _ in rows)
-    activate = [f"  . {_shorter(_activation(), folder)}"] if is_own and not _is_active() else []
-    steps = [f"  {what:<{width}}  {why}" for what, why in rows]
+    rows = [(as_typed(step), replace_acme(purpose, name)) for step, purpose in NEXT[template].items()]
+    width = max(len(step) for step, _ in rows)
+    activate = [f"  . {_shorter(_activation(), folder)}"] if is_virtual and not _is_active() else []
+    steps = [f"  {step:<{width}}  {purpose}" for step, purpose in rows]
     return "\n".join([f"wrote {folder}; next:", f"  cd {folder}", *activate, *steps])
 
 
@@ -128,20 +130,21 @@ def _shorter(path: Path, start: Path) -> str:
     return min(os.path.relpath(path, start), str(path), key=len)
 
 
-def read(template: Traversable, within: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of every file of a template, except caches and hidden files. `within` is the path of
-    the folder.
+def template_files(template: Traversable, folder: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of every file in `template`. The paths begin with `folder`.
+
+    Caches are left out, and hidden files and folders except `.github`.
     """
-    for each in template.iterdir():
-        if each.name == "__pycache__" or (each.name.startswith(".") and each.name != ".github"):
+    for entry in template.iterdir():
+        if entry.name == "__pycache__" or (entry.name.startswith(".") and entry.name != ".github"):
             continue
-        if each.is_dir():
-            yield from read(each, f"{within}{each.name}/")
+        if entry.is_dir():
+            yield from template_files(entry, f"{folder}{entry.name}/")
         else:
-            yield f"{within}{each.name}", each.read_text("utf-8")
+            yield f"{folder}{entry.name}", entry.read_text("utf-8")
 
 
-def dashed(name: str) -> str:
+def with_dashes(name: str) -> str:
     """Return the name with dashes in place of underscores, as in names of distributions and hosts."""
     return name.replace("_", "-")
 
@@ -151,15 +154,15 @@ def class_of(name: str) -> str:
     return "".join(map(str.capitalize, name.split("_")))
 
 
-def renamed(text: str, name: str, url: str | None = None) -> str:
+def replace_acme(text: str, name: str, url: str | None = None) -> str:
     """Return a text or a path of a template with the provider's name in place of Acme, and `url` in place of URL.
     Without `url`, the URL gets the provider's name.
     """
-    forms = {"ACME": name.upper(), "Acme": class_of(name), "acme": name, "sabir-acme": f"sabir-{dashed(name)}"}
+    forms = {"ACME": name.upper(), "Acme": class_of(name), "acme": name, "sabir-acme": f"sabir-{with_dashes(name)}"}
 
-    def form(found: re.Match[str]) -> str:
-        is_host = found.string.startswith(".example", found.end())
-        return dashed(name) if is_host else forms[found[0]]
+    def form(match: re.Match[str]) -> str:
+        is_host = match.string.startswith(".example", match.end())
+        return with_dashes(name) if is_host else forms[match[0]]
 
     return (url or _ACME.sub(form, URL)).join(_ACME.sub(form, piece) for piece in text.split(URL))
 

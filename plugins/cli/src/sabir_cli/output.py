@@ -33,7 +33,7 @@ LOSS_STYLES = {
 }  # fmt: skip
 
 
-class _Stream(Console):
+class _OutputConsole(Console):
     """A console that raises BrokenPipeError when it writes to a closed pipe. rich's console would exit."""
 
     def on_broken_pipe(self) -> NoReturn:
@@ -47,8 +47,8 @@ class Output:
     """
 
     def __init__(self, *, machine: bool = False) -> None:
-        self.out: Console = _Stream(highlight=False)
-        self.err: Console = _Stream(stderr=True, highlight=False)
+        self.out: Console = _OutputConsole(highlight=False)
+        self.err: Console = _OutputConsole(stderr=True, highlight=False)
         self.machine = machine
         self._within_line = False
         self._reported: set[Loss] = set()
@@ -67,15 +67,16 @@ class Output:
             self._within_line = True
 
     @contextmanager
-    def waiting(self, what: str) -> Iterator[Callable[[], None]]:
-        """Show a spinner with the text `what` in the `with` block, on a terminal only. Yields a function that removes
-        the spinner earlier.
+    def waiting(self, text: str) -> Iterator[Callable[[], None]]:
+        """Show a spinner with `text` in the `with` block. Yields a function that removes the spinner earlier.
+
+        Without a terminal, with `--json`, and after an unfinished line of text, there is no spinner.
         """
         if self.machine or self._within_line or not (self.err.is_terminal and self.out.is_terminal):
             yield lambda: None
             return
         spinner = "line" if self.err.options.ascii_only else "dots"
-        with self.err.status(Text(printable(what), style="dim"), spinner=spinner) as status:
+        with self.err.status(Text(printable(text), style="dim"), spinner=spinner) as status:
             yield status.stop
 
     def write(self, text: str) -> None:
@@ -87,7 +88,7 @@ class Output:
         self._within_line = not text.endswith("\n")
 
     def end_line(self) -> None:
-        """End the line of streamed text, unless the text ended with a line break."""
+        """End the unfinished line of streamed text, if there is one."""
         if self._within_line:
             self._within_line = False
             self.out.file.write("\n")
@@ -160,7 +161,7 @@ def replace_file(path: Path, text: str) -> None:
     try:
         temporary.touch()
         if path.exists():
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before it has any content
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before the file has any content
         temporary.write_text(text, "utf-8")
         temporary.replace(path)
     finally:

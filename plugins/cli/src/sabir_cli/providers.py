@@ -22,10 +22,10 @@ from sabir.errors import PluginError
 from sabir_cli.exits import Exit
 from sabir_cli.facts import with_facts
 from sabir_cli.failures import exit_of
-from sabir_cli.folders import file_path
+from sabir_cli.folders import settings_path
 from sabir_cli.inputs import JSONFlag, model_rows
 from sabir_cli.output import Output
-from sabir_cli.sheet import Sheet
+from sabir_cli.record_table import RecordTable
 
 SIDES = ("system", "user", "assistant", "results")
 
@@ -61,13 +61,13 @@ class SpokenDialect(NamedTuple):
         return tuple(dict.fromkeys(each.provider for each in self.speakers if each != self.speaker))
 
 
-def spoken_dialects(found: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenDialect], list[str]]:
+def spoken_dialects(statuses: Iterable[sabir.ProviderStatus]) -> tuple[list[SpokenDialect], list[str]]:
     """Return the dialects of all working providers, each once and sorted by name, and one line for each provider or
     dialect that fails.
     """
     dialects: dict[str, SpokenDialect] = {}
     faults: list[str] = []
-    for status in found:
+    for status in statuses:
         if status.state == "failed":
             faults.append(f"{status.name} failed: {status.error}")
         for short_name in status.dialects:
@@ -103,21 +103,21 @@ STATE_STYLES = {"installed": "green", "registered": "green", "failed": "red"}
 def providers(*, as_json: JSONFlag = False) -> int:
     """List the installed providers and their keys, and the content that each dialect supports."""
     output = Output(machine=as_json)
-    found = sabir.providers()
-    dialects, faults = spoken_dialects(found)
+    statuses = sabir.providers()
+    dialects, faults = spoken_dialects(statuses)
     if as_json:
-        output.document([_document(status, dialects) for status in found])
+        output.document([_status_document(status, dialects) for status in statuses])
         return 0
-    if not found:
+    if not statuses:
         output.note("no provider is installed; install one, for example: pip install sabir-openai sabir-local")
         return 0
-    output.show(_provider_sheet(found))
+    output.show(_provider_table(statuses))
     for fault in faults:
         output.show(Text(printable(fault), style="red"))
-    for note in shared_names(found):
+    for note in shared_names(statuses):
         output.show(Text(printable(note), style="dim"))
-    packages = dict.fromkeys(f"{status.distribution} {status.version}" for status in found if status.distribution)
-    output.show(Text(", ".join(packages), style="dim"), "", _dialect_sheet(dialects))
+    packages = dict.fromkeys(f"{status.distribution} {status.version}" for status in statuses if status.distribution)
+    output.show(Text(", ".join(packages), style="dim"), "", _dialect_table(dialects))
     return 0
 
 
@@ -130,59 +130,61 @@ def first_missing(credentials: Sequence[Credential]) -> str:
 
 def has_key(credentials: Sequence[Credential]) -> bool:
     """Return whether a secret credential, such as a key, was found and no credential is missing."""
-    found = KeySource.find(credentials)
-    return all(each.source for each in found) and any(each.credential.secret and each.value for each in found)
+    values = KeySource.find(credentials)
+    return all(each.source for each in values) and any(each.credential.secret and each.value for each in values)
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
-    """Return a text for the column "key": where the credentials were found, or where to store the first missing one."""
+    """Return the text in the column "key": the sources of the credentials, or where to store the first missing one."""
     if not credentials:
         return Text("none needed", style="dim")
     if missing := first_missing(credentials):
         return Text(f"no {missing}", style="yellow")
     variables = {name for each in credentials for name in each.variables}
-    found = dict.fromkeys(each.source for each in KeySource.find(credentials) if each.source != "default")
-    if not found:
+    sources = dict.fromkeys(each.source for each in KeySource.find(credentials) if each.source != "default")
+    if not sources:
         return Text("none set", style="dim")
-    return Text(", ".join(f"{each} set" if each in variables else str(each) for each in found), style="green")
+    return Text(", ".join(f"{each} set" if each in variables else str(each) for each in sources), style="green")
 
 
-def _document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -> dict[str, Any]:  # any JSON
+def _status_document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -> dict[str, Any]:  # any JSON
     spoken = {
         speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
         for speaker in each.speakers
         if speaker.full_name in status.names
     }
-    found = KeySource.find(status.credentials)
-    sources = {each.source for each in found}
+    key_values = KeySource.find(status.credentials)
+    sources = {each.source for each in key_values}
     return {
         **status.model_dump(mode="json"),
         "key_variables": {name: "set" if name in sources else "not set" for name in status.key_variables},
-        "credentials": {each.credential.name: {"found": each.source, "looked": each.searched} for each in found},
+        "credentials": {each.credential.name: {"found": each.source, "looked": each.searched} for each in key_values},
         "dialects": spoken,
     }
 
 
-def _provider_sheet(found: Sequence[sabir.ProviderStatus]) -> Sheet:
-    sheet = Sheet("provider", "state", "package", "dialects", "key", plain={"state", "package", "dialects", "key"})
-    for status in found:
-        dot = "" if status.means_bare_name else "."  # usable only with its full name, such as `ollama.native`
-        sheet.add(
+def _provider_table(statuses: Sequence[sabir.ProviderStatus]) -> RecordTable:
+    table = RecordTable(
+        "provider", "state", "package", "dialects", "key", plain={"state", "package", "dialects", "key"}
+    )
+    for status in statuses:
+        dot = "" if status.means_bare_name else "."  # a dot: usable only with the full name, such as `ollama.native`
+        table.add(
             status.name,
             Text(status.state, style=STATE_STYLES[status.state]),
             status.distribution or "",
             " ".join(f"{dot}{dialect}" for dialect in status.dialects if dialect not in status.shadowed),
             key_state(status.credentials) if status.state != "failed" else "",
         )
-    return sheet
+    return table
 
 
-def shared_names(found: Sequence[sabir.ProviderStatus]) -> Iterable[str]:
+def shared_names(statuses: Sequence[sabir.ProviderStatus]) -> Iterable[str]:
     """Yield a line for each provider name that several packages provide, or that no package provides without a dialect.
     The line says which package each model string means.
     """
-    for name, group in groupby(found, lambda status: status.name):
+    for name, group in groupby(statuses, lambda status: status.name):
         statuses = [status for status in group if status.state != "failed"]
         is_owned = any(status.means_bare_name for status in statuses)
         if len(statuses) < 1 + is_owned:
@@ -195,19 +197,19 @@ def shared_names(found: Sequence[sabir.ProviderStatus]) -> Iterable[str]:
         yield ", ".join(facts)
 
 
-def _dialect_sheet(dialects: Sequence[SpokenDialect]) -> Sheet:
-    sheet = Sheet("dialect", "users send", "results hold", "models return", "spoken by")
+def _dialect_table(dialects: Sequence[SpokenDialect]) -> RecordTable:
+    table = RecordTable("dialect", "users send", "results hold", "models return", "spoken by")
     for each in dialects:
         carries = each.carries
         returned = [*carries["native"].get("assistant", ()), *(["citations"] if carries["citations"] else ())]
-        sheet.add(
+        table.add(
             each.dialect.name,
             " ".join(("text", *carries["media"].get("user", ()))),
             " ".join(("text", *carries["media"].get("results", ()))),
             " ".join(("text", *returned)),
             " ".join((each.speaker.provider, *each.other_providers)),
         )
-    return sheet
+    return table
 
 
 UNKNOWN = "?"
@@ -233,25 +235,27 @@ def models(
     for error_line in (status.error for status in statuses if status.error):
         output.error(error_line)
         code = Exit.PLUGIN
-    found: dict[str, list[sabir.ModelInfo]] = {}
+    infos_by_name: dict[str, list[sabir.ModelInfo]] = {}
     overridden: dict[str, list[str]] = {}
     for name in (
         [provider] if provider else [name for status in statuses if not status.error for name in status.names[:1]]
     ):
         try:
-            found[name], changes = with_facts(name.partition(".")[0], model_rows(name))
+            infos_by_name[name], changes = with_facts(name.partition(".")[0], model_rows(name))
             overridden |= changes
         except PluginError as error:
             output.error(str(error))
             code = code or exit_of(error)
     if as_json:
-        output.document([_model_document(name, info, overridden) for name, infos in found.items() for info in infos])
+        output.document(
+            [_model_document(name, info, overridden) for name, infos in infos_by_name.items() for info in infos]
+        )
         return code
-    if any(found.values()):
-        output.show(_model_sheet(found))
+    if any(infos_by_name.values()):
+        output.show(_model_table(infos_by_name))
     for name, facts in overridden.items():
-        output.note(f"{name}: {file_path().name} overrides {', '.join(facts)}")
-    unknown = [name for name, infos in found.items() if not infos]
+        output.note(f"{name}: {settings_path().name} overrides {', '.join(facts)}")
+    unknown = [name for name, infos in infos_by_name.items() if not infos]
     if unknown:
         output.note(f"no facts are known about models of {', '.join(unknown)}; any model name is sent unchanged")
     return code
@@ -264,12 +268,12 @@ def _model_document(name: str, info: sabir.ModelInfo, overridden: dict[str, list
     return {"provider": provider, **own, **info.model_dump(mode="json"), "overridden": changes}
 
 
-def _model_sheet(found: dict[str, list[sabir.ModelInfo]]) -> Sheet:
-    infos_of_all = [info for infos in found.values() for info in infos]
+def _model_table(infos_by_name: dict[str, list[sabir.ModelInfo]]) -> RecordTable:
+    infos_of_all = [info for infos in infos_by_name.values() for info in infos]
     further = [title for title in ("ignores", "facts") if any(map(_FURTHER[title], infos_of_all))]
     titles = ("model", "reads", "context", "output", "thinks", "refuses", *further)
-    sheet = Sheet(*titles, right={"context", "output"})
-    for name, infos in found.items():
+    table = RecordTable(*titles, right={"context", "output"})
+    for name, infos in infos_by_name.items():
         for info in sorted(infos, key=lambda info: info.prefix):
             cells = (
                 f"{name}:{info.prefix or ANY}",
@@ -280,17 +284,17 @@ def _model_sheet(found: dict[str, list[sabir.ModelInfo]]) -> Sheet:
                 " ".join(info.rejects),
                 *(_FURTHER[title](info) for title in further),
             )
-            sheet.add(*cells)
-    return sheet
+            table.add(*cells)
+    return table
 
 
-def _shown_facts(info: sabir.ModelInfo) -> str:
-    facts = ((fact, value) for fact, value in info.facts.items() if fact != "own_settings")  # those are on the pages
+def _facts_text(info: sabir.ModelInfo) -> str:
+    facts = ((fact, value) for fact, value in info.facts.items() if fact != "own_settings")  # documented on pages
     return printable(" ".join(f"{fact}={json.dumps(value, ensure_ascii=False)}" for fact, value in facts))
 
 
 _FURTHER: Mapping[str, Callable[[sabir.ModelInfo], str]] = {
     "ignores": lambda info: " ".join(info.ignores),
-    "facts": _shown_facts,
+    "facts": _facts_text,
 }
 """Title of a column that is shown only if a model has a value → the function that returns the value."""

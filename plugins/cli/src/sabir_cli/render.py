@@ -42,7 +42,9 @@ STRICT = frozenset({"dropped", "downgraded"})
 NARROWEST = 56
 """Minimum width, in columns, of a body that is shown next to another body."""
 LEAF_LINES = 3
-"""The maximum number of lines of an object without inner objects. In a longer object, each field gets its own line."""
+"""The maximum number of lines in which an object without inner objects is folded. In a longer object, each field
+begins a line.
+"""
 LONGEST_DATA = 96
 """Maximum length, in characters, of a string without spaces that is shown completely."""
 
@@ -68,7 +70,7 @@ class View:
         return self.rendering.losses if self.rendering else ()
 
     def document(self) -> dict[str, Any]:  # any JSON
-        """Return the view as a JSON object for `--json`, with the complete body."""
+        """Return the view as a JSON object for `--json`: the complete body and the losses, or the error."""
         if self.rendering is None:
             return {"target": self.title, "error": self.error}
         target = self.rendering.target
@@ -100,9 +102,9 @@ def render(
 ) -> int:
     """Show the request body for each model, and its losses. Nothing is sent."""
     output = Output(machine=as_json)
-    history = _with_options(_read(file), load_options(option))
+    history = _with_options(_read_history(file), load_options(option))
     adapters = [open_adapter(name) for name in model or [choose_model(None)]]
-    views = [_view(adapter, history) for adapter in adapters]
+    views = [_render_for(adapter, history) for adapter in adapters]
     if as_json:
         output.document([view.document() for view in views])
     else:
@@ -128,45 +130,45 @@ def _refusals(views: Sequence[View], strict: bool) -> Iterator[str]:
         yield f"--strict: {lost[0][0]} cannot accept everything: {lost[0][1]}{more}"
 
 
-def _read(file: str) -> DecodedHistory:
+def _read_history(file: str) -> DecodedHistory:
     """Return the contents of a saved conversation or of the output of `sabir import --json`. Raises HistoryInvalid,
     which names the file, and UsageError for a file that cannot be read.
     """
     data = read_bytes(file, "a FILE")
     try:
-        whole = _document(data)
-        return whole if whole is not None else DecodedHistory(messages=tuple(sabir.loads(data)))
+        history = _read_import_output(data)
+        return history if history is not None else DecodedHistory(messages=tuple(sabir.loads(data)))
     except HistoryInvalid as error:
         source = "standard input" if file == "-" else repr(file)
         raise HistoryInvalid(f"{source}: {error}") from None
 
 
-def _document(data: bytes) -> DecodedHistory | None:
+def _read_import_output(data: bytes) -> DecodedHistory | None:
     """Return the contents of the output of `sabir import --json`; None for other data. Raises HistoryInvalid if the
     output was changed and is invalid.
     """
     try:
-        found = decode_json(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
+        fields = decode_json(data) if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
     except NotJSON:
         return None
-    if not is_document(found):
+    if not is_document(fields):
         return None
     try:
-        return load_stored(DecodedHistory.model_validate, found)
+        return load_stored(DecodedHistory.model_validate, fields)
     except ValidationError as error:
         fault = describe_validation_error(error)
         remedy = "import the file again"
         raise HistoryInvalid(f"this is not the output of `sabir import --json`: {fault}; {remedy}") from None
 
 
-def _with_options(history: DecodedHistory, given: Sequence[sabir.Option]) -> DecodedHistory:
+def _with_options(history: DecodedHistory, options: Sequence[sabir.Option]) -> DecodedHistory:
     """Return the history with further options, which replace imported options of the same name."""
-    names = {option.name for option in given}
-    kept = (option for option in history.options if option.name not in names)
-    return history.model_copy(update={"options": (*kept, *given)}) if given else history
+    names = {option.name for option in options}
+    imported = (option for option in history.options if option.name not in names)
+    return history.model_copy(update={"options": (*imported, *options)}) if options else history
 
 
-def _view(adapter: sabir.ModelAdapter, history: DecodedHistory) -> View:
+def _render_for(adapter: sabir.ModelAdapter, history: DecodedHistory) -> View:
     title = target_label(adapter.target)
     try:
         rendering = adapter.render(history.messages, options=history.options, settings=history.settings)
@@ -188,10 +190,12 @@ def show(console: Console, views: Sequence[View]) -> None:
     for start in range(0, len(views), columns):
         if start:
             console.print()
-        console.print(_row(views[start : start + columns], console.width // columns - (columns > 1), columns))
+        console.print(
+            _views_side_by_side(views[start : start + columns], console.width // columns - (columns > 1), columns)
+        )
 
 
-def _row(views: Sequence[View], width: int, columns: int) -> RenderableType:
+def _views_side_by_side(views: Sequence[View], width: int, columns: int) -> RenderableType:
     if columns == 1:
         return _panel(views[0], width)
     table = Table.grid(padding=(0, 1, 0, 0))
@@ -202,10 +206,12 @@ def _row(views: Sequence[View], width: int, columns: int) -> RenderableType:
 
 
 def layout(value: JSONValue, width: int) -> list[Line]:
-    """Return a JSON value in lines that fit a width. The line of an object without inner objects may be LEAF_LINES
-    times as long. Long strings are shortened.
+    """Return the lines of a JSON value, with long strings shortened.
+
+    An object or array is in one line if it fits in `width`, or, without inner objects and arrays, in LEAF_LINES times
+    the width. Otherwise each of its items begins a line.
     """
-    return list(_lines(shorten(value), Line(0, ""), "", width))
+    return list(_layout_lines(shorten(value), Line(0, ""), "", width))
 
 
 def shorten(value: JSONValue) -> JSONValue:
@@ -216,7 +222,7 @@ def shorten(value: JSONValue) -> JSONValue:
         return {key: shorten(item) for key, item in value.items()}
     if isinstance(value, list):
         return [shorten(item) for item in value]
-    if isinstance(value, str) and len(value) > LONGEST_DATA and not any(sign in value for sign in " \n\t"):
+    if isinstance(value, str) and len(value) > LONGEST_DATA and not any(space in value for space in " \n\t"):
         return f"{value[:40]}… ({len(value)} characters)"
     return value
 
@@ -224,24 +230,24 @@ def shorten(value: JSONValue) -> JSONValue:
 def _panel(view: View, width: int) -> RenderableType:
     rows: list[RenderableType] = [Text(printable(view.title), style="bold")]
     if view.rendering is not None:
-        where = f"{view.rendering.target.dialect} · POST {view.rendering.path}"
-        rows += [Text(printable(where), style="dim"), *_body(view.rendering, width)]
+        request_line = f"{view.rendering.target.dialect} · POST {view.rendering.path}"
+        rows += [Text(printable(request_line), style="dim"), *_body_lines(view.rendering, width)]
     if view.error is not None:
         rows.append(Text(printable(view.error), style="red"))
     else:
-        rows += _losses(view.losses, view.messages)
+        rows += _loss_lines(view.losses, view.messages)
     if view.note:
         rows.append(Text(printable(view.note), style="dim"))
     return Group(*rows)
 
 
-def _body(rendering: Rendering, width: int) -> Iterator[RenderableType]:
+def _body_lines(rendering: Rendering, width: int) -> Iterator[RenderableType]:
     for line in layout(decode_json(rendering.body_bytes), width):
         text = _highlight(Text(printable(line.text), overflow="fold"))
         yield Padding(text, (0, 0, 0, line.indent), expand=False)
 
 
-def _losses(losses: Sequence[Loss], messages: Sequence[sabir.Message]) -> Iterator[RenderableType]:
+def _loss_lines(losses: Sequence[Loss], messages: Sequence[sabir.Message]) -> Iterator[RenderableType]:
     if losses:
         yield Text(f"losses: {len(losses)}", style="bold")
     for loss in losses:
@@ -250,12 +256,12 @@ def _losses(losses: Sequence[Loss], messages: Sequence[sabir.Message]) -> Iterat
         )
 
 
-def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:
+def _layout_lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line]:
     """Yield the lines of a value. The text of `start` (its key) comes before the value, and `end` (a comma or "")
     after it.
     """
     flat = start.text + json.dumps(value, ensure_ascii=False) + end
-    items = list(_items(value))
+    items = list(_json_items(value))
     is_leaf = not any(isinstance(item, dict | list) for _, item in items)
     if not items or cell_len(flat) <= (width - start.indent) * (LEAF_LINES if is_leaf else 1):
         yield start._replace(text=flat)
@@ -264,11 +270,11 @@ def _lines(value: JSONValue, start: Line, end: str, width: int) -> Iterator[Line
     yield start._replace(text=start.text + opening)
     for number, (key, item) in enumerate(items, start=1):
         comma = "," if number < len(items) else ""
-        yield from _lines(item, Line(start.indent + 2, key), comma, width)
+        yield from _layout_lines(item, Line(start.indent + 2, key), comma, width)
     yield start._replace(text=closing + end)
 
 
-def _items(value: JSONValue) -> Iterator[tuple[str, JSONValue]]:
+def _json_items(value: JSONValue) -> Iterator[tuple[str, JSONValue]]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield f"{json.dumps(key, ensure_ascii=False)}: ", item

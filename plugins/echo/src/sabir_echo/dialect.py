@@ -106,7 +106,7 @@ class PlainDecoder:
         if error := piece.get("error"):
             raise ERRORS.report(error, self._scope)
         if not piece.keys() & {"text", "call", "finish"}:
-            return  # a kind of piece that this API may have later
+            return  # an unknown kind of piece, which a later version of this API may send
         if self._index < 0:
             self._index = 0
             yield sabir.ReplyStart(origin=self._scope.origin())
@@ -168,7 +168,7 @@ PLAIN = Dialect(
     name=NAME,
     tables=Tables(),
     path=lambda target: "/echo",
-    family=lambda model: "echo",  # nothing is signed here, so all models are one family
+    family=lambda model: "echo",  # this API signs nothing, so all models are one family
     encode_turn=encode_turn,
     encode_request=encode_request,
     decode=decode,

@@ -48,7 +48,7 @@ class Echo:
         return InProcessConnection(serve)
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return an empty set: endpoints of this provider have no deviations from the API."""
+        """Return an empty set, because all endpoints of this provider have the same API."""
         return frozenset()
 
     def models(self) -> tuple[ModelInfo, ...]:

@@ -2,13 +2,13 @@
 
     text, inlineData        text · media; a text with `thought` becomes reasoning
     functionCall            an option call; a call without an id gets a generated id, which is never sent; the pieces
-                            of a call whose arguments arrive in pieces become one call (see arguments)
-    every other part        an opaque part, unchanged; a call of the vendor's own tools and its output are a pair if
-                            they have an id
+                            of a call whose arguments arrive in pieces become one call (see streamed_calls)
+    other parts             opaque parts, unchanged; a call of the vendor's own tools and its output are a pair if they
+                            have an id
 
-The other fields of a part, such as its thought signature, are its block's state, so that they are sent back with the
-same part (law 3). The API counts the positions of citations in bytes; here they are in characters. The metadata of each
-candidate is in the reply's details, under `candidates`. https://ai.google.dev/api/generate-content
+The other fields of a part, such as its thought signature, become the state of its block, so that they are sent back
+with the same part (law 3). The API counts the positions of citations in bytes, and a Citation counts characters. The
+metadata of each candidate is in the reply's details, under `candidates`. https://ai.google.dev/api/generate-content
 """
 
 import re
@@ -46,12 +46,12 @@ from sabir.authoring import (
 )
 from sabir.errors import NotJSON, ResponseInvalid
 
-from sabir_google.arguments import join_calls
 from sabir_google.errors import ERRORS
+from sabir_google.streamed_calls import join_calls
 
 NAME = "google.generate_content"
 
-Block: TypeAlias = KnownPart | OptionCallPayload
+DecodedPart: TypeAlias = KnownPart | OptionCallPayload
 
 _BLOCKED = (
     "BLOCKLIST", "ESCALATION", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_SAFETY", "MODEL_ARMOR",
@@ -68,13 +68,12 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(_BLOCKED, "content_filter"),
     **dict.fromkeys(_FAILED, "error"),
 }
-"""Google's finish reason → neutral reason; all others are `other`."""
-_CALLS_ARE_WHOLE = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
-"""Finish reasons with which the last call is complete. With other reasons, a call at the end may be cut off."""
-
-MOST_SEARCHED = 2**28
-"""The maximum of (number of citations * characters of the answer) that is searched for the positions of citations.
-Above it, citations have no position.
+"""Google's finish reason → neutral finish reason. Other reasons become `other`."""
+_COMPLETE_CALLS = frozenset({"TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL"})
+"""Finish reasons that mean that the last call is complete. With other reasons, a call at the end may be cut off."""
+MAX_SEARCHED = 2**28
+"""The maximum of (number of citations * characters of the answer) for which the positions of citations are searched.
+Beyond this maximum, citations have no position.
 """
 
 PAIRS: Mapping[str, Literal["opens", "closes"]] = {
@@ -83,70 +82,72 @@ PAIRS: Mapping[str, Literal["opens", "closes"]] = {
     "toolCall": "opens",
     "toolResponse": "closes",
 }
-"""Type of a part of the vendor's own tools → whether it opens or closes a pair. The part's `id` identifies the pair."""
-_PLACED = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
-"""Fields of a response that are not in the reply's details, because the reply has its own fields for them."""
+"""Type of a part of the vendor's own tools → whether the part opens or closes a pair. Its `id` identifies the pair."""
+RESPONSE_FIELDS = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
+"""Fields of a response that are not copied to `Reply.details`, because a Reply has its own fields for them."""
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without
-    candidates, unless its prompt was blocked or it has a usage. Raises the CallError that the body reports.
+    """Return the reply for the body of a response.
+
+    Raises the CallError that the body reports, and ResponseInvalid for an invalid body. A body without candidates is
+    invalid, unless the prompt was blocked or the body has a usage.
     """
-    found = read_response(body, scope)
-    candidates = [object_or_empty(candidate) for candidate in list_or_empty(found.get("candidates"))]
-    if not candidates and not found.keys() & {"promptFeedback", "usageMetadata"}:
+    response = read_response(body, scope)
+    candidates = [object_or_empty(candidate) for candidate in list_or_empty(response.get("candidates"))]
+    if not candidates and not response.keys() & {"promptFeedback", "usageMetadata"}:
         raise scope.invalid_answer(
             "answered without candidates; expected at least one candidate: send the request again"
         )
     answers = []
     for each in scope.count_each(candidates):
         parts = scope.count_each(join_calls(parts_of(each), scope))
-        answers.append(cite([part_block(part, scope) for part in parts], each, scope))
-    return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(found, candidates, answers, scope))
+        answers.append(add_citations([decode_part(part, scope) for part in parts], each, scope))
+    return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(response, candidates, answers, scope))
 
 
 def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
-    """Return the response in a body or an event. Raises ResponseInvalid if it is not a JSON object, and the CallError
-    that it reports, also if the error is in a list.
+    """Return the response in a body or an event. Raises ResponseInvalid if it is not a JSON object. Raises the
+    CallError that it reports, also if the error object is in a list.
     """
     try:
-        found = scope.read_object(body)
+        response = scope.read_object(body)
     except ResponseInvalid:
         try:
-            found = {"error": object_or_empty(list_or_empty(decode_json(body))[0]).get("error")}
+            response = {"error": object_or_empty(list_or_empty(decode_json(body))[0]).get("error")}
         except (NotJSON, IndexError):
-            found = {}
-        if not found.get("error"):
+            response = {}
+        if not response.get("error"):
             raise
-    if error := found.get("error"):
+    if error := response.get("error"):
         raise ERRORS.report(error, scope)
-    return found
+    return response
 
 
-def origin_of(found: Fields, scope: DecodeScope) -> Origin:
+def origin_of(response: Fields, scope: DecodeScope) -> Origin:
     """Return the origin with the model and the id of a response."""
-    return scope.origin(
-        text_or_empty(found.get("modelVersion")) or None, text_or_empty(found.get("responseId")) or None
-    )
+    model, response_id = text_or_empty(response.get("modelVersion")), text_or_empty(response.get("responseId"))
+    return scope.origin(model or None, response_id or None)
 
 
 def read_end(
-    found: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[Block]], scope: DecodeScope
+    response: Fields, candidates: Sequence[Fields], answers: Sequence[Sequence[DecodedPart]], scope: DecodeScope
 ) -> dict[str, Any]:
     """Return the fields of a Reply or ReplyEnd for the first candidate. The other candidates become alternatives.
 
     `answers` are the blocks of each candidate. Without candidates, the finish reason is "content_filter" if the prompt
     was blocked, otherwise "other".
     """
-    reasons = [_finish(each, blocks) for each, blocks in zip(candidates, answers, strict=True)]
-    blocked = text_or_empty(object_or_empty(found.get("promptFeedback")).get("blockReason"))
+    reasons = [_candidate_finish_reason(each, blocks) for each, blocks in zip(candidates, answers, strict=True)]
+    blocked = text_or_empty(object_or_empty(response.get("promptFeedback")).get("blockReason"))
     if not reasons:
         reasons = [("content_filter" if blocked else "other", blocked or None)]
-    origin, told = origin_of(found, scope), [_told(candidate) for candidate in candidates]
+    origin, further = origin_of(response, scope), [_candidate_details(candidate) for candidate in candidates]
+    details = unknown_fields(response, RESPONSE_FIELDS) | ({"candidates": further} if any(further) else {})
     return {
         "finish_reason": reasons[0][0],
         "raw_finish_reason": reasons[0][1],
-        "usage": read_usage(found.get("usageMetadata")),
+        "usage": read_usage(response.get("usageMetadata")),
         "origin": origin,
         "alternatives": tuple(
             Alternative(
@@ -154,46 +155,48 @@ def read_end(
             )
             for blocks, (reason, raw) in zip(answers[1:], reasons[1:], strict=True)
         ),
-        "details": {**unknown_fields(found, _PLACED), **({"candidates": told} if any(told) else {})} or None,
-        "finished_calls": "all" if reasons[0][1] in _CALLS_ARE_WHOLE else "followed",
+        "details": details or None,
+        "finished_calls": "all" if reasons[0][1] in _COMPLETE_CALLS else "followed",
     }
 
 
-def _finish(candidate: Fields, blocks: Collection[Block]) -> tuple[FinishReason, str | None]:
-    raw = text_or_empty(candidate.get("finishReason"))
-    reason = FINISH_REASONS.get(raw, "other")
-    calls = reason == "stop" and any(block.kind == "option_call" for block in blocks)
-    return "option_calls" if calls else reason, raw or None
+def _candidate_finish_reason(candidate: Fields, blocks: Collection[DecodedPart]) -> tuple[FinishReason, str | None]:
+    finish_reason = text_or_empty(candidate.get("finishReason"))
+    reason = FINISH_REASONS.get(finish_reason, "other")
+    has_calls = reason == "stop" and any(block.kind == "option_call" for block in blocks)
+    return "option_calls" if has_calls else reason, finish_reason or None
 
 
-def _told(candidate: Fields) -> Fields:
-    """Return the fields of a candidate for the reply's details: all except its parts and its finish reason. {} if only
-    an index of 0 remains.
+def _candidate_details(candidate: Fields) -> Fields:
+    """Return the fields of a candidate for the reply's details: all except its parts and its finish reason. Return {}
+    if only an index of 0 remains.
     """
-    told = unknown_fields(candidate, {"content", "finishReason"})
+    details = unknown_fields(candidate, {"content", "finishReason"})
     if content := unknown_fields(object_or_empty(candidate.get("content")), {"parts", "role"}):
-        told["content"] = content
-    return {} if told == {"index": 0} else told
+        details["content"] = content
+    return {} if details == {"index": 0} else details
 
 
 def read_usage(figures: JSONValue) -> Usage:
-    """Return the token counts of a call. The input includes the tokens that the results of the vendor's own tools added
-    to the prompt, and the output includes the thinking tokens. Counts that the response does not contain are None.
+    """Return the token counts of a call; None for counts that the response does not contain.
+
+    The input includes the tokens that results of the vendor's own tools added to the prompt. The output includes the
+    thinking tokens.
     """
-    found = object_or_empty(figures)
-    if not found:
+    usage = object_or_empty(figures)
+    if not usage:
         return Usage()
     return Usage.unchecked(
-        found,
-        input_tokens=_sum(found, "promptTokenCount", "toolUsePromptTokenCount"),
-        output_tokens=_sum(found, "candidatesTokenCount", "thoughtsTokenCount"),
-        cache_read_tokens=first_whole_number(found.get("cachedContentTokenCount")),
-        reasoning_tokens=first_whole_number(found.get("thoughtsTokenCount")),
+        usage,
+        input_tokens=_sum_counts(usage, "promptTokenCount", "toolUsePromptTokenCount"),
+        output_tokens=_sum_counts(usage, "candidatesTokenCount", "thoughtsTokenCount"),
+        cache_read_tokens=first_whole_number(usage.get("cachedContentTokenCount")),
+        reasoning_tokens=first_whole_number(usage.get("thoughtsTokenCount")),
     )
 
 
-def _sum(found: Fields, *names: str) -> int | None:
-    figures = [figure for name in names if (figure := first_whole_number(found.get(name))) is not None]
+def _sum_counts(usage: Fields, *names: str) -> int | None:
+    figures = [figure for name in names if (figure := first_whole_number(usage.get(name))) is not None]
     return sum(figures) if figures else None
 
 
@@ -214,50 +217,49 @@ def plain_part(part: Any) -> Any:
     return {name: value for name, value in part.items() if value is not None and (name != "thought" or value)}
 
 
-def part_block(part: JSONValue, scope: DecodeScope) -> Block:
+def decode_part(part: JSONValue, scope: DecodeScope) -> DecodedPart:
     """Return the block for one part."""
-    found = object_or_empty(part)
-    reader = next((reader for name, reader in READERS.items() if name in found), None)
-    return (reader(found, scope) if reader else None) or _opaque(part)
+    fields = object_or_empty(part)
+    reader = next((reader for name, reader in READERS.items() if name in fields), None)
+    return (reader(fields, scope) if reader else None) or _opaque_part(part)
 
 
-def _text(part: Fields, scope: DecodeScope) -> Block | None:
-    said = part["text"]
-    if not isinstance(said, str):
+def _read_text_part(part: Fields, scope: DecodeScope) -> DecodedPart | None:
+    text = part["text"]
+    if not isinstance(text, str):
         return None
     if part.get("thought") is True:
-        return ReasoningPart(text=said, state=_state(part=without_fields(part, "text", "thought")))
-    return TextPart(text=said, state=_state(part=without_fields(part, "text")))
+        return ReasoningPart(text=text, state=_part_state(part=without_fields(part, "text", "thought")))
+    return TextPart(text=text, state=_part_state(part=without_fields(part, "text")))
 
 
-def _state(**beside: Fields) -> Fields | None:
-    """Return a block's state: the non-empty arguments by name, or None. They are fields that the block cannot express:
-    of the part, and of the call or media object in it.
+def _part_state(**fields: Fields) -> Fields | None:
+    """Return a block's state, which contains the arguments that are not empty; None if all are empty.
+
+    The arguments are fields that the block cannot express: fields of the part, and of the call or media object in it.
     """
-    return {name: value for name, value in beside.items() if value} or None
+    return {name: value for name, value in fields.items() if value} or None
 
 
-def _call(part: Fields, scope: DecodeScope) -> Block:
+def _read_function_call(part: Fields, scope: DecodeScope) -> DecodedPart:
     call = object_or_empty(part["functionCall"])
-    state = _state(part=without_fields(part, "functionCall"), call=unknown_fields(call, ("name", "args")))
+    state = _part_state(part=without_fields(part, "functionCall"), call=unknown_fields(call, ("name", "args")))
     return scope.read_call(
         text_or_empty(call.get("id")) or None, text_or_empty(call.get("name")), call.get("args"), state
     )
 
 
-def _media(part: Fields, scope: DecodeScope) -> Block | None:
-    """Return the media part for a medium from the model. None if it is a thought, or if it has no data or no valid
-    type.
+def _read_inline_data(part: Fields, scope: DecodeScope) -> DecodedPart | None:
+    """Return the media part for a medium from the model. None for a thought, and for a medium without data or without a
+    valid MIME type.
     """
     blob = object_or_empty(part["inlineData"])
-    mime, data = (
-        text_or_empty(blob.get("mimeType")),
-        text_or_empty(blob.get("data")).replace("-", "+").replace("_", "/"),
-    )
-    state = _state(part=without_fields(part, "inlineData"), blob=without_fields(blob, "mimeType", "data"))
-    if part.get("thought") or not data:
+    mime, base64 = text_or_empty(blob.get("mimeType")), text_or_empty(blob.get("data"))
+    base64 = base64.replace("-", "+").replace("_", "/")
+    state = _part_state(part=without_fields(part, "inlineData"), blob=without_fields(blob, "mimeType", "data"))
+    if part.get("thought") or not base64:
         return None
-    return MediaPart.from_wire(modality_of(mime), DataURL.from_base64(data, mime), state=state)
+    return MediaPart.from_wire(modality_of(mime), DataURL.from_base64(base64, mime), state=state)
 
 
 def modality_of(mime: str) -> Modality:
@@ -269,90 +271,84 @@ def modality_of(mime: str) -> Modality:
             return "document"
 
 
-def _opaque(part: JSONValue) -> OpaquePart:
-    found = object_or_empty(part)
-    kind = next((name for name in PAIRS if name in found), "")
-    pair_id = text_or_empty(object_or_empty(found.get(kind)).get("id")) if kind else ""
+def _opaque_part(part: JSONValue) -> OpaquePart:
+    fields = object_or_empty(part)
+    kind = next((name for name in PAIRS if name in fields), "")
+    pair_id = text_or_empty(object_or_empty(fields.get(kind)).get("id")) if kind else ""
     return OpaquePart(dialect=NAME, block=part, pair_id=pair_id or None, pair=PAIRS[kind] if pair_id else None)
 
 
-READERS = {"functionCall": _call, "inlineData": _media, "text": _text}
+READERS = {"functionCall": _read_function_call, "inlineData": _read_inline_data, "text": _read_text_part}
 """Field of a part → the function that reads parts with this field. Every other part becomes an opaque part."""
 
 
-def cite(blocks: Sequence[Block], candidate: Fields, scope: DecodeScope) -> list[Block]:
+def add_citations(blocks: Sequence[DecodedPart], candidate: Fields, scope: DecodeScope) -> list[DecodedPart]:
     """Return the blocks of a candidate, with the citations of its metadata added to its text parts."""
-    texts = {place: block.text for place, block in enumerate(blocks) if isinstance(block, TextPart) and block.text}
-    found: dict[int, list[Citation]] = {}
-    for place, citation in scope.count_each(_citations(texts, candidate)) if texts else ():
+    texts = {index: block.text for index, block in enumerate(blocks) if isinstance(block, TextPart) and block.text}
+    citations: dict[int, list[Citation]] = {}
+    for index, citation in scope.count_each(_locate_citations(texts, candidate)) if texts else ():
         scope.count_copied_bytes(len(citation.source_json or ""))
-        found.setdefault(place, []).append(citation)
+        citations.setdefault(index, []).append(citation)
     return [
-        block.model_copy(update={"citations": tuple(found[place])}) if place in found else block
-        for place, block in enumerate(blocks)
+        block.model_copy(update={"citations": tuple(citations[index])}) if index in citations else block
+        for index, block in enumerate(blocks)
     ]
 
 
-def _citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[int, Citation]]:
-    grounding, metadata = (
-        object_or_empty(candidate.get("groundingMetadata")),
-        object_or_empty(candidate.get("citationMetadata")),
-    )
-    chunks, supports = (
-        list_or_empty(grounding.get("groundingChunks")),
-        list_or_empty(grounding.get("groundingSupports")),
-    )
+def _locate_citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[int, Citation]]:
+    grounding = object_or_empty(candidate.get("groundingMetadata"))
+    metadata = object_or_empty(candidate.get("citationMetadata"))
+    chunks, supports = (list_or_empty(grounding.get(name)) for name in ("groundingChunks", "groundingSupports"))
     sources = [*list_or_empty(metadata.get("citations")), *list_or_empty(metadata.get("citationSources"))]
-    if (len(supports) + len(sources)) * sum(map(len, texts.values())) > MOST_SEARCHED:
+    if (len(supports) + len(sources)) * sum(map(len, texts.values())) > MAX_SEARCHED:
         texts = dict.fromkeys(texts, "")
     for support in map(object_or_empty, supports):
-        place, start, end = _locate(texts, object_or_empty(support.get("segment")))
-        named = [at for at in list_or_empty(support.get("groundingChunkIndices")) if isinstance(at, int)]
-        for chunk in [object_or_empty(chunks[at]) for at in named if 0 <= at < len(chunks)] or [{}]:
-            kind, about = next(
-                ((name, object_or_empty(value)) for name, value in chunk.items() if value), ("grounding", {})
-            )
-            whole = {"support": support, "chunk": chunk}
-            yield place, _citation(kind or "grounding", about, start, end, whole, text_or_empty(about.get("text")))
+        index, start, end = _locate_segment(texts, object_or_empty(support.get("segment")))
+        indices = [at for at in list_or_empty(support.get("groundingChunkIndices")) if isinstance(at, int)]
+        for chunk in [object_or_empty(chunks[at]) for at in indices if 0 <= at < len(chunks)] or [{}]:
+            kind = next((name for name, value in chunk.items() if value), "grounding")
+            about, pair = object_or_empty(chunk.get(kind)), {"support": support, "chunk": chunk}
+            text = text_or_empty(about.get("text"))
+            yield index, _new_citation(kind or "grounding", about, start, end, pair, text)
     for source in map(object_or_empty, sources):
-        place, start, end = _locate(texts, source)
-        yield place, _citation("citation", source, start, end, source)
+        index, start, end = _locate_segment(texts, source)
+        yield index, _new_citation("citation", source, start, end, source)
 
 
-def _citation(
+def _new_citation(
     kind: str, about: Fields, start: int | None, end: int | None, source: Fields, cited: str = ""
 ) -> Citation:
     url, title = text_or_empty(about.get("uri")) or None, text_or_empty(about.get("title")) or None
     return Citation(kind=kind, url=url, title=title, cited_text=cited or None, start=start, end=end, source=source)
 
 
-def _locate(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None, int | None]:
-    """Return the position of a segment: the index of the block, and its start and end in the block's text.
+def _locate_segment(texts: Mapping[int, str], segment: Fields) -> tuple[int, int | None, int | None]:
+    """Return the index of the block that contains a segment, and the segment's start and end in the block's text.
 
-    The part that the segment names is searched first, then the others. If no text contains the segment, return the
-    first of them without start and end.
+    The block that the segment names is searched first, then the others. If no text contains the segment, return the
+    index of the first block, without start and end.
     """
     named = first_whole_number(segment.get("partIndex"), 0)
-    places = sorted(texts, key=lambda place: place != named)
-    for place in places:
-        if span := _span(texts[place], segment):
-            return place, *span
-    return places[0], None, None
+    indices = sorted(texts, key=lambda index: index != named)
+    for index in indices:
+        if span := _find_span(texts[index], segment):
+            return index, *span
+    return indices[0], None, None
 
 
-def _span(said: str, segment: Fields) -> tuple[int, int] | None:
+def _find_span(text: str, segment: Fields) -> tuple[int, int] | None:
     """Return a segment's start and end in a text, in characters. None if the text does not contain the segment.
 
-    The vendor's byte offsets are sometimes off by one, and refer to another part in a stream. If they do not match the
-    segment's text, the nearest occurrence of that text counts.
+    The vendor's byte offsets are sometimes off by one, and in a stream they may refer to another part. If they do not
+    match the segment's text, the nearest occurrence of that text counts.
     """
-    data, words = said.encode(), text_or_empty(segment.get("text"))
+    encoded, cited = text.encode(), text_or_empty(segment.get("text"))
     first, last = first_whole_number(segment.get("startIndex"), 0) or 0, first_whole_number(segment.get("endIndex"))
-    start = len(data[:first].decode(errors="replace"))
-    if last is not None and first < last <= len(data):
-        cut = data[first:last].decode(errors="replace")
-        if cut == (words or cut) and said[start : start + len(cut)] == cut:
+    start = len(encoded[:first].decode(errors="replace"))
+    if last is not None and first < last <= len(encoded):
+        cut = encoded[first:last].decode(errors="replace")
+        if cut == (cited or cut) and text[start : start + len(cut)] == cut:
             return start, start + len(cut)
-    found = (match.start() for match in re.finditer(re.escape(words), said)) if words else ()
-    nearest = min(found, key=lambda at: abs(at - start), default=None)
-    return None if nearest is None else (nearest, nearest + len(words))
+    matches = (match.start() for match in re.finditer(re.escape(cited), text)) if cited else ()
+    nearest = min(matches, key=lambda at: abs(at - start), default=None)
+    return None if nearest is None else (nearest, nearest + len(cited))

@@ -17,7 +17,7 @@ from sabir_google.encode import encode_turn
 from sabir_google.errors import ERRORS
 from sabir_google.history import decode_history
 from sabir_google.request import encode_count, encode_request, path, stream_path
-from sabir_google.settings import MEDIA_HINTS, OptionHints
+from sabir_google.settings import MEDIA_HINTS, GoogleOptionHints
 from sabir_google.stream import GenerateContentDecoder
 
 IMAGES = r"image/(png|jpe?g|webp|heic|heif)"
@@ -43,7 +43,7 @@ ROLES = Roles(
     leading_system="hoisted", later_system="user",
 )  # fmt: skip
 CALLS = Calls(
-    ids=IdentifierRule(characters=r"[\s\S]", longest=4096), hints=OptionHints,
+    ids=IdentifierRule(characters=r"[\s\S]", longest=4096), hints=GoogleOptionHints,
     names=IdentifierRule(characters=r"[A-Za-z0-9_.:-]", longest=128, first=r"[A-Za-z_]"),
 )  # fmt: skip
 TABLES = Tables(
@@ -59,8 +59,9 @@ TABLES = Tables(
     },
     CALLS,
 )
-"""Which content the API accepts. An assistant's media are sent back only if this API created them; other media become
-placeholders. The rule for ids accepts every text, because ids of other providers are not sent."""
+"""The content that the API accepts. An assistant's media are sent back only if this API created them. Other media
+become placeholders. The rule for ids accepts every text, because ids of other providers are not sent.
+"""
 
 _MODEL = re.compile(r"^(?:.*/)?([^/]+?)(?:-\d{3}|-\d{2}-\d{2,4}|-preview|-exp|-latest)*$")
 

@@ -18,7 +18,7 @@ _EXACT = {
     errors.RateLimited: "RESOURCE_EXHAUSTED",
     errors.AuthenticationFailed: "UNAUTHENTICATED",
 }
-"""Error class → Google's names of statuses that determine the class whatever the error's text is."""
+"""Error class → Google's names of statuses that always mean this class, whatever the error's text is."""
 _VAGUE = {
     errors.Unavailable: "ABORTED CANCELLED UNAVAILABLE",
     errors.InvalidRequest: "FAILED_PRECONDITION INVALID_ARGUMENT OUT_OF_RANGE",
@@ -35,25 +35,25 @@ _KEY_REASONS = frozenset({"API_KEY_INVALID", "ACCESS_TOKEN_EXPIRED", "CREDENTIAL
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 
 
-def _by_details(found: Failure, status: int | None) -> type[errors.CallError] | None:
-    if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details(found, "ErrorInfo")):
+def _kind_by_details(failure: Failure, status: int | None) -> type[errors.CallError] | None:
+    if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details(failure, "ErrorInfo")):
         return errors.AuthenticationFailed
-    violations = (
-        each for detail in _details(found, "QuotaFailure") for each in list_or_empty(detail.get("violations"))
+    limits = (
+        limit for detail in _details(failure, "QuotaFailure") for limit in list_or_empty(detail.get("violations"))
     )
-    is_of_a_day = any("PerDay" in text_or_empty(object_or_empty(each).get("quotaId")) for each in violations)
-    return errors.QuotaExceeded if is_of_a_day else None
+    is_daily = any("PerDay" in text_or_empty(object_or_empty(limit).get("quotaId")) for limit in limits)
+    return errors.QuotaExceeded if is_daily else None
 
 
-def _details(found: Failure, name: str) -> Iterator[Fields]:
-    for detail in map(object_or_empty, list_or_empty(found.body.get("details"))):
+def _details(failure: Failure, name: str) -> Iterator[Fields]:
+    for detail in map(object_or_empty, list_or_empty(failure.body.get("details"))):
         if text_or_empty(detail.get("@type")).endswith(f".{name}"):
             yield detail
 
 
-def _delay(found: Failure) -> float | None:
+def _retry_delay(failure: Failure) -> float | None:
     """Return the seconds to wait before a retry, from the detail RetryInfo; None without it."""
-    delays = (_DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))) for detail in _details(found, "RetryInfo"))
+    delays = (_DELAY.fullmatch(text_or_empty(detail.get("retryDelay"))) for detail in _details(failure, "RetryInfo"))
     return next((float(delay[1]) for delay in delays if delay), None)
 
 
@@ -77,7 +77,7 @@ SETTINGS = {
 """Request parameter, as errors name it → the neutral setting that is sent in it."""
 ERRORS = ErrorTable(
     rules=(
-        ErrorRule(_by_details),
+        ErrorRule(_kind_by_details),
         ErrorRule.by_words((r"spending cap|credits are depleted", errors.QuotaExceeded)),
         ErrorRule.by_codes({code: kind for kind, codes in _EXACT.items() for code in codes.split()}),
         _WORDS,
@@ -86,5 +86,5 @@ ERRORS = ErrorTable(
     modules=("google.auth.exceptions",),
     raised=(("GoogleAuthError", errors.AuthenticationFailed, "Google's credentials were refused; renew them"),),
     settings=SETTINGS,
-    wait=_delay,
+    wait=_retry_delay,
 )

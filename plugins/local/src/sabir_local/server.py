@@ -1,6 +1,6 @@
 """The embedded model server: llama.cpp behind a loopback port, in a child process that ends with this process.
 
-    LocalServer ── first use ──▶ child process (engine.py) ── OpenAI's API, http://127.0.0.1:<any free port>
+    LocalServer ── first use ──▶ child process (server_program.py) ── OpenAI's API, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
 models.py finds the weights. The logger `sabir.local` reports the loaded file and its size at level INFO.
@@ -51,8 +51,8 @@ from typing import IO
 
 from sabir.errors import CallError, SettingsInvalid
 
-from sabir_local import engine
-from sabir_local.models import EMBEDDED, find_model, find_weights, in_words, template_name
+from sabir_local import server_program
+from sabir_local.models import EMBEDDED, find_model, find_weights, format_size, template_name
 
 
 class ServerNotStarted(CallError):
@@ -111,7 +111,7 @@ class LocalServer:
             if number < 1:
                 raise SettingsInvalid(f"{name} of a LocalServer is {number}; use 1 or more")
         self._lock = Lock()
-        self._child: _Child | None = None
+        self._child: _ServerProcess | None = None
         self._address = ""
         self.api_key = secrets.token_urlsafe(24)
         """The bearer token that the server requires in every request."""
@@ -135,7 +135,7 @@ class LocalServer:
             if not self.is_running:
                 if self._child is not None and self._child.exit_code is not None:
                     _logger.warning("the embedded server stopped (%s); starting it again", self._child.exit_code)
-                self._end_child()
+                self._stop_child()
                 self._child, self._address = self._start()
             return self._address
 
@@ -144,18 +144,18 @@ class LocalServer:
         again.
         """
         with self._lock:
-            self._end_child()
+            self._stop_child()
 
-    def _end_child(self) -> None:
+    def _stop_child(self) -> None:
         child, self._child = self._child, None
         if child is not None:
             child.stop()
 
-    def _start(self) -> "tuple[_Child, str]":
+    def _start(self) -> "tuple[_ServerProcess, str]":
         weights = find_weights(self._weights)
-        _logger.info("loading %s, %s, from %s", weights.stem, in_words(weights.stat().st_size), weights.resolve())
+        _logger.info("loading %s, %s, from %s", weights.stem, format_size(weights.stat().st_size), weights.resolve())
         try:
-            child = _Child(
+            child = _ServerProcess(
                 {
                     "import_path": sys.path,
                     "weights": str(weights),
@@ -175,26 +175,26 @@ class LocalServer:
             return child, child.address(self._start_seconds)
         except BaseException as error:  # also KeyboardInterrupt, because nothing else would stop the child
             child.stop(seconds=0)
-            if isinstance(error, _Silent):
+            if isinstance(error, _NoAddress):
                 message = f"the embedded server did not start with {weights.name}: {error}"
                 raise ServerNotStarted(message, provider="local") from None
             raise
 
 
-class _Silent(Exception):
+class _NoAddress(Exception):
     """Raised if the child process does not report an address. The text is the reason, for the end of an error
     message.
     """
 
 
-class _Child:
-    """One child process with a server. Only the process that created it stops it; a forked process does not."""
+class _ServerProcess:
+    """One child process with a server. Only the process that created the child stops it; a forked process does not."""
 
-    def __init__(self, order: engine.Order) -> None:
+    def __init__(self, options: server_program.ServerOptions) -> None:
         self._owner = os.getpid()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (stop closes it)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "utf8", engine.__file__],
+            [sys.executable, "-P", "-X", "utf8", server_program.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -208,7 +208,7 @@ class _Child:
         assert self._process.stdin is not None  # because of stdin=PIPE
         self._input: IO[bytes] = self._process.stdin
         with suppress(BrokenPipeError):  # the child ended at once; address() raises the reason
-            self._input.write(json.dumps(order).encode() + b"\n")
+            self._input.write(json.dumps(options).encode() + b"\n")
 
     @property
     def is_alive(self) -> bool:
@@ -220,15 +220,16 @@ class _Child:
         return self._process.poll() if self._owner == os.getpid() else None
 
     def address(self, seconds: float) -> str:
-        """Wait for the address that the child reports, and return it. Raises _Silent if the child ends first, or after
-        `seconds`.
+        """Wait for the address that the child reports, and return the address. Raises _NoAddress if the child ends
+        first, or after `seconds`.
         """
         self._reader.join(seconds)
         if self._reader.is_alive():
-            raise _Silent(f"the server was not ready after {seconds:g} s; use a longer start_seconds or fewer threads")
+            problem = f"the server was not ready after {seconds:g} s"
+            raise _NoAddress(f"{problem}; use a longer start_seconds or fewer threads")
         if not self._line:
             self._process.wait(_STOP_SECONDS)
-            raise _Silent(f"{self._last_words()}; try other weights or a smaller context_tokens")
+            raise _NoAddress(f"{self._error_reason()}; try other weights or a smaller context_tokens")
         return self._line.decode().strip()
 
     def stop(self, seconds: float = _STOP_SECONDS) -> None:
@@ -252,7 +253,7 @@ class _Child:
         with self._process.stdout as output:
             self._line = output.readline()
 
-    def _last_words(self) -> str:
+    def _error_reason(self) -> str:
         self._errors.seek(0)
         written = self._errors.read()
         reason = _error_line.search(written)
@@ -279,8 +280,8 @@ _shared_lock = Lock()
 
 
 def shared_server(model: str = EMBEDDED) -> LocalServer:
-    """Return the server for a model that all adapters of this process share, unless `client=` names another server. It
-    is created once for each file of weights. Raises WeightsMissing if there are no weights.
+    """Return the server for a model that all adapters of this process share, unless `client=` names another server. One
+    server is created for each file of weights. Raises WeightsMissing if there are no weights.
     """
     weights = find_model(model)
     with _shared_lock:

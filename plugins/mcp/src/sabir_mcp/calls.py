@@ -40,14 +40,14 @@ async def call_tool(session: ClientSession, name: str, arguments: dict[str, Any]
     state: str | None = None
     for _ in range(MOST_ROUNDS):
         params = CallToolRequestParams(name=name, arguments=arguments, input_responses=responses, request_state=state)
-        result = await session.send_request(CallToolRequest(params=params), _results())
+        result = await session.send_request(CallToolRequest(params=params), _result_adapter())
         if isinstance(result, CallToolResult):
             return result
-        responses, state = await _input_for(session, result), result.request_state
+        responses, state = await _collect_input(session, result), result.request_state
     raise RuntimeError(f"the server asked for input more than {MOST_ROUNDS} times in one call")
 
 
-async def _input_for(session: ClientSession, required: InputRequiredResult) -> dict[str, InputResponse] | None:
+async def _collect_input(session: ClientSession, required: InputRequiredResult) -> dict[str, InputResponse] | None:
     if not required.input_requests:
         await asyncio.sleep(PAUSE)
         return None
@@ -63,5 +63,5 @@ async def _input_for(session: ClientSession, required: InputRequiredResult) -> d
 
 
 @cache
-def _results() -> TypeAdapter[CallToolResult | InputRequiredResult]:
+def _result_adapter() -> TypeAdapter[CallToolResult | InputRequiredResult]:
     return TypeAdapter(CallToolResult | InputRequiredResult)

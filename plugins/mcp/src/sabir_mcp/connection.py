@@ -43,10 +43,10 @@ MOST_SHOWN = 1_000
 CLOSING = 5.0
 """How many seconds leaving the client may take before the keeper is cancelled."""
 CLOSING_IN_A_HURRY = 0.5
-"""How many seconds it may take after a failure, and when the block is cancelled."""
+"""How many seconds leaving the client may take after a failure, and when the block is cancelled."""
 
 
-class Offer(NamedTuple):
+class ListedTool(NamedTuple):
     """A tool as the server lists it. `schema` is the JSON text of its input schema."""
 
     name: str
@@ -54,7 +54,7 @@ class Offer(NamedTuple):
     schema: bytes
 
 
-class Connection:
+class ServerConnection:
     """One connection to a server. `name` is the server's name in errors.
 
     `timeout` is the time limit for each call in seconds, None for no limit. `connect_timeout` is the time limit for the
@@ -75,7 +75,7 @@ class Connection:
     async def open(self) -> None:
         """Enter the client, unless its owner has entered it. Raises AnswerTooLarge, and the errors of the SDK."""
         if not is_entered(self._client):
-            self._keeper = asyncio.create_task(self._keep())
+            self._keeper = asyncio.create_task(self._run_client())
             entered = asyncio.create_task(self._entered.wait())
             try:
                 await asyncio.wait({self._keeper, entered}, return_when=asyncio.FIRST_COMPLETED)
@@ -91,7 +91,7 @@ class Connection:
             await keeper
         except Exception as error:
             if excess := self._excesses.fatal or self._excesses.text_in(str(error)):
-                raise AnswerTooLarge(self._say(excess)) from error
+                raise AnswerTooLarge(self._with_name(excess)) from error
             raise
 
     def hurry(self) -> None:
@@ -128,7 +128,7 @@ class Connection:
         elif not keeper.cancelled() and (error := keeper.exception()) is not None and self._entered.is_set():
             logger.warning("MCP server %r: the connection ended: %s", self.name, reason_of(error))
 
-    async def _keep(self) -> None:
+    async def _run_client(self) -> None:
         async with self._client:
             self._entered.set()
             await self._leave.wait()
@@ -144,18 +144,18 @@ class Connection:
 
         return self._client if isinstance(self._client, ClientSession) else self._client.session
 
-    async def list_options(self) -> list[Offer]:
+    async def list_options(self) -> list[ListedTool]:
         """Return all tools of the server, from all pages of its list.
 
         Raises MCPFault if the server does not answer in time, exceeds a limit, or answers with an error.
         """
-        return await self._ask("a request for its options", self._pages(), "connect_timeout")
+        return await self._send_request("a request for its options", self._list_tools(), "connect_timeout")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> "CallToolResult":
         """Call a tool of the server, and return the result. Raises MCPFault if there is no valid answer in time."""
-        return await self._ask(f"a call of {name!r}", self._call(name, dict(arguments)), "timeout")
+        return await self._send_request(f"a call of {name!r}", self._call_tool(name, dict(arguments)), "timeout")
 
-    async def _call(self, name: str, arguments: dict[str, Any]) -> "CallToolResult":
+    async def _call_tool(self, name: str, arguments: dict[str, Any]) -> "CallToolResult":
         from mcp import MCPError
         from mcp.types import HEADER_MISMATCH
 
@@ -166,38 +166,39 @@ class Connection:
         except MCPError as error:
             if error.code != HEADER_MISMATCH:
                 raise
-            await self._pages()  # reading the list tells the SDK which headers a call needs
+            await self._list_tools()  # reading the list tells the SDK which headers a call needs
             result = await call_tool(self._session, name, arguments)
         if len(result.content) > self._limits.parts:
-            self._refuse("content blocks in one result", "parts", self._limits.parts)
+            self._raise_excess("content blocks in one result", "parts", self._limits.parts)
         return result
 
-    async def _pages(self) -> list[Offer]:
+    async def _list_tools(self) -> list[ListedTool]:
         from mcp.types import PaginatedRequestParams
 
         limits = self._limits
-        offers: list[Offer] = []
+        listed: list[ListedTool] = []
         cursors: set[str | None] = set()
         cursor: str | None = None
         size = 0
         while cursor not in cursors:
             cursors.add(cursor)
             if len(cursors) > limits.tools:
-                self._refuse("pages of tools", "tools", limits.tools)
+                self._raise_excess("pages of tools", "tools", limits.tools)
             page = await self._session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-            if len(offers) + len(page.tools) > limits.tools:
-                self._refuse("tools", "tools", limits.tools)
+            if len(listed) + len(page.tools) > limits.tools:
+                self._raise_excess("tools", "tools", limits.tools)
             for tool in page.tools:
-                offers.append(_offer(tool))
-                size += sum(map(len, offers[-1]))
+                listed.append(_read_tool(tool))
+                size += sum(map(len, listed[-1]))
             if size > limits.message_bytes:
-                self._refuse("bytes of schemas and descriptions", "message_bytes", limits.message_bytes)
+                self._raise_excess("bytes of schemas and descriptions", "message_bytes", limits.message_bytes)
             cursor = page.next_cursor
             if cursor is None:
-                return offers
-        raise AnswerInvalid(self._say(f"its list of options repeats itself: the cursor {cursor!r:.100} came twice"))
+                return listed
+        reason = f"its list of options repeats itself: the cursor {cursor!r:.100} came twice"
+        raise AnswerInvalid(self._with_name(reason))
 
-    async def _ask(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
+    async def _send_request(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
         """Return the answer to a request, described by `what`. Raises MCPFault if there is no valid answer in time.
 
         `setting` is the name of the time limit: "timeout" or "connect_timeout".
@@ -206,64 +207,63 @@ class Connection:
 
         if self._leave.is_set():
             answer.close()
-            raise ServerLost(
-                self._say("its `async with options_from_mcp(…)` block has ended; call options inside the block")
-            )
+            reason = "its `async with options_from_mcp(…)` block has ended; call options inside the block"
+            raise ServerLost(self._with_name(reason))
         if self._excesses.fatal:
             answer.close()
-            raise ServerLost(self._say(f"the connection was closed: {self._excesses.fatal}"))
+            raise ServerLost(self._with_name(f"the connection was closed: {self._excesses.fatal}"))
         seconds = self._seconds[setting]  # None: no limit
         request = asyncio.create_task(answer)
         self._requests.add(request)
-        request.add_done_callback(self._forget)
+        request.add_done_callback(self._discard_request)
         try:
             await asyncio.wait({request}, timeout=seconds)
         finally:
             request.cancel()  # no effect if the request is done
         if not request.done():
-            raise ServerTimedOut(
-                self._say(f"no answer to {what} within {seconds:g} s; allow more time with {setting}=")
-            )
+            reason = f"no answer to {what} within {seconds:g} s; allow more time with {setting}="
+            raise ServerTimedOut(self._with_name(reason))
         try:
             return request.result()
         except asyncio.CancelledError:
-            raise ServerLost(self._say(f"the connection ended before {what} was answered")) from None
+            raise ServerLost(self._with_name(f"the connection ended before {what} was answered")) from None
         except TimeoutError as error:
-            raise ServerTimedOut(self._say(f"no answer to {what}")) from error
+            raise ServerTimedOut(self._with_name(f"no answer to {what}")) from error
         except MCPError as error:
-            raise self._fault(what, error) from error
+            raise self._convert_error(what, error) from error
         except ValidationError as error:
-            raise AnswerInvalid(self._say(f"its answer to {what} {_misfit(error)}")) from error
+            raise AnswerInvalid(self._with_name(f"its answer to {what} {_describe_misfit(error)}")) from error
         except RuntimeError as error:  # the server asks for input without end
-            raise AnswerInvalid(self._say(f"{what}: {one_line(str(error), MOST_SHOWN)}")) from error
+            raise AnswerInvalid(self._with_name(f"{what}: {one_line(str(error), MOST_SHOWN)}")) from error
 
-    def _forget(self, request: "asyncio.Task[Any]") -> None:
+    def _discard_request(self, request: "asyncio.Task[Any]") -> None:
         """Remove a finished request. Its error is read, because asyncio logs errors of tasks that nothing reads."""
         self._requests.discard(request)
         if not request.cancelled():
             request.exception()
 
-    def _fault(self, what: str, error: "MCPError") -> MCPFault:
+    def _convert_error(self, what: str, error: "MCPError") -> MCPFault:
         from mcp.types import REQUEST_TIMEOUT
 
         text = one_line(error.message, MOST_SHOWN)
         if excess := self._excesses.fatal or self._excesses.text_in(error.message):
-            return AnswerTooLarge(self._say(f"its answer to {what} is too large: {excess}"))
+            return AnswerTooLarge(self._with_name(f"its answer to {what} is too large: {excess}"))
         if error.message.startswith(LOST):
-            return ServerLost(self._say(f"the connection ended before {what} was answered: {text}"))
+            return ServerLost(self._with_name(f"the connection ended before {what} was answered: {text}"))
         if error.code == REQUEST_TIMEOUT:
-            return ServerTimedOut(self._say(f"no answer to {what}: {text}"))
-        return ServerRefused(self._say(f"it refuses {what}: {text} ({error.code})"))
+            return ServerTimedOut(self._with_name(f"no answer to {what}: {text}"))
+        return ServerRefused(self._with_name(f"it refuses {what}: {text} ({error.code})"))
 
-    def _refuse(self, what: str, name: str, limit: int) -> NoReturn:
-        raise AnswerTooLarge(self._say(excess_text(what, name, limit)))
+    def _raise_excess(self, what: str, name: str, limit: int) -> NoReturn:
+        raise AnswerTooLarge(self._with_name(excess_text(what, name, limit)))
 
-    def _say(self, text: str) -> str:
+    def _with_name(self, text: str) -> str:
         return f"MCP server {self.name!r}: {text}"
 
 
-def _offer(tool: "Tool") -> Offer:
-    return Offer(tool.name, tool.description or tool.title or "", to_json(tool.input_schema, inf_nan_mode="constants"))
+def _read_tool(tool: "Tool") -> ListedTool:
+    schema = to_json(tool.input_schema, inf_nan_mode="constants")
+    return ListedTool(tool.name, tool.description or tool.title or "", schema)
 
 
 def reason_of(error: BaseException) -> str:
@@ -273,7 +273,7 @@ def reason_of(error: BaseException) -> str:
     return one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 
-def _misfit(error: ValidationError) -> str:
+def _describe_misfit(error: ValidationError) -> str:
     """Return a text, beginning with a verb, that says why an answer does not fit the protocol."""
     faults = error.errors(include_url=False, include_context=False)
     types = [str(each["input"]) for each in faults if "content" in each["loc"] and each["loc"][-1] == "type"]

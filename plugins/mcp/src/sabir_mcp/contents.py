@@ -36,15 +36,15 @@ OPTION_FAILED = "option_failed"
 NO_REASON = "the option reported a failure without a reason"
 
 
-def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
+def option_value(result: "CallToolResult") -> JSONValue | list[ResultPart]:
     """Return the value that an option returns for a server's answer: a JSON value, a list of parts, or None if empty.
 
     Raises OptionFailed if the answer reports a failure.
     """
-    parts = [part for block in result.content for part in _parts(block)]
+    parts = [part for block in result.content for part in _read_block(block)]
     is_structured = "structured_content" in result.model_fields_set and result.structured_content is not None
     if result.is_error:
-        reason = _described(parts) or (_json(result.structured_content) if is_structured else "")
+        reason = _describe_parts(parts) or (_json(result.structured_content) if is_structured else "")
         raise OptionFailed(OPTION_FAILED, reason or NO_REASON)
     if not is_structured:
         return parts or None
@@ -57,16 +57,16 @@ def returned_by(result: "CallToolResult") -> JSONValue | list[ResultPart]:
     return parts if repeating else [*parts, TextPart(text=_json(value))]
 
 
-def _parts(block: Any) -> Iterator[ResultPart]:
+def _read_block(block: Any) -> Iterator[ResultPart]:
     """Yield the parts for one content block. Its type is Any, because a later SDK may have further kinds of blocks."""
     reader = READERS.get(getattr(block, "type", ""))
     if reader is None:
-        yield TextPart(text=f"[unknown kind of content: {_json(_document(block))}]")
+        yield TextPart(text=f"[unknown kind of content: {_json(_dump_block(block))}]")
     else:
         yield from reader(block)
 
 
-def _resource(block: Any) -> Iterator[ResultPart]:
+def _read_resource(block: Any) -> Iterator[ResultPart]:
     resource = block.resource
     if (text := getattr(resource, "text", None)) is not None:
         yield TextPart(text=f"[{resource.uri}]\n{text}")
@@ -74,10 +74,10 @@ def _resource(block: Any) -> Iterator[ResultPart]:
     yield TextPart(text=f"[{resource.uri}]")
     mime = resource.mime_type or ""
     modality = MODALITIES.get(mime.partition("/")[0], "document")
-    yield _medium(modality, mime, resource.blob, name=_file_name(resource.uri))
+    yield _read_medium(modality, mime, resource.blob, name=_file_name(resource.uri))
 
 
-def _link(block: Any) -> Iterator[ResultPart]:
+def _read_link(block: Any) -> Iterator[ResultPart]:
     size = f"{block.size} bytes" if block.size is not None else ""
     details = (block.title or block.name, block.mime_type or "", size, block.description or "")
     yield TextPart(text=f"[resource {block.uri}: {', '.join(filter(None, details))}]")
@@ -85,33 +85,33 @@ def _link(block: Any) -> Iterator[ResultPart]:
 
 READERS: Mapping[str, Callable[[Any], Iterable[ResultPart]]] = {
     "text": lambda block: [TextPart(text=block.text)],
-    "image": lambda block: [_medium("image", block.mime_type, block.data)],
-    "audio": lambda block: [_medium("audio", block.mime_type, block.data)],
-    "resource": _resource,
-    "resource_link": _link,
+    "image": lambda block: [_read_medium("image", block.mime_type, block.data)],
+    "audio": lambda block: [_read_medium("audio", block.mime_type, block.data)],
+    "resource": _read_resource,
+    "resource_link": _read_link,
 }
 """The `type` of a content block → the function that returns the block's parts."""
 KINDS = frozenset(READERS)
 
 
-def _medium(modality: Modality, mime: str, data: str, *, name: str | None = None) -> ResultPart:
+def _read_medium(modality: Modality, mime: str, data: str, *, name: str | None = None) -> ResultPart:
     """Return a media part, or a text if the base64 is invalid or a media part cannot have this type."""
     is_wrapped = any(space in data for space in _WHITESPACE)  # some servers break base64 into lines
     payload = data.translate(dict.fromkeys(map(ord, _WHITESPACE))) if is_wrapped else data
     try:
         beginning = base64.b64decode(payload, validate=True)[:64]
     except ValueError as error:
-        return _left_out(modality, mime, data, f"contains invalid base64: {error}")
+        return _describe_removed(modality, mime, data, f"contains invalid base64: {error}")
     mime_type = mime.partition(";")[0].strip().lower() or DataURL.sniff(beginning) or UNKNOWN_BYTES
     url = DataURL.from_base64(payload, mime_type)
     try:
         MediaURL(url).check()
     except MediaRefused as error:
-        return _left_out(modality, mime, data, str(error).removeprefix(MediaURL(url).shown).strip())
+        return _describe_removed(modality, mime, data, str(error).removeprefix(MediaURL(url).shown).strip())
     return MediaPart(modality=modality, url=url, name=name)
 
 
-def _left_out(modality: Modality, mime: str, data: str, reason: str) -> TextPart:
+def _describe_removed(modality: Modality, mime: str, data: str, reason: str) -> TextPart:
     return TextPart(text=f"[{modality} of type {mime or 'unknown'}, {len(data)} characters, removed: it {reason}]")
 
 
@@ -122,13 +122,13 @@ def _count_repeating(texts: list[str], value: JSONValue) -> int:
     """
     inner = value["result"] if isinstance(value, dict) and list(value) == ["result"] else value
     items = inner if isinstance(inner, list | tuple) else ()
-    if len(items) == len(texts) and all(map(_Dumped.is_in, map(_Dumped.of, items), texts)):
+    if len(items) == len(texts) and all(map(_ComparedValue.is_in, map(_ComparedValue.of, items), texts)):
         return len(texts)
-    wanted = [_Dumped.of(each) for each in ([value] if inner is value else [value, inner])]
+    wanted = [_ComparedValue.of(each) for each in ([value] if inner is value else [value, inner])]
     return sum(any(each.is_in(text) for each in wanted) for text in texts)
 
 
-class _Dumped(NamedTuple):
+class _ComparedValue(NamedTuple):
     """A JSON value that is compared with texts. `text` is its JSON, which is computed once for all texts."""
 
     value: JSONValue
@@ -157,17 +157,17 @@ class _Dumped(NamedTuple):
             return False
 
 
-def _described(parts: list[ResultPart]) -> str:
+def _describe_parts(parts: list[ResultPart]) -> str:
     """Return the text of parts, with a description of each medium, because an error result contains only text."""
-    return "\n".join(part.text if isinstance(part, TextPart) else _in_words(part) for part in parts).strip()
+    return "\n".join(part.text if isinstance(part, TextPart) else _describe_medium(part) for part in parts).strip()
 
 
-def _in_words(part: MediaPart) -> str:
+def _describe_medium(part: MediaPart) -> str:
     mime = part.url.removeprefix("data:").partition(";")[0]
     return f"[{part.modality} of type {mime}, removed: an error can contain only text]"
 
 
-def _document(block: Any) -> Any:
+def _dump_block(block: Any) -> Any:
     dump = getattr(block, "model_dump", None)
     return dump(mode="json", by_alias=True, exclude_none=True) if dump else repr(block)
 

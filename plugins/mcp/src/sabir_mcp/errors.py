@@ -38,7 +38,8 @@ class ServerLost(MCPFault, ConnectionError):
 
 
 class ServerTimedOut(MCPFault, TimeoutError):
-    """Raised by a call that the server did not answer within `timeout`, and for a list of options not in time.
+    """Raised by a call that the server does not answer within `timeout`, and by `refresh` if no list of options arrives
+    in time.
 
     The request is cancelled at the server.
     """

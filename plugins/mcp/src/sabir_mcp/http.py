@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic_core import from_json, to_json
 from sabir.authoring import explaining_environment_errors
 
-from sabir_mcp.limits import Limits, excess_of, excess_text
+from sabir_mcp.limits import Limits, excess_text, find_excess
 from sabir_mcp.streams import StoredResults
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
@@ -79,9 +79,8 @@ class _CheckedBody(httpx2.AsyncByteStream):
         """Yield the body in pieces, one for each message, all within the limits."""
         encoding = self._headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
-            raise self._error(
-                f"the server compressed its response ({encoding[:40]}), although the request forbids compression"
-            )
+            text = f"the server compressed its response ({encoding[:40]}), although the request forbids compression"
+            raise self._note_excess(text)
         has_events = self._headers.get("content-type", "").strip().lower().startswith("text/event-stream")
         buffer = bytearray()
         async for chunk in self._stream:
@@ -89,18 +88,18 @@ class _CheckedBody(httpx2.AsyncByteStream):
             buffer += chunk
             while has_events and (match := _END_OF_EVENT.search(buffer, position)):
                 position = 0
-                yield self._event(_cut(buffer, match.end()))
+                yield self._convert_event(_take_beginning(buffer, match.end()))
             if len(buffer) > self._limits.message_bytes:
                 limit = self._limits.message_bytes
-                raise self._error(excess_text("bytes in one message", "message_bytes", limit))
+                raise self._note_excess(excess_text("bytes in one message", "message_bytes", limit))
         if buffer:
-            yield self._event(buffer) if has_events else self._message(buffer)
+            yield self._convert_event(buffer) if has_events else self._convert_message(buffer)
 
-    def _event(self, event: bytearray) -> bytes:
+    def _convert_event(self, event: bytearray) -> bytes:
         """Return a server-sent event for the SDK. If its data are large, a message with a ticket replaces the data."""
         lines = event.count(b"\n") + event.count(b"\r")
         if lines > self._limits.message_values:
-            raise self._error(excess_text("lines in one event", "message_values", self._limits.message_values))
+            raise self._note_excess(excess_text("lines in one event", "message_values", self._limits.message_values))
         data, others = bytearray(), bytearray()
         for line in event.splitlines():
             if not line.startswith(b"data:"):
@@ -113,17 +112,17 @@ class _CheckedBody(httpx2.AsyncByteStream):
         if not data:
             return bytes(others)
         del data[:5]
-        message = self._message(data).strip().replace(b"\n", b"\ndata: ")
+        message = self._convert_message(data).strip().replace(b"\n", b"\ndata: ")
         before = bytes(others.rstrip(b"\n")) + b"\n" if others else b""
         return b"%bdata: %b\n\n" % (before, message)
 
-    def _message(self, message: bytearray) -> bytes:
+    def _convert_message(self, message: bytearray) -> bytes:
         """Return the message for the SDK: unchanged if it is small, else with a ticket instead of its result.
 
         A large error is shortened, and a large notification or request is replaced by an unknown notification.
         """
-        if excess := excess_of(message, self._limits):
-            raise self._error(excess)
+        if excess := find_excess(message, self._limits):
+            raise self._note_excess(excess)
         if len(message) <= SMALL:
             return bytes(message)
         try:
@@ -141,12 +140,12 @@ class _CheckedBody(httpx2.AsyncByteStream):
             document = {"jsonrpc": "2.0", "method": "notifications/large"}
         return to_json(document)
 
-    def _error(self, text: str) -> _TooLarge:
+    def _note_excess(self, text: str) -> _TooLarge:
         self._note(text)
         return _TooLarge(text)
 
 
-def _cut(buffer: bytearray, end: int) -> bytearray:
+def _take_beginning(buffer: bytearray, end: int) -> bytearray:
     """Remove the first `end` bytes of the buffer, and return them."""
     beginning = buffer[:end]
     del buffer[:end]

@@ -56,7 +56,7 @@ class Excesses:
         return next((text for text in self._texts if text in message), "")
 
 
-def excess_of(message: bytearray, limits: Limits) -> str:
+def find_excess(message: bytearray, limits: Limits) -> str:
     """Return a text that names the limit on messages that a message exceeds, or "" if it exceeds none."""
     if len(message) > limits.message_bytes or _size(message) > limits.message_bytes:
         return excess_text("bytes in one message", "message_bytes", limits.message_bytes)

@@ -13,15 +13,15 @@ from sabir import Option, SettingsInvalid
 from sabir.authoring import JSONValue, one_line
 from sabir.errors import OptionInvalid
 
-from sabir_mcp.connection import Connection, Offer, reason_of
-from sabir_mcp.contents import ResultPart, returned_by
+from sabir_mcp.connection import ListedTool, ServerConnection, reason_of
+from sabir_mcp.contents import ResultPart, option_value
 from sabir_mcp.errors import MCPFault, ServerUnreachable
 from sabir_mcp.limits import Limits
 
 if TYPE_CHECKING:
     from sabir_mcp.servers import ServerLike
 
-Returned: TypeAlias = JSONValue | list[ResultPart]
+OptionValue: TypeAlias = JSONValue | list[ResultPart]
 
 
 class MCPOptions(Sequence[Option]):
@@ -32,7 +32,7 @@ class MCPOptions(Sequence[Option]):
     """
 
     def __init__(
-        self, connection: Connection, only: frozenset[str] | None, exclude: frozenset[str], prefix: str
+        self, connection: ServerConnection, only: frozenset[str] | None, exclude: frozenset[str], prefix: str
     ) -> None:
         self._connection = connection
         self._only, self._exclude, self._prefix = only, exclude, prefix
@@ -58,20 +58,20 @@ class MCPOptions(Sequence[Option]):
         does not answer within `connect_timeout` or answers wrongly, and OptionInvalid for a name in `only` or `exclude`
         that is no longer offered. The options are then unchanged.
         """
-        offers: dict[str, Offer] = {}
-        for offer in await self._connection.list_options():
-            offers.setdefault(offer.name, offer)
-        if unknown := sorted(((self._only or frozenset()) | self._exclude) - set(offers)):
-            known = one_line(", ".join(sorted(offers)), 2_000) or "none"
+        tools: dict[str, ListedTool] = {}
+        for tool in await self._connection.list_options():
+            tools.setdefault(tool.name, tool)
+        if unknown := sorted(((self._only or frozenset()) | self._exclude) - set(tools)):
+            known = one_line(", ".join(sorted(tools)), 2_000) or "none"
             raise OptionInvalid(f"MCP server {self.server!r} offers no option {unknown[0]!r}; it offers: {known}")
-        chosen = (set(offers) if self._only is None else self._only) - self._exclude
-        self._options = tuple(self._option(offer) for name, offer in offers.items() if name in chosen)
+        chosen = (set(tools) if self._only is None else self._only) - self._exclude
+        self._options = tuple(self._build_option(tool) for name, tool in tools.items() if name in chosen)
 
-    def _option(self, offer: Offer) -> Option:
-        async def ask(**arguments: Any) -> Returned:
-            return returned_by(await self._connection.call(offer.name, arguments))
+    def _build_option(self, tool: ListedTool) -> Option:
+        async def ask(**arguments: Any) -> OptionValue:
+            return option_value(await self._connection.call(tool.name, arguments))
 
-        return Option.from_schema(f"{self._prefix}{offer.name}", offer.description, from_json(offer.schema), ask)
+        return Option.from_schema(f"{self._prefix}{tool.name}", tool.description, from_json(tool.schema), ask)
 
     @overload
     def __getitem__(self, index: int) -> Option: ...
@@ -122,11 +122,11 @@ async def options_from_mcp(
     an invalid server, and OptionInvalid for a name in `only` or `exclude` that is not offered. Later faults are raised
     by the options, so `sabir.answer` returns them as error results.
     """
-    chosen = _names("only", only), _names("exclude", exclude) or frozenset()
-    connection = Connection(server, timeout, connect_timeout, limits or Limits())
+    chosen = _check_name_list("only", only), _check_name_list("exclude", exclude) or frozenset()
+    connection = ServerConnection(server, timeout, connect_timeout, limits or Limits())
     options = MCPOptions(connection, *chosen, prefix)
     try:
-        await _open(connection, options, connect_timeout)
+        await _connect_and_list(connection, options, connect_timeout)
         yield options
     except asyncio.CancelledError:
         connection.hurry()
@@ -135,7 +135,7 @@ async def options_from_mcp(
         await connection.close()
 
 
-async def _open(connection: Connection, options: MCPOptions, seconds: float) -> None:
+async def _connect_and_list(connection: ServerConnection, options: MCPOptions, seconds: float) -> None:
     """Connect and list the options within `seconds`. Raises ServerUnreachable, and OptionInvalid."""
     limit = asyncio.timeout(seconds)
     try:
@@ -154,7 +154,7 @@ async def _open(connection: Connection, options: MCPOptions, seconds: float) -> 
         raise ServerUnreachable(f"MCP server {connection.name!r} cannot be reached: {reason}") from error
 
 
-def _names(setting: str, names: Iterable[str] | None) -> frozenset[str] | None:
+def _check_name_list(setting: str, names: Iterable[str] | None) -> frozenset[str] | None:
     if isinstance(names, str):
         raise SettingsInvalid(f"{setting} is the string {names!r}; pass a list: {setting}=[{names!r}]")
     return None if names is None else frozenset(names)

@@ -54,7 +54,7 @@ def client_of(
 
     if isinstance(server, Client | ClientSession):
         return server, _do_nothing
-    target, hurry, results = _target(server), _do_nothing, StoredResults()
+    target, hurry, results = _find_target(server), _do_nothing, StoredResults()
     if isinstance(target, StdioServerParameters):
         target = ProcessTransport(target, limits, excesses.end)
         hurry = target.hurry
@@ -86,12 +86,12 @@ def label_of(server: "ServerLike") -> str:
     """Return a name of the server for errors before the server has sent its own name: its host or its command."""
     if isinstance(server, str) and _is_url(server):
         return urlsplit(server).hostname or "server"
-    words = _words(server) if isinstance(server, str | Sequence) else []
+    words = _split_command(server) if isinstance(server, str | Sequence) else []
     command = words[0] if words else getattr(server, "command", None)
     return os.path.basename(command) if isinstance(command, str) else str(getattr(server, "name", "server"))
 
 
-def _target(server: Any) -> Any:
+def _find_target(server: Any) -> Any:
     """Return the URL, parameters, transport or server object that `server` means.
 
     Raises SettingsInvalid for anything else. The type is Any, because these types have no common base.
@@ -103,7 +103,7 @@ def _target(server: Any) -> Any:
     if isinstance(server, str) and _is_url(server):
         return server
     if isinstance(server, str | Sequence):
-        words = _words(server)
+        words = _split_command(server)
         if not words or not words[0] or "://" in words[0]:
             raise SettingsInvalid(f"server is {one_line(repr(server), 60)}; expected {EXPECTED}")
         return StdioServerParameters(command=words[0], args=words[1:])
@@ -116,7 +116,7 @@ def _is_url(text: str) -> bool:
     return re.match(r"https?://", text, re.IGNORECASE) is not None
 
 
-def _words(command: str | Sequence[Any]) -> list[str]:
+def _split_command(command: str | Sequence[Any]) -> list[str]:
     if not isinstance(command, str):
         return cast(list[str], list(command))
     try:

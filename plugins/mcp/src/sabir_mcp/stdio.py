@@ -27,7 +27,7 @@ from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic_core import from_json
 from sabir.errors import SettingsInvalid
 
-from sabir_mcp.limits import Limits, excess_of, excess_text
+from sabir_mcp.limits import Limits, excess_text, find_excess
 
 if TYPE_CHECKING:
     from mcp import StdioServerParameters
@@ -41,7 +41,7 @@ MOST_QUEUED = 64
 GRACE = 2.0
 """How many seconds a server has to exit after its stdin closes, and again after SIGTERM."""
 SHORT_GRACE = 0.2
-"""How many seconds it has after a failure, and when the block is cancelled."""
+"""How many seconds a server has to exit after a failure, and when the block is cancelled."""
 
 
 class ProcessTransport:
@@ -79,7 +79,8 @@ class ProcessTransport:
         received, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         writing, sent = anyio.create_memory_object_stream[SessionMessage](MOST_QUEUED)
         self._streams = (received, reading, writing, sent)
-        self._tasks = [asyncio.create_task(self._read(received)), asyncio.create_task(self._write(sent, received))]
+        loops = self._read_stdout(received), self._write_stdin(sent, received)
+        self._tasks = [asyncio.create_task(each) for each in loops]
         return reading, writing
 
     async def __aexit__(
@@ -89,7 +90,7 @@ class ProcessTransport:
         if error is not None:
             self.hurry()
         try:
-            await self._end()
+            await self._stop_process()
         finally:
             self._kill(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
             with suppress(PermissionError):  # a process of another user, which cannot be killed
@@ -99,16 +100,16 @@ class ProcessTransport:
             for stream in self._streams:
                 stream.close()
 
-    async def _end(self) -> None:
+    async def _stop_process(self) -> None:
         pipes = self._pipes
         assert pipes.stdin is not None
         pipes.stdin.close()
-        if await self._exits():
+        if await self._wait_for_exit():
             return
         self._kill(signal.SIGTERM)
-        await self._exits()
+        await self._wait_for_exit()
 
-    async def _exits(self) -> bool:
+    async def _wait_for_exit(self) -> bool:
         """Return whether the process exits in time.
 
         The process is polled, because asyncio's wait would also wait for its children.
@@ -130,7 +131,7 @@ class ProcessTransport:
             else:
                 os.killpg(self._process.get_pid(), number)
 
-    async def _read(self, received: Any) -> None:
+    async def _read_stdout(self, received: Any) -> None:
         stdout = self._pipes.stdout
         assert stdout is not None
         buffer = bytearray()
@@ -142,17 +143,15 @@ class ProcessTransport:
                     position = 0
                     message, excess = self._take_line(buffer, end)
                     if excess:
-                        return self._refuse(excess)
+                        return self._end_connection(excess)
                     if message is not None:
                         try:
                             await received.send(SessionMessage(message))
                         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                             return await self._drain(stdout)
                         del message  # frees memory: the message may be large, and the next message may arrive late
-                if len(buffer) > self._limits.message_bytes:
-                    return self._refuse(
-                        excess_text("bytes in one message", "message_bytes", self._limits.message_bytes)
-                    )
+                if len(buffer) > (limit := self._limits.message_bytes):
+                    return self._end_connection(excess_text("bytes in one message", "message_bytes", limit))
         return None
 
     def _take_line(self, buffer: bytearray, end: int) -> tuple[JSONRPCMessage | None, str]:
@@ -164,7 +163,7 @@ class ProcessTransport:
         del buffer[: end + 1]
         if not line or line.isspace():
             return None, ""
-        if excess := excess_of(line, self._limits):
+        if excess := find_excess(line, self._limits):
             return None, excess
         parameters = self._parameters
         text = line if parameters.encoding == "utf-8" else line.decode(parameters.encoding, "replace").encode()
@@ -177,7 +176,7 @@ class ProcessTransport:
             self._ignores_lines = True
             return None, ""
 
-    def _refuse(self, excess: str) -> None:
+    def _end_connection(self, excess: str) -> None:
         """Record an exceeded limit, and kill the process, which ends the connection."""
         self._note(excess)
         self.hurry()
@@ -188,7 +187,7 @@ class ProcessTransport:
         while await stdout.read(CHUNK):
             pass
 
-    async def _write(self, sent: Any, received: Any) -> None:
+    async def _write_stdin(self, sent: Any, received: Any) -> None:
         stdin = self._pipes.stdin
         assert stdin is not None
         parameters = self._parameters

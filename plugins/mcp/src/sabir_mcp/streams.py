@@ -40,7 +40,7 @@ TICKET = "sabir.stored_result"
 """The only field of a ticket, a small result that replaces a large result."""
 EXPIRY = 10.0
 """How many seconds a stored result is kept. The SDK asks for it sooner, as soon as it has parsed the ticket."""
-NOTHING = JSONRPCNotification(jsonrpc="2.0", method="nothing")
+EMPTY_NOTIFICATION = JSONRPCNotification(jsonrpc="2.0", method="nothing")
 UNUSED = ("icons", "annotations", "_meta", "outputSchema")
 """Fields of tools, content blocks and servers that no option uses. The SDK would build objects from them."""
 
@@ -95,20 +95,21 @@ class CheckedMessages:
         The result of a message that exceeds a limit is replaced by an error.
         """
         if self._previous is not None:
-            self._previous.message = NOTHING  # frees memory: the SDK refers to the last message until the next message
+            # Frees memory, because the SDK refers to the last message until the next message.
+            self._previous.message = EMPTY_NOTIFICATION
         while True:
             item: SessionMessage | Exception = await self._reading.receive()
             if not isinstance(item, SessionMessage):
                 return item
             if isinstance(item.message, JSONRPCRequest):
-                await self._writing.send(SessionMessage(_answer(item.message)))
+                await self._writing.send(SessionMessage(_answer_request(item.message)))
                 continue
             if isinstance(item.message, JSONRPCResponse):
-                item.message = self._checked(item.message)
+                item.message = self._check_response(item.message)
             self._previous = item
             return item
 
-    def _checked(self, response: JSONRPCResponse) -> JSONRPCResponse | JSONRPCError:
+    def _check_response(self, response: JSONRPCResponse) -> JSONRPCResponse | JSONRPCError:
         result = response.result = self._results.take(response.result)
         for field, (what, name) in COUNTED.items():
             limit = getattr(self._limits, name)
@@ -117,7 +118,7 @@ class CheckedMessages:
                 self._note(text)
                 error = ErrorData(code=INTERNAL_ERROR, message=text)
                 return JSONRPCError(jsonrpc="2.0", id=response.id, error=error)
-        for each in (result.get("serverInfo"), *_items(result.get("tools")), *_items(result.get("content"))):
+        for each in (result.get("serverInfo"), *_as_list(result.get("tools")), *_as_list(result.get("content"))):
             if isinstance(each, dict):
                 for field in UNUSED:
                     each.pop(field, None)
@@ -174,12 +175,12 @@ class CheckedTransport:
         return await self._transport.__aexit__(kind, error, traceback)
 
 
-def _answer(request: JSONRPCRequest) -> JSONRPCResponse | JSONRPCError:
+def _answer_request(request: JSONRPCRequest) -> JSONRPCResponse | JSONRPCError:
     if request.method == "ping":
         return JSONRPCResponse(jsonrpc="2.0", id=request.id, result={})
     error = ErrorData(code=METHOD_NOT_FOUND, message=f"Method not found: {request.method[:100]}")
     return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
 
 
-def _items(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

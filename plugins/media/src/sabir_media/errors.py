@@ -45,7 +45,7 @@ class FetchTimedOut(FetchFailed):
 
 
 def public_name(url: str) -> str:
-    """Return a URL for an error, in quotes, without credentials, query and fragment; at most 120 characters."""
+    """Return a URL in quotes for an error, without credentials, query and fragment, and cut to 120 characters."""
     match = _HIERARCHICAL.match(url)
     if match is None:
         scheme = _OPAQUE.match(url)

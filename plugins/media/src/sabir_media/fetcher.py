@@ -26,10 +26,10 @@ from sabir_media.network import (
     request_to,
     system_resolver,
 )
-from sabir_media.steps import FAILURES, FetchedMedia, Head, LookUp, Open, Progress, Read, Step, fetch_steps
+from sabir_media.steps import FAILURES, Connect, Download, FetchedMedia, LookUp, Read, ResponseHead, Step, fetch_steps
 from sabir_media.targets import read_rules
 
-Answer = Sequence[str] | Head | bytes
+StepResult = Sequence[str] | ResponseHead | bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Resources:
     """
 
     resolver: Resolver
-    trust: Callable[[], ssl.SSLContext]
+    tls_context: Callable[[], ssl.SSLContext]
     deadline: Deadline
 
-    def trust_for(self, step: Open) -> ssl.SSLContext | None:
+    def tls_context_for(self, step: Connect) -> ssl.SSLContext | None:
         """Return the TLS context for a target, or None for plain http."""
-        return self.trust() if step.target.scheme == "https" else None
+        return self.tls_context() if step.target.scheme == "https" else None
 
 
 class Driver:
@@ -52,37 +52,37 @@ class Driver:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._held = ExitStack()
+        self._exit_stack = ExitStack()
         self._chunks: Iterator[bytes] = iter(())
 
-    def perform(self, step: Step) -> Answer:
+    def perform(self, step: Step) -> StepResult:
         """Perform one step and return its result. Raises the exceptions of the network, and TimeoutError at the
         deadline.
         """
         match step:
             case LookUp(host, port):
                 return look_up_within(self._resources.resolver, host, port, self._resources.deadline.remaining())
-            case Open():
+            case Connect():
                 self.close()
-                return self._open(step)
+                return self._open_connection(step)
             case Read():
                 return next(self._chunks, b"")
 
     def close(self) -> None:
         """Close the open connection, if there is one."""
-        self._held.close()
+        self._exit_stack.close()
 
-    def _open(self, step: Open) -> Head:
+    def _open_connection(self, step: Connect) -> ResponseHead:
         request = request_to(step.target)
         backend = PinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.HTTPConnection(
-            request.url.origin, ssl_context=self._resources.trust_for(step), network_backend=backend
+            request.url.origin, ssl_context=self._resources.tls_context_for(step), network_backend=backend
         )
-        self._held.callback(backend.close)
-        self._held.callback(connection.close)
+        self._exit_stack.callback(backend.close)
+        self._exit_stack.callback(connection.close)
         response = connection.handle_request(request)
         self._chunks = response.iter_stream()
-        return Head(response.status, response.headers)
+        return ResponseHead(response.status, response.headers)
 
 
 class AsyncDriver:
@@ -90,39 +90,39 @@ class AsyncDriver:
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
-        self._held = AsyncExitStack()
+        self._exit_stack = AsyncExitStack()
         self._chunks: AsyncGenerator[bytes] | None = None
 
-    async def perform(self, step: Step) -> Answer:
+    async def perform(self, step: Step) -> StepResult:
         """Async version of `Driver.perform`."""
         with anyio.fail_after(self._resources.deadline.remaining()):
             match step:
                 case LookUp(host, port):
                     look_up = anyio.to_thread.run_sync
                     return await look_up(self._resources.resolver, host, port, abandon_on_cancel=True)
-                case Open():
+                case Connect():
                     await self.aclose()
-                    return await self._open(step)
+                    return await self._open_connection(step)
                 case Read():
                     return await anext(self._chunks, b"") if self._chunks else b""
 
     async def aclose(self) -> None:
         """Close the open connection, if there is one, even during a cancellation."""
         with anyio.CancelScope(shield=True):
-            await self._held.aclose()
+            await self._exit_stack.aclose()
 
-    async def _open(self, step: Open) -> Head:
+    async def _open_connection(self, step: Connect) -> ResponseHead:
         request = request_to(step.target)
         backend = AsyncPinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.AsyncHTTPConnection(
-            request.url.origin, ssl_context=self._resources.trust_for(step), network_backend=backend
+            request.url.origin, ssl_context=self._resources.tls_context_for(step), network_backend=backend
         )
-        self._held.push_async_callback(backend.aclose)
-        self._held.push_async_callback(connection.aclose)
+        self._exit_stack.push_async_callback(backend.aclose)
+        self._exit_stack.push_async_callback(connection.aclose)
         response = await connection.handle_async_request(request)
         self._chunks = response.aiter_stream()
-        self._held.push_async_callback(self._chunks.aclose)
-        return Head(response.status, response.headers)
+        self._exit_stack.push_async_callback(self._chunks.aclose)
+        return ResponseHead(response.status, response.headers)
 
 
 class GuardedFetcher:
@@ -164,29 +164,29 @@ class GuardedFetcher:
         """Download a URL, and return the bytes, their MIME type and the URL after redirects. Raises MediaRefused (one
         of its subclasses) if the download is not allowed or fails.
         """
-        progress = Progress(fetch_steps(url, self._rules))
+        download = Download(fetch_steps(url, self._rules))
         with closing(Driver(self._resources())) as driver:
-            while progress.step is not None:
+            while download.step is not None:
                 try:
-                    progress.answer(driver.perform(progress.step))
+                    download.resume(driver.perform(download.step))
                 except FAILURES as error:
-                    progress.fail(error)
-        return progress.media
+                    download.fail(error)
+        return download.media
 
     async def fetch(self, url: str) -> FetchedMedia:
         """Async version of `fetch_sync`. If it is cancelled, the connection is closed."""
-        progress = Progress(fetch_steps(url, self._rules))
+        download = Download(fetch_steps(url, self._rules))
         async with aclosing(AsyncDriver(self._resources())) as driver:
-            while progress.step is not None:
+            while download.step is not None:
                 try:
-                    progress.answer(await driver.perform(progress.step))
+                    download.resume(await driver.perform(download.step))
                 except FAILURES as error:
-                    progress.fail(error)
-        return progress.media
+                    download.fail(error)
+        return download.media
 
     def _resources(self) -> Resources:
-        return Resources(self._resolver, lambda: self._trust, Deadline.after(self._timeout))
+        return Resources(self._resolver, lambda: self._tls_context, Deadline.after(self._timeout))
 
     @cached_property
-    def _trust(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         return self._ssl_context or httpx2.create_ssl_context(trust_env=False)

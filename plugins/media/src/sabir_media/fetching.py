@@ -42,13 +42,13 @@ from sabir.authoring import (
 from sabir_media.fetcher import GuardedFetcher
 from sabir_media.steps import FetchedMedia, Fetcher
 
-Wanted: TypeAlias = Mapping[int, Mapping[int, MediaPart]]
+WantedMedia: TypeAlias = Mapping[int, Mapping[int, MediaPart]]
 """Index of a message that was inspected → index of each part to download → the part. Empty for a message without such
 parts.
 """
 
 
-class Derived(NamedTuple):
+class FetchedMessages(NamedTuple):
     """The messages with downloaded media as data URLs, and the losses that report the downloads."""
 
     messages: list[Message]
@@ -59,7 +59,7 @@ class Derived(NamedTuple):
         return reply.model_copy(update={"losses": (*self.losses, *reply.losses)}) if self.losses else reply
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def add_losses_to_errors(self) -> Iterator[None]:
         """Add the losses of the downloads to a CallError that is raised in the `with` block."""
         try:
             yield
@@ -68,7 +68,9 @@ class Derived(NamedTuple):
             raise
 
 
-class _Kept(NamedTuple):
+class _FetchedMessage(NamedTuple):
+    """A message with downloaded media, which is cached as long as its original exists."""
+
     original: weakref.ref[Message]
     message: Message
     losses: tuple[Loss, ...]
@@ -85,7 +87,7 @@ class FetchingAdapter(WrappedAdapter):
     def __init__(self, adapter: Adapter, fetcher: Fetcher) -> None:
         super().__init__(adapter)
         self._fetcher = fetcher
-        self._kept: dict[int, _Kept] = {}
+        self._fetched_messages: dict[int, _FetchedMessage] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -96,24 +98,24 @@ class FetchingAdapter(WrappedAdapter):
         """Download the media that the API accepts only as bytes, and return the messages with data URLs in place of the
         media's URLs. Other messages are returned unchanged. Raises MediaRefused if a download is not allowed or fails.
         """
-        return (await self._fetched(as_messages(messages), {})).messages
+        return (await self._fetch_all(as_messages(messages), {})).messages
 
     def fetch_media_sync(self, messages: Messages) -> list[Message]:
         """Sync version of `fetch_media`. Blocks the thread."""
-        return self._fetched_sync(as_messages(messages), {}).messages
+        return self._fetch_all_sync(as_messages(messages), {}).messages
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Download media, send the conversation and return the reply. The reply has a loss (kind "rewritten") for each
         downloaded medium; `strict` can refuse them.
         """
-        derived = await self._fetched(*_prepared(messages, how))
-        with derived.blamed():
+        derived = await self._fetch_all(*_as_lists(messages, how))
+        with derived.add_losses_to_errors():
             return derived.adapt_reply(await self.inner.complete(derived.messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread."""
-        derived = self._fetched_sync(*_prepared(messages, how))
-        with derived.blamed():
+        derived = self._fetch_all_sync(*_as_lists(messages, how))
+        with derived.add_losses_to_errors():
             return derived.adapt_reply(self.inner.complete_sync(derived.messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
@@ -122,18 +124,19 @@ class FetchingAdapter(WrappedAdapter):
         """
         if isinstance(messages, Rendering):
             return self.inner.stream(messages, **how)
-        given, how = _prepared(messages, how)
-        wanted = self._wanted(given, how)
+        history, how = _as_lists(messages, how)
+        wanted = self._find_wanted(history, how)
 
-        async def opened() -> tuple[Derived, ReplyStream]:
-            derived = await self._fetched(given, how)
+        async def fetch_and_open() -> tuple[FetchedMessages, ReplyStream]:
+            derived = await self._fetch_all(history, how)
             return derived, self.inner.stream(derived.messages, **how)
 
         if not any(wanted.values()):  # nothing to fetch: a refusal is raised here
-            derived = self._derived(given, how, wanted, {})
-            relay = _Fetching(derived, self.inner.stream(derived.messages, **how))
+            derived = self._derive_messages(history, how, wanted, {})
+            relay = _FetchingRelay(derived, self.inner.stream(derived.messages, **how))
         else:
-            relay = _Fetching(Derived(given), self.inner.stream(given, **_loosely(how)), opened)
+            unsent = self.inner.stream(history, **_without_strict(how))
+            relay = _FetchingRelay(FetchedMessages(history), unsent, fetch_and_open)
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
@@ -142,80 +145,85 @@ class FetchingAdapter(WrappedAdapter):
         """
         if isinstance(messages, Rendering):
             return self.inner.stream_sync(messages, **how)
-        derived = self._fetched_sync(*_prepared(messages, how))
-        relay = _Fetching(derived, self.inner.stream_sync(derived.messages, **how))
+        derived = self._fetch_all_sync(*_as_lists(messages, how))
+        relay = _FetchingRelay(derived, self.inner.stream_sync(derived.messages, **how))
         return SyncReplyStream(relay, relay.start)
 
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Download media and count the tokens of the conversation. Raises SettingsInvalid if the wrapped adapter cannot
         count tokens.
         """
-        derived = await self._fetched(*_prepared(messages, how))
+        derived = await self._fetch_all(*_as_lists(messages, how))
         return await super().count_tokens(derived.messages, **how)
 
     def count_tokens_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Sync version of `count_tokens`. Blocks the thread."""
-        derived = self._fetched_sync(*_prepared(messages, how))
+        derived = self._fetch_all_sync(*_as_lists(messages, how))
         return super().count_tokens_sync(derived.messages, **how)
 
-    async def _fetched(self, messages: list[Message], how: CallArguments) -> Derived:
-        wanted = self._wanted(messages, how)
-        fetched = {url: await self._fetcher.fetch(url) for url in _urls(wanted)}
-        return self._derived(messages, how, wanted, fetched)
+    async def _fetch_all(self, messages: list[Message], how: CallArguments) -> FetchedMessages:
+        wanted = self._find_wanted(messages, how)
+        fetched = {url: await self._fetcher.fetch(url) for url in _distinct_urls(wanted)}
+        return self._derive_messages(messages, how, wanted, fetched)
 
-    def _fetched_sync(self, messages: list[Message], how: CallArguments) -> Derived:
-        wanted = self._wanted(messages, how)
-        fetched = {url: self._fetcher.fetch_sync(url) for url in _urls(wanted)}
-        return self._derived(messages, how, wanted, fetched)
+    def _fetch_all_sync(self, messages: list[Message], how: CallArguments) -> FetchedMessages:
+        wanted = self._find_wanted(messages, how)
+        fetched = {url: self._fetcher.fetch_sync(url) for url in _distinct_urls(wanted)}
+        return self._derive_messages(messages, how, wanted, fetched)
 
-    def _wanted(self, messages: list[Message], how: CallArguments) -> Wanted:
+    def _find_wanted(self, messages: list[Message], how: CallArguments) -> WantedMedia:
         """Return the parts to download in messages that were not inspected before."""
-        there = {
+        candidates = {
             number: media
             for number, each in enumerate(messages)
-            if self._find(each) is None and (media := _by_url(each))
+            if self._find_fetched(each) is None and (media := _web_media(each))
         }
-        if not there:
-            return there
+        if not candidates:
+            return candidates
         probes = list(messages)
-        for number, media in there.items():
-            probes[number] = _replaced(messages[number], {index: _stand_in(part) for index, part in media.items()})
-        taken = self._lost(messages, how) - self._lost(probes, how)
+        for number, media in candidates.items():
+            placeholders = {index: _placeholder_url(part) for index, part in media.items()}
+            probes[number] = _replace_urls(messages[number], placeholders)
+        fetchable = self._find_unsupported(messages, how) - self._find_unsupported(probes, how)
         return {
-            number: {index: part for index, part in media.items() if (messages[number].id, f"parts[{index}]") in taken}
-            for number, media in there.items()
+            number: {index: media[index] for index in media if (messages[number].id, f"parts[{index}]") in fetchable}
+            for number, media in candidates.items()
         }
 
-    def _lost(self, messages: list[Message], how: CallArguments) -> set[tuple[str, str]]:
+    def _find_unsupported(self, messages: list[Message], how: CallArguments) -> set[tuple[str, str]]:
         """Return (message id, path) of every loss of the kind "dropped" or "downgraded" if the messages are
         rendered.
         """
         try:
-            losses = self.inner.render(messages, **_loosely(how)).losses
+            losses = self.inner.render(messages, **_without_strict(how)).losses
         except RenderingRefused as refused:
             losses = refused.losses
         return {(loss.message_id, loss.path) for loss in losses if loss.kind in ("dropped", "downgraded")}
 
-    def _derived(
-        self, messages: list[Message], how: CallArguments, wanted: Wanted, fetched: Mapping[str, FetchedMedia]
-    ) -> Derived:
+    def _derive_messages(
+        self, messages: list[Message], how: CallArguments, wanted: WantedMedia, fetched: Mapping[str, FetchedMedia]
+    ) -> FetchedMessages:
         """Return the messages with the downloaded media; messages without such media are unchanged. Raises
         RenderingRefused if `strict` refuses the losses.
         """
         derived: list[Message] = []
         losses: list[Loss] = []
         for number, message in enumerate(messages):
-            kept = self._find(message) or (self._keep(message, wanted[number], fetched) if number in wanted else None)
-            derived.append(kept.message if kept else message)
-            losses += kept.losses if kept else ()
+            cached = self._find_fetched(message)
+            if cached is None and number in wanted:
+                cached = self._store_fetched(message, wanted[number], fetched)
+            derived.append(cached.message if cached else message)
+            losses += cached.losses if cached else ()
         RenderingRefused.check(losses, how.get("strict") or False, str(self.target))
-        return Derived(derived, tuple(losses))
+        return FetchedMessages(derived, tuple(losses))
 
-    def _find(self, message: Message) -> _Kept | None:
-        kept = self._kept.get(id(message))
-        return kept if kept is not None and kept.original() is message else None
+    def _find_fetched(self, message: Message) -> _FetchedMessage | None:
+        cached = self._fetched_messages.get(id(message))
+        return cached if cached is not None and cached.original() is message else None
 
-    def _keep(self, message: Message, wanted: Mapping[int, MediaPart], fetched: Mapping[str, FetchedMedia]) -> _Kept:
+    def _store_fetched(
+        self, message: Message, wanted: Mapping[int, MediaPart], fetched: Mapping[str, FetchedMedia]
+    ) -> _FetchedMessage:
         urls, losses = {}, []
         for index, part in wanted.items():
             medium = fetched[part.url]
@@ -226,40 +234,40 @@ class FetchingAdapter(WrappedAdapter):
             )
             losses.append(Loss(kind="rewritten", message_id=message.id, path=f"parts[{index}]", reason=reason))
         key = id(message)
-        original = weakref.ref(message, lambda _: self._kept.pop(key, None))
-        kept = _Kept(original, _replaced(message, urls), tuple(losses))
+        original = weakref.ref(message, lambda _: self._fetched_messages.pop(key, None))
+        cached = _FetchedMessage(original, _replace_urls(message, urls), tuple(losses))
         with self._lock:  # the first changed message is stored, so that all callers get the same object
-            return self._find(message) or self._kept.setdefault(key, kept)
+            return self._find_fetched(message) or self._fetched_messages.setdefault(key, cached)
 
 
-class _Fetching(Relay):
+class _FetchingRelay(Relay):
     """Relays the events of the stream that is opened after the downloads. Until then, `stream` is a stream for the
     unchanged messages, which is never sent.
     """
 
     def __init__(
         self,
-        derived: Derived,
+        derived: FetchedMessages,
         stream: ReplyStream | SyncReplyStream,
-        opened: Callable[[], Awaitable[tuple[Derived, ReplyStream]]] | None = None,
+        fetch_and_open: Callable[[], Awaitable[tuple[FetchedMessages, ReplyStream]]] | None = None,
     ) -> None:
         super().__init__(stream)
-        self._derived = derived
-        self._opened = opened
+        self._fetched_messages = derived
+        self._fetch_and_open = fetch_and_open
 
     def adapt_reply(self, reply: Reply) -> Reply:
         """Return the reply with the losses of the downloads added."""
-        return self._derived.adapt_reply(reply)
+        return self._fetched_messages.adapt_reply(reply)
 
     async def start(self) -> tuple[Script[Reply], Performer]:
         """Download media, and open the stream with the changed messages."""
-        if self._opened:
-            self._derived, self.stream = await self._opened()
+        if self._fetch_and_open:
+            self._fetched_messages, self.stream = await self._fetch_and_open()
         return await super().start()
 
     def script(self) -> Script[Reply]:
         """Yield the events of the stream. A CallError gets the losses of the downloads."""
-        with self._derived.blamed():
+        with self._fetched_messages.add_losses_to_errors():
             return (yield from super().script())
 
 
@@ -273,36 +281,34 @@ def fetching(adapter: Adapter, fetcher: Fetcher | None = None) -> FetchingAdapte
     return FetchingAdapter(adapter, GuardedFetcher() if fetcher is None else fetcher)
 
 
-def _prepared(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
+def _as_lists(messages: Messages, how: CallArguments) -> tuple[list[Message], CallArguments]:
     """Return the arguments with lists in place of iterators, so that they can be rendered more than once."""
     if "options" in how:
         how["options"] = Option.all_of(how["options"] or ())
     return as_messages(messages), how
 
 
-def _loosely(how: CallArguments) -> CallArguments:
-    loosely = how.copy()
-    loosely["strict"] = False
-    return loosely
+def _without_strict(how: CallArguments) -> CallArguments:
+    return {**how, "strict": False}
 
 
-def _by_url(message: Message) -> Mapping[int, MediaPart]:
+def _web_media(message: Message) -> Mapping[int, MediaPart]:
     """Return index → part for the media of a message that have a web URL."""
     media = ((index, part) for index, part in enumerate(message.parts) if isinstance(part, MediaPart))
     return {index: part for index, part in media if part.form == "url"}
 
 
-def _urls(wanted: Wanted) -> Iterable[str]:
+def _distinct_urls(wanted: WantedMedia) -> Iterable[str]:
     """Return the URLs to download, each once."""
     return dict.fromkeys(part.url for media in wanted.values() for part in media.values())
 
 
-def _stand_in(part: MediaPart) -> str:
+def _placeholder_url(part: MediaPart) -> str:
     """Return a data URL with one byte and the part's known or likely type."""
     return DataURL.from_bytes(b"\0", part.likely_mime)
 
 
-def _replaced(message: Message, urls: Mapping[int, str]) -> Message:
+def _replace_urls(message: Message, urls: Mapping[int, str]) -> Message:
     """Return the message with the URLs in `urls` (index of a part → URL). If `urls` is empty, return the same
     object.
     """

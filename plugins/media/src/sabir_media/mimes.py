@@ -34,7 +34,7 @@ NEVER_ALLOWED = frozenset({
 })  # fmt: skip
 """Types that can contain scripts. They are never accepted: `allowed_mimes` with one of them raises SettingsInvalid."""
 
-_SAYS_NOTHING = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
+_MEANINGLESS = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
 _TYPE = re.compile(r"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _ALIASES = {
     "application/ogg": "audio/ogg", "application/x-pdf": "application/pdf",
@@ -44,7 +44,7 @@ _ALIASES = {
     "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-png": "image/png",
     "text/x-markdown": "text/markdown", "video/x-m4v": "video/mp4",
 }  # fmt: skip
-_ALSO = {
+_RELATED = {
     "audio/mp4": frozenset({"video/mp4"}),
     "audio/ogg": frozenset({"video/ogg"}),
     "image/heic": frozenset({"image/heif"}),
@@ -54,7 +54,7 @@ _ALSO = {
     "video/webm": frozenset({"audio/webm"}),
 }
 """Type by signature → other types that the server may claim for such bytes."""
-_SIGNED = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
+_WITH_SIGNATURE = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<[a-z/!?]", re.IGNORECASE)
 """Pattern of a body that begins with a tag, a comment or a declaration, after an optional byte order mark and spaces.
 https://html.spec.whatwg.org/#tag-open-state
@@ -66,7 +66,7 @@ _PAGE = re.compile(
 """Pattern of beginnings that Markdown must not have, also after comments. Its groups are atomic, so that matching takes
 linear time.
 """
-_OWN_WAY = "download it yourself, convert it, and pass the bytes"
+_REMEDY = "download it yourself, convert it, and pass the bytes"
 
 
 def plain_mime(text: str) -> str | None:
@@ -80,7 +80,7 @@ def plain_mime(text: str) -> str | None:
     return _ALIASES.get(mime, mime)
 
 
-def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) -> str | None:
+def read_claim(url: str, content_type: str | None, allowed: frozenset[str]) -> str | None:
     """Return the type that the server claims; None for a missing or meaningless claim. Raises TypeRefused for a text
     that is not a MIME type, and for a type that is not allowed.
     """
@@ -88,43 +88,42 @@ def claimed_mime(url: str, content_type: str | None, allowed: frozenset[str]) ->
         return None
     mime = plain_mime(content_type)
     if mime is None:
-        raise refusal(
-            TypeRefused, url, f"the server reports the type {content_type[:80]!r}, which is not a MIME type", _OWN_WAY
-        )
-    if mime in _SAYS_NOTHING:
+        reason = f"the server reports the type {content_type[:80]!r}, which is not a MIME type"
+        raise refusal(TypeRefused, url, reason, _REMEDY)
+    if mime in _MEANINGLESS:
         return None
-    return _allowed(url, mime, allowed)
+    return _check_allowed(url, mime, allowed)
 
 
-def settled_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[str]) -> str:
+def verify_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[str]) -> str:
     """Return the type of a complete body. Raises TypeRefused for an empty body, for HTML, SVG and XML, for an unknown
     or forbidden type, and for bytes that do not have the type that the server claims.
     """
     if not data:
         raise refusal(TypeRefused, url, "the body is empty", "check the URL")
     if (_PAGE if claimed == "text/markdown" else _MARKUP).match(data):
-        raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can contain scripts", _OWN_WAY)
-    seen = DataURL.sniff(data)
+        raise refusal(TypeRefused, url, "the body is HTML, SVG or XML, which can contain scripts", _REMEDY)
+    detected = DataURL.sniff(data)
     if claimed is None:
-        if seen is None:
+        if detected is None:
             reason = "its type is unknown: the server sent no type, and the bytes have no known signature"
-            raise refusal(TypeRefused, url, reason, _OWN_WAY)
-        return _allowed(url, seen, allowed)
-    if _agree(claimed, seen, data):
+            raise refusal(TypeRefused, url, reason, _REMEDY)
+        return _check_allowed(url, detected, allowed)
+    if _is_consistent(claimed, detected, data):
         return claimed
-    content = f"are {seen}" if seen else "have another type"
-    raise refusal(TypeRefused, url, f"the server reports the type {claimed}, but the bytes {content}", _OWN_WAY)
+    content = f"are {detected}" if detected else "have another type"
+    raise refusal(TypeRefused, url, f"the server reports the type {claimed}, but the bytes {content}", _REMEDY)
 
 
-def _agree(claimed: str, seen: str | None, data: bytes) -> bool:
+def _is_consistent(claimed: str, detected: str | None, data: bytes) -> bool:
     if claimed.startswith("text/") or claimed == "application/json":
-        return _is_text(data)
-    if seen is None:
-        return claimed not in _SIGNED
-    return claimed == seen or claimed in _ALSO.get(seen, ())
+        return _is_plain_text(data)
+    if detected is None:
+        return claimed not in _WITH_SIGNATURE
+    return claimed == detected or claimed in _RELATED.get(detected, ())
 
 
-def _is_text(data: bytes) -> bool:
+def _is_plain_text(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -132,9 +131,9 @@ def _is_text(data: bytes) -> bool:
     return b"\x00" not in data and not data.startswith(b"%PDF-")
 
 
-def _allowed(url: str, mime: str, allowed: frozenset[str]) -> str:
+def _check_allowed(url: str, mime: str, allowed: frozenset[str]) -> str:
     if mime in NEVER_ALLOWED:
-        raise refusal(TypeRefused, url, f"its type is {mime}, which can contain scripts", _OWN_WAY)
+        raise refusal(TypeRefused, url, f"its type is {mime}, which can contain scripts", _REMEDY)
     if mime not in allowed:
         raise refusal(TypeRefused, url, f"its type {mime} is not allowed", "to allow it, add it to allowed_mimes")
     return mime

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import httpcore2
 
-from sabir_media.targets import Target
+from sabir_media.targets import FetchTarget
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 """A function `(host name, port)` that returns IP addresses as texts; they are tried in this order. It may block, and
@@ -57,7 +57,7 @@ class Deadline:
             yield address, self.remaining() / (len(addresses) - index)
 
 
-def request_to(target: Target) -> httpcore2.Request:
+def request_to(target: FetchTarget) -> httpcore2.Request:
     """Return the GET request for a target, without credentials and cookies. It asks for an uncompressed body."""
     headers: dict[bytes | str, bytes | str] = {
         "Host": target.host_header,
@@ -133,7 +133,7 @@ class PinnedBackend(httpcore2.NetworkBackend):
         self._addresses = addresses
         self._deadline = deadline
         self._backend = httpcore2.SyncBackend()
-        self._opened: httpcore2.NetworkStream | None = None
+        self._connection: httpcore2.NetworkStream | None = None
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.NetworkStream:
         """Connect to the first address that accepts a connection, and return the connection. Only `port` is used;
@@ -142,17 +142,17 @@ class PinnedBackend(httpcore2.NetworkBackend):
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):
             try:
-                self._opened = self._backend.connect_tcp(address, port, seconds)
+                self._connection = self._backend.connect_tcp(address, port, seconds)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
-                return TimedStream(self._opened, self._deadline)
+                return TimedStream(self._connection, self._deadline)
         raise failure
 
     def close(self) -> None:
         """Close the connection, also if its TLS handshake did not complete."""
-        if self._opened is not None:
-            self._opened.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
 class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
@@ -162,21 +162,21 @@ class AsyncPinnedBackend(httpcore2.AsyncNetworkBackend):
         self._addresses = addresses
         self._deadline = deadline
         self._backend = httpcore2.AnyIOBackend()
-        self._opened: httpcore2.AsyncNetworkStream | None = None
+        self._connection: httpcore2.AsyncNetworkStream | None = None
 
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
         """Async version of `PinnedBackend.connect_tcp`."""
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):
             try:
-                self._opened = await self._backend.connect_tcp(address, port, seconds)
+                self._connection = await self._backend.connect_tcp(address, port, seconds)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
-                return self._opened
+                return self._connection
         raise failure
 
     async def aclose(self) -> None:
         """Close the connection, also if its TLS handshake did not complete."""
-        if self._opened is not None:
-            await self._opened.aclose()
+        if self._connection is not None:
+            await self._connection.aclose()

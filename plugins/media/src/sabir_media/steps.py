@@ -1,11 +1,11 @@
 """One download as a generator without I/O: it yields steps, gets their results, and returns the medium.
 
-    URL ──▶ Target ──LookUp──▶ addresses, all checked ──Open──▶ status, headers ──Read, Read, …──▶ FetchedMedia
-               ▲                                                     │
-               └───────────────────── redirect ──────────────────────┘
+    URL ──▶ FetchTarget ──LookUp──▶ addresses, all checked ──Connect──▶ status, headers ──Read, …──▶ FetchedMedia
+                 ▲                                                            │
+                 └───────────────────────── redirect ─────────────────────────┘
 
 All decisions are made here; the drivers only look up names, open connections and read. An exception of a driver is
-thrown into the generator, which raises an error with the URL. A step `Open` uses the checked addresses, so that the
+thrown into the generator, which raises an error with the URL. A step Connect uses the checked addresses, so that the
 host of each URL is looked up only once.
 """
 
@@ -18,8 +18,8 @@ from pydantic import ConfigDict
 from sabir.authoring import Frozen
 
 from sabir_media.errors import AddressRefused, FetchFailed, FetchTimedOut, SizeRefused, refusal
-from sabir_media.mimes import claimed_mime, settled_mime
-from sabir_media.targets import Address, Rules, Target, address_refusal, first_refusal, read_target, redirected
+from sabir_media.mimes import read_claim, verify_mime
+from sabir_media.targets import Address, FetchTarget, Rules, address_refusal, find_refusal, follow_redirect, read_target
 
 
 class FetchedMedia(Frozen):
@@ -53,12 +53,12 @@ class LookUp(NamedTuple):
     port: int
 
 
-class Open(NamedTuple):
+class Connect(NamedTuple):
     """The step that closes the open connection, connects to one of the addresses, and sends the request for the target.
-    Its result is a `Head`.
+    Its result is a ResponseHead.
     """
 
-    target: Target
+    target: FetchTarget
     addresses: tuple[str, ...]
 
 
@@ -66,8 +66,8 @@ class Read(NamedTuple):
     """The step that reads more of the body. Its result is the next bytes, empty at the end."""
 
 
-class Head(NamedTuple):
-    """The status and headers of a response."""
+class ResponseHead(NamedTuple):
+    """The status and headers of an HTTP response."""
 
     status: int
     headers: Sequence[tuple[bytes, bytes]]
@@ -78,12 +78,12 @@ class Head(NamedTuple):
         return b", ".join(values).decode("utf-8", "surrogateescape") if values else None
 
 
-Step: TypeAlias = LookUp | Open | Read
+Step: TypeAlias = LookUp | Connect | Read
 # The docstring of each step names the type of its result. A generator has one type for all sent values, hence Any.
 Steps: TypeAlias = Generator[Step, Any, FetchedMedia]
 
 
-class Progress:
+class Download:
     """A running download. `step` is the next step; None at the end, when `media` is the downloaded medium."""
 
     step: Step | None
@@ -91,21 +91,21 @@ class Progress:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._move(steps.send, None)
+        self._advance(steps.send, None)
 
-    def answer(self, answer: Sequence[str] | Head | bytes) -> None:
+    def resume(self, step_result: Sequence[str] | ResponseHead | bytes) -> None:
         """Continue with the result of the present step. Raises MediaRefused if the result breaks a rule."""
-        self._move(self._steps.send, answer)
+        self._advance(self._steps.send, step_result)
 
     def fail(self, error: Exception) -> None:
         """End the download because of an exception of the present step, one of FAILURES: raises the MediaRefused for
         it.
         """
-        self._move(self._steps.throw, error)
+        self._advance(self._steps.throw, error)
 
-    def _move(self, move: Callable[[Any], Step], value: object) -> None:
+    def _advance(self, continue_with: Callable[[Any], Step], value: object) -> None:
         try:
-            self.step = move(value)
+            self.step = continue_with(value)
         except StopIteration as end:
             self.step, self.media = None, end.value
 
@@ -119,22 +119,14 @@ _STATUS_REMEDIES = {
     410: "check the URL",
     429: _LATER,
 }
+_TIMED_OUT = "it took longer than `timeout`", "pass a larger timeout=, or download it yourself"
+_NOT_HTTP = "the server closed the connection, or does not speak HTTP ({error})"
 _FAILURES: tuple[tuple[type[Exception], type[FetchFailed], str, str], ...] = (
-    (TimeoutError, FetchTimedOut, "it took longer than `timeout`", "pass a larger timeout=, or download it yourself"),
-    (
-        httpcore2.TimeoutException,
-        FetchTimedOut,
-        "it took longer than `timeout`",
-        "pass a larger timeout=, or download it yourself",
-    ),
+    (TimeoutError, FetchTimedOut, *_TIMED_OUT),
+    (httpcore2.TimeoutException, FetchTimedOut, *_TIMED_OUT),
     (httpcore2.ConnectError, FetchFailed, "no connection ({error})", "check the URL and the network"),
     (httpcore2.NetworkError, FetchFailed, "the connection broke ({error})", _LATER),
-    (
-        httpcore2.ProtocolError,
-        FetchFailed,
-        "the server closed the connection, or does not speak HTTP ({error})",
-        "check the URL",
-    ),
+    (httpcore2.ProtocolError, FetchFailed, _NOT_HTTP, "check the URL"),
     (OSError, FetchFailed, "its host was not found ({error})", "check the URL and the network"),
     (UnicodeError, FetchFailed, "its host was not found ({error})", "check the URL"),
 )
@@ -147,36 +139,36 @@ def fetch_steps(url: str, rules: Rules) -> Steps:
     """Yield the steps of a download, and return the medium. Raises MediaRefused at the first broken rule."""
     target = read_target(url, rules)
     for _ in range(rules.max_redirects + 1):
-        with _failures_of(target):
-            head = yield from _opened(target)
+        with _convert_failures(target):
+            head = yield from _open_target(target)
             if head.status not in _REDIRECTS:
-                return (yield from _received(target, head, rules))
+                return (yield from _receive_body(target, head, rules))
         target = _next_target(target, head, rules)
     reason = f"it redirects more than {rules.max_redirects} times"
     raise refusal(FetchFailed, url, reason, "use the final URL, or pass a larger max_redirects=")
 
 
-def _opened(target: Target) -> Generator[Step, Any, Head]:
+def _open_target(target: FetchTarget) -> Generator[Step, Any, ResponseHead]:
     answers: Sequence[str] = (target.host,)
     if target.address is None:
         answers = yield LookUp(target.host, target.port)
     if not answers:
         raise refusal(FetchFailed, target.url, "its host has no address", "check the URL")
-    refused = first_refusal(answers, _no_refusal if target.permitted else address_refusal)
+    refused = find_refusal(answers, _allow_any if target.permitted else address_refusal)
     if refused:
         remedy = f"to allow it, add '{target.host}:{target.port}' to allow_hosts"
         raise refusal(AddressRefused, target.url, f"its host has the address {refused}", remedy)
-    head: Head = yield Open(target, tuple(dict.fromkeys(answers)))
+    head: ResponseHead = yield Connect(target, tuple(dict.fromkeys(answers)))
     return head
 
 
-def _no_refusal(address: Address) -> None:
+def _allow_any(address: Address) -> None:
     """Return None for every address: all addresses of a host in `allow_hosts` are allowed."""
 
 
-def _received(target: Target, head: Head, rules: Rules) -> Generator[Step, Any, FetchedMedia]:
+def _receive_body(target: FetchTarget, head: ResponseHead, rules: Rules) -> Generator[Step, Any, FetchedMedia]:
     _check_status(target, head)
-    claimed = claimed_mime(target.url, head.header(b"content-type"), rules.allowed_mimes)
+    claimed = read_claim(target.url, head.header(b"content-type"), rules.allowed_mimes)
     announced = head.header(b"content-length") or "0"
     if announced.isdecimal() and int(announced) > rules.max_bytes:
         raise _too_large(target, f"it has {announced} bytes", rules)
@@ -189,11 +181,11 @@ def _received(target: Target, head: Head, rules: Rules) -> Generator[Step, Any, 
         if len(body) > rules.max_bytes:
             raise _too_large(target, f"its body has {len(body)} bytes or more", rules)
     data = bytes(body)
-    mime = settled_mime(target.url, claimed, data, rules.allowed_mimes)
+    mime = verify_mime(target.url, claimed, data, rules.allowed_mimes)
     return FetchedMedia(data=data, mime=mime, url=target.url)
 
 
-def _check_status(target: Target, head: Head) -> None:
+def _check_status(target: FetchTarget, head: ResponseHead) -> None:
     if head.status != 200:
         remedy = _STATUS_REMEDIES.get(head.status, _LATER if head.status >= 500 else "check the URL")
         raise refusal(FetchFailed, target.url, f"the server answers {head.status}", remedy)
@@ -205,20 +197,20 @@ def _check_status(target: Target, head: Head) -> None:
         raise refusal(FetchFailed, target.url, reason, "download it yourself and pass the bytes")
 
 
-def _next_target(target: Target, head: Head, rules: Rules) -> Target:
+def _next_target(target: FetchTarget, head: ResponseHead, rules: Rules) -> FetchTarget:
     location = head.header(b"location")
     if not location:
         raise refusal(FetchFailed, target.url, f"the server answers {head.status} without a Location", "check the URL")
-    return redirected(target, location, rules)
+    return follow_redirect(target, location, rules)
 
 
-def _too_large(target: Target, reason: str, rules: Rules) -> Exception:
+def _too_large(target: FetchTarget, reason: str, rules: Rules) -> Exception:
     remedy = "pass a larger max_bytes=, or upload the file to the provider"
     return refusal(SizeRefused, target.url, f"{reason}, more than the limit of {rules.max_bytes} bytes", remedy)
 
 
 @contextmanager
-def _failures_of(target: Target) -> Iterator[None]:
+def _convert_failures(target: FetchTarget) -> Iterator[None]:
     """Convert an exception of FAILURES in the `with` block to a MediaRefused that names the target's URL."""
     try:
         yield

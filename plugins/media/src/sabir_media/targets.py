@@ -1,6 +1,6 @@
 """Read a URL strictly, and check whether a fetcher may download it.
 
-    text ──▶ no unsafe characters ──▶ scheme ──▶ no user ──▶ host in one spelling ──▶ port ──▶ Target
+    text ──▶ no unsafe characters ──▶ scheme ──▶ no user ──▶ host in one spelling ──▶ port ──▶ FetchTarget
 
 A URL that two parsers could read differently is refused instead of repaired: backslashes, spaces, control
 characters, %00, percent-encoded hosts, users, and every spelling of an IPv4 address except four decimal numbers
@@ -61,7 +61,7 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
 def read_address(text: str) -> Address | None:
-    """Return the IP address that a text is; None if Python's `ipaddress` does not accept the text."""
+    """Parse an IP address. Return None for a text that Python's `ipaddress` does not accept."""
     try:
         return ip_address(text)
     except ValueError:
@@ -84,9 +84,10 @@ def address_refusal(address: Address) -> str | None:
     return reason or (None if is_public else "a reserved address")
 
 
-def first_refusal(answers: Sequence[str], judge: Callable[[Address], str | None]) -> str | None:
-    """Return a text with the first look-up answer that is not an IP address or for which `judge` returns a reason, and
-    the reason. None if all answers are allowed.
+def find_refusal(answers: Sequence[str], judge: Callable[[Address], str | None]) -> str | None:
+    """Return a text with the first refused answer of a look-up and the reason, or None if all answers are allowed.
+
+    An answer is refused if it is not an IP address, or if `judge` returns a reason for its address.
     """
     for answer in answers:
         address = read_address(answer)
@@ -169,7 +170,7 @@ _METADATA_NAMES = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FetchTarget:
     """A checked URL. `host` is lower-case without brackets and final dot; `path` is encoded and includes the query.
 
     `address` is set if the host is an IP address. `permitted` is True if allow_hosts names this host and port.
@@ -192,7 +193,7 @@ class Target:
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-def read_target(url: str, rules: Rules) -> Target:
+def read_target(url: str, rules: Rules) -> FetchTarget:
     """Return the target of a URL. Raises AddressRefused if the URL is invalid or not allowed. Host names are not looked
     up here.
     """
@@ -207,11 +208,11 @@ def read_target(url: str, rules: Rules) -> Target:
     host = host if address is None else str(address)
     permitted = (host, port) in rules.allow_hosts
     if not permitted:
-        _check_place(url, host, port, address)
-    return Target(str(parsed), parsed.scheme, host, port, parsed.raw_path, address, permitted)
+        _check_host(url, host, port, address)
+    return FetchTarget(str(parsed), parsed.scheme, host, port, parsed.raw_path, address, permitted)
 
 
-def redirected(target: Target, location: str, rules: Rules) -> Target:
+def follow_redirect(target: FetchTarget, location: str, rules: Rules) -> FetchTarget:
     """Return the target of a redirect from `target`, under the same rules. `location` is the Location header, which may
     be relative. Raises AddressRefused if the new URL is invalid or not allowed.
     """
@@ -251,7 +252,7 @@ def _read_host(url: str, host: str, spelling: str) -> Address | None:
     return address
 
 
-def _check_place(url: str, host: str, port: int, address: Address | None) -> None:
+def _check_host(url: str, host: str, port: int, address: Address | None) -> None:
     reason = None if port in _DEFAULT_PORTS.values() else f"its port {port} is not 80 or 443"
     if address is not None:
         kind = address_refusal(address)
@@ -261,5 +262,5 @@ def _check_place(url: str, host: str, port: int, address: Address | None) -> Non
     elif "." not in host or host.endswith(_LOCAL_SUFFIXES):
         reason = f"its host {host!r} is a local name"
     if reason:
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        raise refusal(AddressRefused, url, reason, f"to allow it, add {place!r} to allow_hosts")
+        host_and_port = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        raise refusal(AddressRefused, url, reason, f"to allow it, add {host_and_port!r} to allow_hosts")

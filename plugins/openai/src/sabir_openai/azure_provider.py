@@ -6,8 +6,8 @@
     OPENAI_API_VERSION=2024-10-21               {endpoint}/openai/deployments/{model}/chat/completions?api-version=…
 
 All requests are sent with the SDK's `OpenAI` client, also those with a dated version. A key goes in the header
-`api-key`, a token in `Authorization: Bearer`. A function passed as `api_key=` returns a token, such as a function made
-by azure-identity's `get_bearer_token_provider`, or a mapping with the field "api_key" or "azure_ad_token".
+`api-key`, a token in `Authorization: Bearer`. A function passed as `api_key=` returns a token, or a mapping with the
+field "api_key" or "azure_ad_token". Azure-identity's `get_bearer_token_provider` creates such functions.
 
 https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 """
@@ -20,19 +20,17 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from sabir.authoring import (
-    Access,
-    Connection,
-    Credential,
-    Dialect,
-    KeySource,
-    SDKProvider,
-    WireRequest,
-)
+from sabir.authoring import Access, Connection, Credential, Dialect, KeySource, SDKProvider, WireRequest
 from sabir.errors import CredentialsMissing, SettingsInvalid
 
 from sabir_openai.errors import ERRORS
-from sabir_openai.provider import CompatibleProvider, SDKConnection, UsersConnection, deployment_path, dialect_of
+from sabir_openai.provider import (
+    CompatibleProvider,
+    OpenAIConnection,
+    OpenAIUserConnection,
+    deployment_path,
+    load_dialect,
+)
 
 TOKEN = "azure_ad_token"
 """Name of the credential that holds a token, as the SDK's Azure client names it."""
@@ -40,8 +38,8 @@ KEY_HEADER = "api-key"
 VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), default="", secret=False)
 DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?$")
 """Pattern of dated API versions. With such a version, paths begin with `/openai` instead of `/openai/v1`."""
-UNKNOWN = "https://openai.azure.com"
-"""The endpoint in renderings if no resource is named; nothing is ever sent to it."""
+UNKNOWN_URL = "https://openai.azure.com"
+"""The endpoint in renderings if the user did not name a resource. Nothing is sent to this endpoint."""
 _SUFFIX = re.compile(r"(/openai(/v1)?)?/*$")
 
 
@@ -64,12 +62,12 @@ class AzureProvider(SDKProvider):
         VERSION,
     )
     request_ids = CompatibleProvider.request_ids
-    url, url_variables = UNKNOWN, ("AZURE_OPENAI_ENDPOINT",)
+    url, url_variables = UNKNOWN_URL, ("AZURE_OPENAI_ENDPOINT",)
     package = "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
         """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`."""
-        return dialect_of(short_name)
+        return load_dialect(short_name)
 
     def url_of(self, access: Access) -> str:
         """Return the URL to which a request's path is appended. It does not contain the API version.
@@ -87,22 +85,22 @@ class AzureProvider(SDKProvider):
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over clients of the package `openai`, which are created at the first request."""
         if callable(access.api_key):
-            key = KeySource(self.name, partial(_ask_for_token, access.api_key), self.credentials)
-        is_known = super().url_of(access) != UNKNOWN
+            key = KeySource(self.name, partial(_read_token, access.api_key), self.credentials)
+        is_known = super().url_of(access) != UNKNOWN_URL
         return AzureConnection(self.name, key, self.url_of(access), version=self._version(access), is_known=is_known)
 
     def connect_user_client(self, client: object) -> Connection:
         """Return a connection over the user's own client."""
-        return UsersConnection(self.name, ERRORS, client)
+        return OpenAIUserConnection(self.name, ERRORS, client)
 
     def _version(self, access: Access) -> str:
-        """Return the API version: from the mapping `api_key=`, else from OPENAI_API_VERSION, else ""."""
+        """Return the API version from the mapping `api_key=` or from OPENAI_API_VERSION. "" if no version is set."""
         mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
         variables = map(os.environ.get, VERSION.variables)
         return mapping.get(VERSION.name) or next(filter(None, variables), "")
 
 
-class AzureConnection(SDKConnection):
+class AzureConnection(OpenAIConnection):
     """A connection over clients of the package `openai` for one Azure resource. `version` is the API version, "" for
     none. `is_known` says whether the user named a resource.
     """
@@ -142,7 +140,7 @@ class AzureConnection(SDKConnection):
         return ("Authorization",) if KEY_HEADER in client.default_headers else ()
 
 
-def _ask_for_token(ask: Callable[[], str | Mapping[str, str]]) -> Mapping[str, str]:
+def _read_token(ask: Callable[[], str | Mapping[str, str]]) -> Mapping[str, str]:
     """Call the function passed as `api_key=` and return its credentials by name. A returned string is a token.
 
     Raises SettingsInvalid for other names than "api_key" and "azure_ad_token": the endpoint and its version were

@@ -1,7 +1,7 @@
-"""A Chat Completions response → reply, without loss. The joined chunks of a stream are read here, too.
+"""A Chat Completions response → reply, without loss. The joined chunks of a stream are read by the same functions.
 
-    choices[0].message ─▶ (place, block) …    a block's place is the same in a response and in a stream
-    further choices    ─▶ alternatives        fields without a neutral place ─▶ details, verbatim
+    choices[0].message ─▶ (position, block) …   a block's position is the same in a response and in a stream
+    further choices    ─▶ alternatives          fields that no part can express ─▶ details, unchanged
 
 Fields that a part cannot express are stored in the part's state, so that encoding restores them (law 3).
 """
@@ -40,15 +40,15 @@ from sabir.authoring import (
 
 from sabir_openai.errors import ERRORS
 
-Block: TypeAlias = KnownPart | OptionCallPayload
-Placed: TypeAlias = tuple[int, Block]
+DecodedContent: TypeAlias = KnownPart | OptionCallPayload
+IndexedBlock: TypeAlias = tuple[int, DecodedContent]
 
-REASONING, CONTENT, REFUSAL, SOUND, TRANSCRIPT, PICTURES, CALLS = 0, 1, 1000, 1001, 1002, 1003, 2000
-"""The places of a message's blocks, which order them. For content, pictures and calls, the place of the first block."""
+REASONING, CONTENT, REFUSAL, AUDIO, TRANSCRIPT, IMAGES, CALLS = 0, 1, 1000, 1001, 1002, 1003, 2000
+"""The positions of a message's blocks. For content, images and calls, this is the position of the first block."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields in which compatible endpoints send a model's reasoning. The first one that contains text is read."""
-DETAIL_TEXTS = ("text", "summary")
-"""Fields of an object in `reasoning_details` that contain its text. The first one with text is read."""
+"""Fields in which compatible endpoints send a model's reasoning. The first field that contains text is read."""
+DETAIL_TEXT_FIELDS = ("text", "summary")
+"""Fields of an object in `reasoning_details` that contain its text. The first field that contains text is read."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(("stop", "eos", "end_turn"), "stop"),
@@ -60,8 +60,10 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 _BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscation"})
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "annotations", "tool_calls", "function_call"})
-_SHAPES = {"refusal": str, "annotations": list, "tool_calls": list, "function_call": dict}
+_FIELD_TYPES = {"refusal": str, "annotations": list, "tool_calls": list, "function_call": dict}
 """Field of a message → the type that its value must have to be read."""
+_CACHED_FIELDS = ("prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens", "cache_read_input_tokens")
+"""Fields of a usage in which compatible endpoints send the number of cached tokens."""
 _CALL_FIELDS = frozenset({"id", "type", "index", "function", "custom"})
 
 
@@ -69,141 +71,140 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without choices,
     and the CallError that the body reports.
     """
-    found = scope.read_object(body)
-    raise_reported(found, scope)
-    if not list_or_empty(found.get("choices")):
+    response = scope.read_object(body)
+    raise_reported(response, scope)
+    if not list_or_empty(response.get("choices")):
         raise scope.invalid_answer("answered without choices; expected at least one choice: send the request again")
-    placed, end = read_answer(found, scope)
-    return _built(placed, scope).finish(**end)
+    blocks, end = read_answer(response, scope)
+    return _builder(blocks, scope).finish(**end)
 
 
-def raise_reported(found: Fields, scope: DecodeScope) -> None:
-    """Raise the CallError that a body or a chunk reports; do nothing if it reports none.
+def raise_reported(response: Fields, scope: DecodeScope) -> None:
+    """Raise the CallError that a body or a chunk reports. Do nothing if it reports no error.
 
     The error is a field of the body, of the choice with index 0 (OpenRouter) or of `x_groq` (Groq), or it is the body
     itself (vLLM, Mistral). It is raised even if the body has choices, because their content was cut off.
     """
-    choices = map(object_or_empty, list_or_empty(found.get("choices")))
-    places = [found, object_or_empty(found.get("x_groq")), *(choice for choice in choices if index_of(choice) == 0)]
-    error = next((place["error"] for place in places if place.get("error")), None)
-    if error is None and "choices" not in found and (found.get("message") or found.get("detail")):
-        error = found
+    choices = map(object_or_empty, list_or_empty(response.get("choices")))
+    first = (choice for choice in choices if index_of(choice) == 0)
+    objects = (response, object_or_empty(response.get("x_groq")), *first)
+    error = next((each["error"] for each in objects if each.get("error")), None)
+    if error is None and "choices" not in response and (response.get("message") or response.get("detail")):
+        error = response
     if error is not None:
         raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, scope)
 
 
-def origin_of(found: Fields, scope: DecodeScope) -> Origin:
+def origin_of(response: Fields, scope: DecodeScope) -> Origin:
     """Return the origin with the model and the response id that a body or a chunk names."""
-    return scope.origin(text_or_empty(found.get("model")) or None, text_or_empty(found.get("id")) or None)
+    return scope.origin(text_or_empty(response.get("model")) or None, text_or_empty(response.get("id")) or None)
 
 
-def read_answer(found: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
+def read_answer(response: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBlock, ...], dict[str, Any]]:
     """Return the blocks of the choice with the lowest index, and the other fields of a Reply or ReplyEnd.
 
     The other choices become alternatives, ordered by their index.
     """
-    origin = origin_of(found, scope)
-    choices = [object_or_empty(choice) for choice in scope.count_each(list_or_empty(found.get("choices")))]
+    origin = origin_of(response, scope)
+    choices = [object_or_empty(choice) for choice in scope.count_each(list_or_empty(response.get("choices")))]
     first, *others = [_read_choice(choice, scope) for choice in sorted(choices, key=index_of)]
-    details = unknown_fields(found, _BODY_FIELDS)
-    if further := [left for *_, left in (first, *others) if left]:
+    details = unknown_fields(response, _BODY_FIELDS)
+    if further := [unread for *_, unread in (first, *others) if unread]:
         details["choices"] = further
     return first[0], {
         "finish_reason": first[1],
         "raw_finish_reason": first[2],
-        "usage": read_usage(found.get("usage") or object_or_empty(found.get("x_groq")).get("usage")),
+        "usage": read_usage(response.get("usage") or object_or_empty(response.get("x_groq")).get("usage")),
         "origin": origin,
         "alternatives": tuple(
-            Alternative(messages=_built(placed, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
-            for placed, reason, raw, _ in others
+            Alternative(messages=_builder(blocks, scope).messages(origin), finish_reason=reason, raw_finish_reason=raw)
+            for blocks, reason, raw, _ in others
         ),
         "details": details or None,
     }
 
 
 def index_of(choice: Fields) -> int:
-    """Return the index of a choice; 0 if the choice has none."""
+    """Return the index of a choice. Return 0 if the choice has no index."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 
 
-def _built(placed: Iterable[Placed], scope: DecodeScope) -> ReplyBuilder:
-    return ReplyBuilder(scope, (block for _, block in placed))
+def _builder(blocks: Iterable[IndexedBlock], scope: DecodeScope) -> ReplyBuilder:
+    return ReplyBuilder(scope, (block for _, block in blocks))
 
 
-def message_blocks(message: Fields, scope: DecodeScope) -> tuple[tuple[Placed, ...], dict[str, Any]]:
-    """Return the blocks of an assistant message, ordered by place, and the fields that became no block."""
-    reader = _Message(message, scope)
-    return tuple(sorted(scope.count_each(reader.blocks()), key=itemgetter(0))), reader.left
+def decode_message(message: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBlock, ...], dict[str, Any]]:
+    """Return the blocks of an assistant message, ordered by position, and the fields that no block contains."""
+    reader = _MessageReader(message, scope)
+    return tuple(sorted(scope.count_each(reader.blocks()), key=itemgetter(0))), reader.unread
 
 
 def _read_choice(
     choice: Fields, scope: DecodeScope
-) -> tuple[tuple[Placed, ...], FinishReason, str | None, dict[str, Any]]:
-    """Return a choice's blocks, its neutral and its raw finish reason, and its remaining fields with its index.
+) -> tuple[tuple[IndexedBlock, ...], FinishReason, str | None, dict[str, Any]]:
+    """Return a choice's blocks, its neutral and its raw finish reason, and its unread fields with its index.
 
-    The last item is empty if no field remains.
+    The last value is {} if all fields were read.
     """
-    blocks, further = message_blocks(object_or_empty(choice.get("message")), scope)
+    blocks, unread_message = decode_message(object_or_empty(choice.get("message")), scope)
     raw = text_or_empty(choice.get("finish_reason")) or None
-    left = unknown_fields(choice, _CHOICE_FIELDS)
-    if further:
-        left["message"] = further
-    return blocks, _finish_reason(raw, blocks), raw, {"index": index_of(choice), **left} if left else {}
+    unread = unknown_fields(choice, _CHOICE_FIELDS) | ({"message": unread_message} if unread_message else {})
+    return blocks, _finish_reason(raw, blocks), raw, {"index": index_of(choice), **unread} if unread else {}
 
 
-def _finish_reason(raw: str | None, blocks: tuple[Placed, ...]) -> FinishReason:
+def _finish_reason(raw_reason: str | None, blocks: tuple[IndexedBlock, ...]) -> FinishReason:
     """Return the neutral finish reason.
 
-    The vendor ends refusals, and calls of an option that `option_choice` names, with "stop". Here a refusal is
-    "content_filter" and a call "option_calls".
+    The vendor ends refusals, and calls of an option that `option_choice` names, with "stop". For a refusal, return
+    "content_filter", and for a call, return "option_calls".
     """
-    reason = FINISH_REASONS.get(raw or "", "other")
+    reason = FINISH_REASONS.get(raw_reason or "", "other")
     if reason == "stop" and any(isinstance(block, RefusalPart) and block.text for _, block in blocks):
         return "content_filter"
     is_call = reason == "stop" and any(isinstance(block, OptionCallPayload) for _, block in blocks)
     return "option_calls" if is_call else reason
 
 
-class _Message:
-    """Reads one message. After `blocks()`, `left` contains the fields that became no block."""
+class _MessageReader:
+    """Reads one message. After `blocks()`, `unread` contains the fields that no block contains."""
 
     def __init__(self, message: Fields, scope: DecodeScope) -> None:
         self.message = message
         self.scope = scope
-        self.left = unknown_fields(message, _MESSAGE_FIELDS)
-        for name, shape in _SHAPES.items():
-            if (value := message.get(name)) is not None and not isinstance(value, shape):
-                self.left[name] = value
+        self.unread = unknown_fields(message, _MESSAGE_FIELDS)
+        for name, kind in _FIELD_TYPES.items():
+            if (value := message.get(name)) is not None and not isinstance(value, kind):
+                self.unread[name] = value
 
-    def blocks(self) -> Iterator[Placed]:
-        """Yield every block with its place, not yet ordered. Remove the fields that were read from `left`."""
-        further = bool(self.left)  # False if no field is left that only some endpoints send
-        if further:
-            yield from self._reasoning()
-        yield from self._content()
+    def blocks(self) -> Iterator[IndexedBlock]:
+        """Yield every block with its position, not yet ordered. Remove the fields that were read from `unread`."""
+        has_extensions = bool(self.unread)  # fields that only some endpoints send
+        if has_extensions:
+            yield from self._read_reasoning()
+        yield from self._read_content()
         if refusal := text_or_empty(self.message.get("refusal")):
             yield REFUSAL, RefusalPart(text=refusal)
-        if further:
-            yield from self._sound()
-            yield from self._pictures()
-        yield from self._calls()
+        if has_extensions:
+            yield from self._read_audio()
+            yield from self._read_images()
+        yield from self._read_tool_calls()
 
-    def _reasoning(self) -> Iterator[Placed]:
+    def _read_reasoning(self) -> Iterator[IndexedBlock]:
         name = next((name for name in REASONING_FIELDS if text_or_empty(self.message.get(name))), None)
-        said = self.left.pop(name) if name else ""
-        also = next((other for other in REASONING_FIELDS if said and self.left.get(other) == said), None)
+        text = self.unread.pop(name) if name else ""
+        also = next((other for other in REASONING_FIELDS if text and self.unread.get(other) == text), None)
         if also:
-            del self.left[also]
-        details = self.left.pop("reasoning_details") if list_or_empty(self.message.get("reasoning_details")) else None
+            del self.unread[also]
+        details = self.unread.pop("reasoning_details") if list_or_empty(self.message.get("reasoning_details")) else None
         if not name:
-            said = "".join(map(detail_text, details or ()))
+            text = "".join(map(detail_text, details or ()))
         state = {"field": name, "also": also, "details": details}
         if name or details:
-            kept = {key: value for key, value in state.items() if value is not None}
-            yield REASONING, ReasoningPart(text=said, state=kept)
+            present = {key: value for key, value in state.items() if value is not None}
+            yield REASONING, ReasoningPart(text=text, state=present)
 
-    def _content(self) -> Iterator[Placed]:
+    def _read_content(self) -> Iterator[IndexedBlock]:
         content = self.message.get("content")
         annotations = list(self.scope.count_each(list_or_empty(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:
@@ -211,96 +212,87 @@ class _Message:
             return
         chunks = content if isinstance(content, list) else [] if content is None else [content]
         citations = tuple(read_citation(annotation) for annotation in annotations)
-        for place, chunk in enumerate(chunks, CONTENT):
-            block = self._chunk(chunk)
+        for position, chunk in enumerate(chunks, CONTENT):
+            block = self._read_content_part(chunk)
             if citations and isinstance(block, TextPart):
                 block, citations = block.model_copy(update={"citations": citations}), ()
-            yield place, block
+            yield position, block
         if citations:
             yield CONTENT + len(chunks), TextPart(text="", citations=citations)
 
-    def _chunk(self, chunk: JSONValue) -> KnownPart:
-        """Return the part for one item of a content array: an opaque part for an item of an unknown type or shape."""
-        found = object_or_empty({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
-        match found.get("type"):
-            case "text" if isinstance(said := found.get("text"), str):
-                state = {"chunk": chunk} if found.keys() - {"type", "text"} else None
-                return TextPart(text=said, state=state)
-            case "refusal" if isinstance(said := found.get("refusal"), str):
-                return RefusalPart(text=said)
+    def _read_content_part(self, chunk: JSONValue) -> KnownPart:
+        """Return the part for one item of a content array: an opaque part if its type or form is unknown."""
+        fields = object_or_empty({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
+        match fields.get("type"):
+            case "text" if isinstance(text := fields.get("text"), str):
+                state = {"chunk": chunk} if fields.keys() - {"type", "text"} else None
+                return TextPart(text=text, state=state)
+            case "refusal" if isinstance(text := fields.get("refusal"), str):
+                return RefusalPart(text=text)
             case "thinking":
-                thoughts = (
-                    text_or_empty(object_or_empty(inner).get("text")) for inner in list_or_empty(found.get("thinking"))
+                texts = (
+                    text_or_empty(object_or_empty(inner).get("text")) for inner in list_or_empty(fields.get("thinking"))
                 )
-                return ReasoningPart(text="".join(thoughts), state={"chunk": chunk})
-            case "image_url" if picture := _picture(found):
-                return picture
+                return ReasoningPart(text="".join(texts), state={"chunk": chunk})
+            case "image_url" if image := _read_image_url(fields):
+                return image
         return OpaquePart(dialect=self.scope.target.dialect, block=chunk)
 
-    def _sound(self) -> Iterator[Placed]:
+    def _read_audio(self) -> Iterator[IndexedBlock]:
         audio = object_or_empty(self.message.get("audio"))
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         state = {"audio": unknown_fields(audio, {"data", "transcript"})}
-        if data and (
-            sound := MediaPart.from_wire(
-                "audio", DataURL.with_sniffed_type(data, "application/octet-stream"), state=state
-            )
-        ):
-            del self.left["audio"]
-            yield SOUND, sound
+        url = DataURL.with_sniffed_type(data, "application/octet-stream") if data else ""
+        if part := MediaPart.from_wire("audio", url, state=state):
+            del self.unread["audio"]
+            yield AUDIO, part
         if transcript:
             yield TRANSCRIPT, TextPart(text=transcript, state={"transcript_of": audio.get("id")})
 
-    def _pictures(self) -> Iterator[Placed]:
-        """Yield the pictures of the field `images`, as OpenRouter and others send them; nothing if one is invalid."""
-        found = list_or_empty(self.message.get("images"))
-        pictures = [picture for each in found if (picture := _picture(each))]
-        if found and len(pictures) == len(found):
-            del self.left["images"]
-            yield from enumerate(pictures, PICTURES)
+    def _read_images(self) -> Iterator[IndexedBlock]:
+        """Yield the images in the field `images`, as OpenRouter and others send them. Yield none if one is invalid."""
+        items = list_or_empty(self.message.get("images"))
+        images = [image for each in items if (image := _read_image_url(each))]
+        if items and len(images) == len(items):
+            del self.unread["images"]
+            yield from enumerate(images, IMAGES)
 
-    def _calls(self) -> Iterator[Placed]:
-        found = list_or_empty(self.message.get("tool_calls"))
-        for place, call in enumerate(found, CALLS):
-            if decoded := self._call(object_or_empty(call)):
-                yield place, decoded
+    def _read_tool_calls(self) -> Iterator[IndexedBlock]:
+        tool_calls = list_or_empty(self.message.get("tool_calls"))
+        for position, call in enumerate(tool_calls, CALLS):
+            if payload := self._read_tool_call(object_or_empty(call)):
+                yield position, payload
             else:
-                self.left.setdefault("tool_calls", []).append(call)
+                self.unread.setdefault("tool_calls", []).append(call)
         if isinstance(legacy := self.message.get("function_call"), dict):
-            yield (
-                CALLS + len(found),
-                self.scope.read_call("", text_or_empty(legacy.get("name")), legacy.get("arguments")),
-            )
+            call = self.scope.read_call("", text_or_empty(legacy.get("name")), legacy.get("arguments"))
+            yield CALLS + len(tool_calls), call
 
-    def _call(self, call: Fields) -> OptionCallPayload | None:
+    def _read_tool_call(self, call: Fields) -> OptionCallPayload | None:
         function, wire_id = call.get("function"), text_or_empty(call.get("id"))
         further = unknown_fields(call, _CALL_FIELDS)
         state: dict[str, Any] = {"further": further} if further else {}
         if isinstance(custom := call.get("custom"), dict):
-            arguments = {"input": text_or_empty(custom.get("input"))}
-            return self.scope.read_call(
-                wire_id, text_or_empty(custom.get("name")), arguments, {"type": "custom", **state}
-            )
+            name, arguments = text_or_empty(custom.get("name")), {"input": text_or_empty(custom.get("input"))}
+            return self.scope.read_call(wire_id, name, arguments, {"type": "custom", **state})
         if not isinstance(function, dict):
             return None
-        return self.scope.read_call(
-            wire_id, text_or_empty(function.get("name")), function.get("arguments"), state or None
-        )
+        name = text_or_empty(function.get("name"))
+        return self.scope.read_call(wire_id, name, function.get("arguments"), state or None)
 
 
 def detail_text(detail: JSONValue) -> str:
-    """Return the text of an object in `reasoning_details`; "" if the reasoning is encrypted."""
-    return next((said for name in DETAIL_TEXTS if (said := text_or_empty(object_or_empty(detail).get(name)))), "")
+    """Return the text of an object in `reasoning_details`. Return "" if the reasoning is encrypted."""
+    return next((text for name in DETAIL_TEXT_FIELDS if (text := text_or_empty(object_or_empty(detail).get(name)))), "")
 
 
-def _picture(block: JSONValue) -> MediaPart | None:
-    return MediaPart.from_wire(
-        "image", text_or_empty(object_or_empty(object_or_empty(block).get("image_url")).get("url"))
-    )
+def _read_image_url(part: JSONValue) -> MediaPart | None:
+    image_url = object_or_empty(object_or_empty(part).get("image_url"))
+    return MediaPart.from_wire("image", text_or_empty(image_url.get("url")))
 
 
 def thinking_text(chunk: Fields) -> str | None:
-    """Return the text of a content item of the type `thinking` that contains only texts; None for any other item."""
+    """Return the text of a content item if its type is `thinking` and it contains only texts. None for other items."""
     passages = chunk.get("thinking")
     if chunk.get("type") != "thinking" or not isinstance(passages, list):
         return None
@@ -311,15 +303,15 @@ def thinking_text(chunk: Fields) -> str | None:
 
 def read_citation(annotation: JSONValue) -> Citation:
     """Return the citation for an annotation of `openai.chat` or `openai.responses`."""
-    found = object_or_empty(annotation)
-    kind = text_or_empty(found.get("type")) or "annotation"
-    about = object_or_empty(found.get(kind)) or found
-    start, end = about.get("start_index"), about.get("end_index")
+    fields = object_or_empty(annotation)
+    kind = text_or_empty(fields.get("type")) or "annotation"
+    details = object_or_empty(fields.get(kind)) or fields
+    start, end = details.get("start_index"), details.get("end_index")
     return Citation(
         kind=kind,
-        url=text_or_empty(about.get("url")) or None,
-        title=text_or_empty(about.get("title")) or text_or_empty(about.get("filename")) or None,
-        file_id=text_or_empty(about.get("file_id")) or None,
+        url=text_or_empty(details.get("url")) or None,
+        title=text_or_empty(details.get("title")) or text_or_empty(details.get("filename")) or None,
+        file_id=text_or_empty(details.get("file_id")) or None,
         start=start if isinstance(start, int) else None,
         end=end if isinstance(end, int) else None,
         source=annotation,
@@ -329,31 +321,29 @@ def read_citation(annotation: JSONValue) -> Citation:
 def read_usage(figures: JSONValue) -> Usage:
     """Return the token counts of a call, from the field names of both dialects and of compatible endpoints.
 
-    Some endpoints count reasoning (xAI) or sound (Mistral) only in the total, though these tokens are billed. Tokens
-    that only the total contains are added: the sound tokens to the input, all others to the output.
+    Some endpoints include the tokens of reasoning (xAI) or audio (Mistral) only in the total. These tokens are billed,
+    so tokens that only the total contains are added: audio tokens to the input, all others to the output.
     """
-    found = object_or_empty(figures)
-    if not found:
+    usage = object_or_empty(figures)
+    if not usage:
         return Usage()
-    read = object_or_empty(found.get("prompt_tokens_details") or found.get("input_tokens_details"))
-    made = object_or_empty(found.get("completion_tokens_details") or found.get("output_tokens_details"))
-    sent = first_whole_number(found.get("prompt_tokens"), found.get("input_tokens"))
-    written = first_whole_number(found.get("completion_tokens"), found.get("output_tokens"))
-    reasoning = first_whole_number(made.get("reasoning_tokens"), found.get("reasoning_tokens"))
-    if sent is not None and written is not None:
-        uncounted = (first_whole_number(found.get("total_tokens")) or 0) - sent - written
-        sound = first_whole_number(read.get("audio_tokens")) or 0
-        if 0 < sound <= uncounted:
-            sent, uncounted = sent + sound, uncounted - sound
-        written += max(uncounted, 0)
+    input_details = object_or_empty(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
+    output_details = object_or_empty(usage.get("completion_tokens_details") or usage.get("output_tokens_details"))
+    cached, written = input_details.get("cached_tokens"), input_details.get("cache_write_tokens")
+    input_tokens = first_whole_number(usage.get("prompt_tokens"), usage.get("input_tokens"))
+    output_tokens = first_whole_number(usage.get("completion_tokens"), usage.get("output_tokens"))
+    reasoning = first_whole_number(output_details.get("reasoning_tokens"), usage.get("reasoning_tokens"))
+    if input_tokens is not None and output_tokens is not None:
+        uncounted = (first_whole_number(usage.get("total_tokens")) or 0) - input_tokens - output_tokens
+        audio_tokens = first_whole_number(input_details.get("audio_tokens")) or 0
+        if 0 < audio_tokens <= uncounted:
+            input_tokens, uncounted = input_tokens + audio_tokens, uncounted - audio_tokens
+        output_tokens += max(uncounted, 0)
     return Usage.unchecked(
-        found,
-        input_tokens=sent,
-        output_tokens=written,
-        cache_read_tokens=first_whole_number(
-            *(read.get("cached_tokens"), found.get("prompt_cache_hit_tokens")),
-            *(found.get(name) for name in ("cached_tokens", "num_cached_tokens", "cache_read_input_tokens")),
-        ),
-        cache_write_tokens=first_whole_number(read.get("cache_write_tokens"), found.get("cache_creation_input_tokens")),
+        usage,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=first_whole_number(cached, *(usage.get(name) for name in _CACHED_FIELDS)),
+        cache_write_tokens=first_whole_number(written, usage.get("cache_creation_input_tokens")),
         reasoning_tokens=reasoning,
     )

@@ -18,7 +18,7 @@ from sabir_openai.chat_history import decode_history
 from sabir_openai.chat_request import encode_request
 from sabir_openai.chat_stream import ChatDecoder
 from sabir_openai.errors import ERRORS
-from sabir_openai.settings import ChatFileHints, ChatOptionHints, ImageHints, MediaHints
+from sabir_openai.settings import ChatFileHints, ChatOptionHints, ImageHints, OpenAIMediaHints
 
 NAME = "openai.chat"
 PATH = "/chat/completions"
@@ -30,7 +30,7 @@ _TABLES = Tables(
     roles=Roles(native={"assistant": frozenset({"reasoning", "refusal", "opaque"})}),
     media={
         ("user", "image"): MediaRule(url="", data=IMAGES, parameters=True, hints=ImageHints),
-        ("user", "audio"): MediaRule(data=SOUNDS, hints=MediaHints),
+        ("user", "audio"): MediaRule(data=SOUNDS, hints=OpenAIMediaHints),
         ("user", "document"): MediaRule(data="application/pdf", file="", parameters=True, hints=ChatFileHints),
         ("assistant", "audio"): MediaRule(data="", file=""),
     },
@@ -40,28 +40,28 @@ _TABLES = Tables(
         hints=ChatOptionHints,
     ),
 )
-_LINKED = MediaRule(url="", data="", file="", parameters=True)
-NINE = IdentifierRule(characters="[A-Za-z0-9]", longest=9, first=r"(?=[A-Za-z0-9]{9}\Z)[A-Za-z0-9]")
+_ANY_DOCUMENT = MediaRule(url="", data="", file="", parameters=True)
+NINE_CHARACTERS = IdentifierRule(characters="[A-Za-z0-9]", longest=9, first=r"(?=[A-Za-z0-9]{9}\Z)[A-Za-z0-9]")
 """Ids of exactly nine characters, which servers of Mistral's models require."""
 
 
-def _with_media(place: tuple[Side, Modality], rule: MediaRule) -> Callable[[Tables], Tables]:
-    """Return a function that adds `rule` to the tables: a side of the conversation then accepts media of a modality."""
-    return lambda tables: replace(tables, media={**tables.media, place: rule})
+def _add_media_rule(side_and_modality: tuple[Side, Modality], rule: MediaRule) -> Callable[[Tables], Tables]:
+    """Return a function that adds a rule to the tables, for the media of one modality on one side of a conversation."""
+    return lambda tables: replace(tables, media={**tables.media, side_and_modality: rule})
 
 
 VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
     "no_strict": lambda tables: replace(tables, calls=replace(tables.calls, hints=None)),
-    "call_ids_9": lambda tables: replace(tables, calls=replace(tables.calls, ids=NINE)),
+    "call_ids_9": lambda tables: replace(tables, calls=replace(tables.calls, ids=NINE_CHARACTERS)),
     "needs_reasoning": lambda tables: replace(tables, roles=replace(tables.roles, reasoning="foreign")),
-    **dict.fromkeys(("document_url", "file_data_url"), _with_media(("user", "document"), _LINKED)),
-    "file_url": _with_media(("user", "document"), MediaRule(url="", data="", parameters=True)),
-    "video_url": _with_media(("user", "video"), MediaRule(url="", data="", parameters=True)),
-    "results_image": _with_media(("results", "image"), MediaRule(url="", data=IMAGES, parameters=True)),
+    **dict.fromkeys(("document_url", "file_data_url"), _add_media_rule(("user", "document"), _ANY_DOCUMENT)),
+    "file_url": _add_media_rule(("user", "document"), MediaRule(url="", data="", parameters=True)),
+    "video_url": _add_media_rule(("user", "video"), MediaRule(url="", data="", parameters=True)),
+    "results_image": _add_media_rule(("results", "image"), MediaRule(url="", data=IMAGES, parameters=True)),
 }
 """Quirk → the function that changes the tables for endpoints with this quirk."""
 TABLES = replace(_TABLES, variants=VARIANTS)
-"""Which content the API accepts. An assistant's audio is sent back as its id; audio of another API becomes a
+"""The content that the API accepts. An assistant's audio is sent back as its id. Audio of another API becomes a
 placeholder.
 """
 
@@ -92,7 +92,7 @@ _FAMILY = re.compile(r"(?:[^/]+/)*[A-Za-z]*")
 def family(model: str) -> str:
     """Return the maker and product line in a model's name, such as "deepseek" for "deepseek-chat".
 
-    Models of one family get each other's reasoning back.
+    Reasoning of one model is sent back to all models of the same family.
     """
     match = _FAMILY.match(model)
     return match[0] if match else ""

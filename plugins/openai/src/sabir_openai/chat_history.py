@@ -1,7 +1,7 @@
 """A stored Chat Completions request → messages, options and settings.
 
     system, developer ─▶ policy "system"      user ─▶ policy "user"      assistant ─▶ the scope's policy
-    tool              ─▶ a result of the option that its call names
+    tool              ─▶ the result of the option that its call names
 
 Assistant messages get the origin of the target model, so that they are sent back unchanged. Messages get no role hints,
 because their policies render to the same roles. A message's `name` is a loss. The older fields `functions` and
@@ -31,31 +31,31 @@ from sabir.authoring import (
 )
 from sabir.errors import HistoryInvalid
 
-from sabir_openai.chat_decode import message_blocks
+from sabir_openai.chat_decode import decode_message
 from sabir_openai.chat_request import FIELDS
 from sabir_openai.schema import STRICT, is_strict_already
-from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, MediaHints, settings_with
+from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, OpenAIMediaHints, settings_with
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
-_CHOSEN: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
+_CALL_FIELDS: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
 """Type of a call → the known fields of the object under that type. Its other fields are losses."""
-_OLDER = "the deprecated form was converted to today's form (tools, tool_choice, tool_calls)"
-_NO_PLACE = "a message cannot store it"
-_NO_CHOICE = "an option choice cannot store it"
+_OLDER_FORM = "the deprecated form was converted to today's form (tools, tool_choice, tool_calls)"
+_NOT_STORED = "a message cannot store it"
+_NOT_IN_CHOICE = "an option choice cannot store it"
 
 
-_HINTS: Mapping[str, type[BaseModel]] = {
-    "image_url": ImageHints, "input_audio": MediaHints, "file": MediaHints, "input_image": ImageHints,
+_HINT_MODELS: Mapping[str, type[BaseModel]] = {
+    "image_url": ImageHints, "input_audio": OpenAIMediaHints, "file": OpenAIMediaHints, "input_image": ImageHints,
     "input_file": FileHints,
 }  # fmt: skip
 """Type of a content part → the model of its hints. Hints are fields of the part, except `detail` of `image_url`, which
-is in the object `image_url`.
+is a field of the object `image_url`.
 """
 _OPTION_FIELDS = frozenset({"type", "name", "description", "parameters"})
 _FORMAT_FIELDS = frozenset({"type", "name", "description", "schema", "strict"})
 
 
-class RequestHistory(History):
+class OpenAIHistory(History):
     """Decodes a stored request of one of OpenAI's dialects. Base class for both dialects."""
 
     streaming = ("stream", "stream_options")
@@ -64,25 +64,26 @@ class RequestHistory(History):
         "type": ("message", "function"),
     }  # fmt: skip
 
-    def __init__(self, found: Fields, scope: DecodeScope) -> None:
-        super().__init__(found, scope)
+    def __init__(self, request: Fields, scope: DecodeScope) -> None:
+        super().__init__(request, scope)
         row = Row.load_packaged("sabir_openai", scope.target.provider)
-        self._own = row.own_settings if row else FrozenDict()
+        self._own_settings = row.own_settings if row else FrozenDict()
         self._renamed = {field: name for entry in (row.entries if row else ()) for name, field in entry.renames.items()}
-        """Field of the endpoint → the neutral setting that the endpoint's row sends under this name."""
-        self._makes_strict = row is None or any("strict" in entry.accepts for entry in row.entries)
+        """Field of the endpoint → the neutral setting that the endpoint's row sends in this field."""
+        self._is_strict_by_default = row is None or any("strict" in entry.accepts for entry in row.entries)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """Read a setting. A field that the endpoint's row renames becomes the neutral setting of that row."""
+        """Read a setting. If the endpoint's row sends a neutral setting in this field, set the neutral setting."""
         if name in self._renamed and name not in self.neutral:
             self.set_setting(str(self._renamed[name]), value, name)
         else:
             super().read_setting(name, value)
 
     def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
-        """Store a vendor setting. Valid settings that only this endpoint's row has are vendor settings too."""
+        """Set a vendor setting. Valid settings that only this endpoint's row has are vendor settings too."""
         try:
-            is_own = name in self._own and settings_with(self.vendor_model, self._own).model_validate({name: value})
+            model = settings_with(self.vendor_model, self._own_settings)
+            is_own = name in self._own_settings and model.model_validate({name: value})
         except ValidationError:
             is_own = False
         if is_own:
@@ -91,57 +92,58 @@ class RequestHistory(History):
             super().set_vendor_setting(name, value, field, within)
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """Return the part for one item of a content array. Fields of a medium that are hints become the part's
-        hints.
-        """
-        whole = object_or_empty(content)
-        kind = text_or_empty(whole.get("type"))
-        if kind not in _HINTS:
+        """Return the part for one item of a content array. Fields of a medium become hints if such hints exist."""
+        fields = object_or_empty(content)
+        kind = text_or_empty(fields.get("type"))
+        if kind not in _HINT_MODELS:
             return super().part(content, path)
-        inner = whole.get(kind)
-        place = inner if isinstance(inner, dict) else whole
-        hints = self._hints({**whole, "detail": place.get("detail")}, _HINTS[kind])
-        bare = without_fields(whole, *hints.keys() - {"detail"})
+        inner = fields.get(kind)
+        holder = inner if isinstance(inner, dict) else fields
+        hints = self._read_hints({**fields, "detail": holder.get("detail")}, _HINT_MODELS[kind])
+        bare = without_fields(fields, *hints.keys() - {"detail"})
         if "detail" in hints:
-            bare = {**bare, kind: without_fields(inner, "detail")} if place is inner else without_fields(bare, "detail")
+            bare = (
+                {**bare, kind: without_fields(inner, "detail")} if holder is inner else without_fields(bare, "detail")
+            )
         part = super().part(bare, path)
         return part.model_copy(update={"vendor": {self.scope.target.provider: hints}}) if part and hints else part
 
-    def _hints(self, found: Fields, model: type[BaseModel]) -> Fields:
-        """Return the fields in `found` that are valid hints of `model` and differ from the default."""
+    def _read_hints(self, fields: Fields, model: type[BaseModel]) -> Fields:
+        """Return the fields that are valid hints of `model` and differ from the default."""
         hints = {}
         for name, field in model.model_fields.items():
-            is_default = field.exclude or found.get(name) in self.says_nothing.get(name, ())
-            if name in found and not is_default and self.scope.read_hints({name: found[name]}, model):
-                hints[name] = found[name]
+            is_default = field.exclude or fields.get(name) in self.says_nothing.get(name, ())
+            if name in fields and not is_default and self.scope.read_hints({name: fields[name]}, model):
+                hints[name] = fields[name]
         return hints
 
-    def offer(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> bool:
+    def add_declaration(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> bool:
         """Add the option of a declaration and return True. `model` is the model of the option's hints.
 
         If the declaration is not an option, add `tool` unchanged to the vendor settings and return False.
         """
-        found = object_or_empty(declared)
-        hints = self._hints(found, model)
-        parameters = object_or_empty(found.get("parameters")) or {"type": "object", "properties": {}}
-        said = without_fields(hints, "strict") if hints.get("strict") is self._default_strict(parameters) else hints
-        vendor = {self.scope.target.provider: said} if said else None
-        name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description"))
+        fields = object_or_empty(declared)
+        hints = stored_hints = self._read_hints(fields, model)
+        parameters = object_or_empty(fields.get("parameters")) or {"type": "object", "properties": {}}
+        if hints.get("strict") is self._default_strict(parameters):
+            stored_hints = without_fields(hints, "strict")
+        vendor = {self.scope.target.provider: stored_hints} if stored_hints else None
+        name, description = text_or_empty(fields.get("name")), text_or_empty(fields.get("description"))
         # `defer_loading` hides an option until a search finds it. Where the field is not a hint, the declaration stays
         # a vendor tool.
-        is_option = bool(found) and ("defer_loading" in hints or not found.get("defer_loading"))
-        if is_option and self.add_option(name, description, found.get("parameters"), vendor):
-            self.add_losses_of_unknown_fields(found, {*_OPTION_FIELDS, *hints}, path, "an option cannot store it")
+        is_option = bool(fields) and ("defer_loading" in hints or not fields.get("defer_loading"))
+        if is_option and self.add_option(name, description, fields.get("parameters"), vendor):
+            self.add_losses_of_unknown_fields(fields, {*_OPTION_FIELDS, *hints}, path, "an option cannot store it")
             return True
         self.add_vendor_tool(tool, path)
         return False
 
     def _default_strict(self, parameters: Fields) -> bool:
-        """Return whether rendering makes an option with this schema strict if no hint says so."""
-        return self._makes_strict and is_strict_already(parameters)
+        """Return whether rendering makes an option with this schema strict if it has no hint `strict`."""
+        return self._is_strict_by_default and is_strict_already(parameters)
 
-    def hold_to_type(self, form: Fields, path: str) -> bool:
-        """Read a response format of the type `text` (the default) or `json_object`. Return False for another type."""
+    def read_plain_format(self, form: Fields, path: str) -> bool:
+        """Read a response format of the type `text` (the default) or `json_object`. Return False for other types."""
         kind = form.get("type")
         if kind not in ("text", "json_object"):
             return False
@@ -150,59 +152,59 @@ class RequestHistory(History):
         self.add_losses_of_unknown_fields(form, {"type"}, path, "a response format cannot store it")
         return True
 
-    def hold_to_format(self, found: Fields, path: str) -> bool:
-        """Set the schema that replies must match. Return False, and set nothing, if no neutral setting can express
-        it.
-        """
-        name, description = text_or_empty(found.get("name")), text_or_empty(found.get("description")) or None
-        if found.keys() - _FORMAT_FIELDS or not self.set_response_format(name, found.get("schema"), description):
+    def read_schema_format(self, json_schema: Fields, path: str) -> bool:
+        """Set the schema that replies must match. If no neutral setting can express the format, return False."""
+        name, description = (text_or_empty(json_schema.get(field)) for field in ("name", "description"))
+        schema, is_known = json_schema.get("schema"), json_schema.keys() <= _FORMAT_FIELDS
+        if not is_known or not self.set_response_format(name, schema, description or None):
             return False
-        stated = found.get("strict")
-        if isinstance(stated, bool) and stated is bool(fit_schema(found["schema"], STRICT).refusal):
+        strict = json_schema.get("strict")
+        if isinstance(strict, bool) and strict is bool(fit_schema(json_schema["schema"], STRICT).refusal):
             reason = "`strict` is not stored; sabir sets it in each request if the schema allows it"
             self.add_loss("rewritten", f"{path}.strict", reason)
         return True
 
 
-def _image(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.from_wire("image", text_or_empty(found.get("url")))
+def _read_image_url_part(image_url: Fields, scope: DecodeScope) -> MediaPart | None:
+    return MediaPart.from_wire("image", text_or_empty(image_url.get("url")))
 
 
-def _sound(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    form, data = text_or_empty(found.get("format")), text_or_empty(found.get("data"))
-    if not form:
-        return MediaPart.from_wire("audio", _url(text_or_empty(found.get("url")) or data, "audio/mpeg"))
-    return MediaPart.from_wire("audio", f"data:{_SOUNDS.get(form, f'audio/{form}')};base64,{data}") if data else None
+def _read_input_audio(input_audio: Fields, scope: DecodeScope) -> MediaPart | None:
+    audio_format, base64 = text_or_empty(input_audio.get("format")), text_or_empty(input_audio.get("data"))
+    url = f"data:{_SOUNDS.get(audio_format, f'audio/{audio_format}')};base64,{base64}" if base64 else ""
+    if not audio_format:
+        url = _media_data_url(text_or_empty(input_audio.get("url")) or base64, "audio/mpeg")
+    return MediaPart.from_wire("audio", url)
 
 
-def _file(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    data = text_or_empty(found.get("file_data"))
-    url = _url(data, "application/pdf") if data else scope.file_url(found.get("file_id"))
-    return MediaPart.from_wire("document", url, found.get("filename"))
+def _read_file_part(file: Fields, scope: DecodeScope) -> MediaPart | None:
+    file_data = text_or_empty(file.get("file_data"))
+    url = _media_data_url(file_data, "application/pdf") if file_data else scope.file_url(file.get("file_id"))
+    return MediaPart.from_wire("document", url, file.get("filename"))
 
 
-def _linked(field: str, name: str) -> PartReader:
-    """Return the reader of a document whose URL or base64 is in `field`, or in `url` of the object in `field`. `name`
-    is the field with the document's name.
+def _document_reader(field: str, name: str) -> PartReader:
+    """Return the reader of a document whose URL or base64 is in `field`, or in the field `url` of the object in
+    `field`. `name` is the field with the document's name.
     """
 
-    def read(found: Fields, scope: DecodeScope) -> MediaPart | None:
-        url = text_or_empty(found.get(field)) or text_or_empty(object_or_empty(found.get(field)).get("url"))
-        return MediaPart.from_wire("document", _url(url, "application/pdf"), found.get(name))
+    def read(part: Fields, scope: DecodeScope) -> MediaPart | None:
+        url = text_or_empty(part.get(field)) or text_or_empty(object_or_empty(part.get(field)).get("url"))
+        return MediaPart.from_wire("document", _media_data_url(url, "application/pdf"), part.get(name))
 
     return PartReader("", read, frozenset({field, name}))
 
 
-def _video(found: Fields, scope: DecodeScope) -> MediaPart | None:
-    return MediaPart.from_wire("video", text_or_empty(found.get("url")))
+def _read_video_url_part(video_url: Fields, scope: DecodeScope) -> MediaPart | None:
+    return MediaPart.from_wire("video", text_or_empty(video_url.get("url")))
 
 
-def _url(data: str, mime: str) -> str:
-    """Return a URL unchanged, and base64 as a data URL. The MIME type is detected; `mime` is the default."""
-    return data if "://" in data[:32] or not data else DataURL.with_sniffed_type(data, mime)
+def _media_data_url(text: str, mime: str) -> str:
+    """Return a URL unchanged, or base64 as a data URL with the MIME type of the bytes; `mime` is the default."""
+    return text if "://" in text[:32] or not text else DataURL.with_sniffed_type(text, mime)
 
 
-class _History(RequestHistory):
+class _ChatHistory(OpenAIHistory):
     """Decodes a stored request of `openai.chat`. The option of a result is found by the calls before the result."""
 
     vendor_model = ChatSettings
@@ -213,146 +215,143 @@ class _History(RequestHistory):
     }
     leaves: ClassVar = {
         "text": PartReader.for_text(),
-        "image_url": PartReader("image_url", _image, frozenset({"url"})),
-        "input_audio": PartReader("input_audio", _sound, frozenset({"data", "format", "url"})),
-        "file": PartReader("file", _file, frozenset({"file_data", "file_id", "filename"})),
-        "document_url": _linked("document_url", "document_name"),
-        "file_url": _linked("file_url", "file_name"),
-        "video_url": PartReader("video_url", _video, frozenset({"url"})),
+        "image_url": PartReader("image_url", _read_image_url_part, frozenset({"url"})),
+        "input_audio": PartReader("input_audio", _read_input_audio, frozenset({"data", "format", "url"})),
+        "file": PartReader("file", _read_file_part, frozenset({"file_data", "file_id", "filename"})),
+        "document_url": _document_reader("document_url", "document_name"),
+        "file_url": _document_reader("file_url", "file_name"),
+        "video_url": PartReader("video_url", _read_video_url_part, frozenset({"url"})),
     }
 
-    def __init__(self, found: Fields, scope: DecodeScope) -> None:
-        super().__init__(found, scope)
-        self.unanswered: dict[str, list[str]] = {}
-        """Option name → generated ids of its calls in the older form that have no result yet. That form has no ids."""
+    def __init__(self, request: Fields, scope: DecodeScope) -> None:
+        super().__init__(request, scope)
+        self.open_function_calls: dict[str, list[str]] = {}
+        """Option name → generated ids of its calls without a result, for the older form of calls, which has no ids."""
 
-    def said(self, message: Fields, path: str) -> None:
+    def read_input_message(self, message: Fields, path: str) -> None:
         """Add a message with the role system, developer or user."""
-        self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NO_PLACE)
+        self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NOT_STORED)
         policy = "user" if message["role"] == "user" else "system"
         self.add_message(policy, self.parts(message.get("content"), f"{path}.content"), path)
 
-    def assistant(self, message: Fields, path: str) -> None:
+    def read_assistant(self, message: Fields, path: str) -> None:
         """Add the parts and option calls of an assistant message, as from decoding a response.
 
         Raises HistoryInvalid if its content or a call has an invalid form.
         """
         if not isinstance(message.get("content"), str | list | None):
             raise HistoryInvalid(f"{path}.content is {ascii(message['content'])[:40]}; expected a string or an array")
-        self._check_calls(message, path)
-        placed, left = message_blocks(message, self.scope)
-        blocks = [block for _, block in placed]
-        if (sound := self._kept_sound(left)) is not None:
+        self._check_tool_calls(message, path)
+        indexed, unread = decode_message(message, self.scope)
+        blocks = [block for _, block in indexed]
+        if (audio := self._read_stored_audio(unread)) is not None:
             calls = sum(isinstance(block, OptionCallPayload) for block in blocks)
-            blocks.insert(len(blocks) - calls, sound)
-        if left.get("prefix") is True and "prefix" in self._own and message is self.found["messages"][-1]:
-            self.set_vendor_setting("prefix", left.pop("prefix"))
-        said = self.extend(blocks, path)
-        self.add_losses_of_unknown_fields(left, (), path, _NO_PLACE)
-        if message.get("function_call") is not None and (call := said[-1].call):
-            self.unanswered.setdefault(call.option_name, []).append(call.invocation_id)
-            self.add_loss("rewritten", f"{path}.function_call", _OLDER)
+            blocks.insert(len(blocks) - calls, audio)
+        if unread.get("prefix") is True and "prefix" in self._own_settings and message is self.found["messages"][-1]:
+            self.set_vendor_setting("prefix", unread.pop("prefix"))
+        messages = self.extend(blocks, path)
+        self.add_losses_of_unknown_fields(unread, (), path, _NOT_STORED)
+        if message.get("function_call") is not None and (call := messages[-1].call):
+            self.open_function_calls.setdefault(call.option_name, []).append(call.invocation_id)
+            self.add_loss("rewritten", f"{path}.function_call", _OLDER_FORM)
 
-    def _kept_sound(self, left: dict[str, Any]) -> MediaPart | None:
-        """Return the part for an assistant's audio that the vendor stores under an id; None if the message has none."""
-        name = text_or_empty(object_or_empty(left.get("audio")).get("id"))
-        part = MediaPart.from_wire("audio", self.scope.file_url(name)) if name else None
+    def _read_stored_audio(self, unread: dict[str, Any]) -> MediaPart | None:
+        """Return the part for an assistant's audio that the vendor stores under an id. None if there is no such id."""
+        audio_id = text_or_empty(object_or_empty(unread.get("audio")).get("id"))
+        part = MediaPart.from_wire("audio", self.scope.file_url(audio_id)) if audio_id else None
         if part is not None:
-            del left["audio"]
-        return part and part.model_copy(update={"state": {"audio": {"id": name}}})
+            del unread["audio"]
+        return part and part.model_copy(update={"state": {"audio": {"id": audio_id}}})
 
-    def _check_calls(self, message: Fields, path: str) -> None:
+    def _check_tool_calls(self, message: Fields, path: str) -> None:
         for index, call in enumerate(History.list_at(message, "tool_calls", path)):
-            place = f"{path}.tool_calls[{index}]"
-            kind = "custom" if "custom" in History.expect(call, dict, place) else "function"
-            chosen: dict[str, Any] = History.expect(call.get(kind), dict, f"{place}.{kind}")
-            History.expect_name(chosen.get("name"), f"{place}.{kind}.name")
-            self.add_losses_of_unknown_fields(chosen, _CHOSEN[kind], f"{place}.{kind}", _NO_PLACE)
+            call_path = f"{path}.tool_calls[{index}]"
+            kind = "custom" if "custom" in History.expect(call, dict, call_path) else "function"
+            inner: dict[str, Any] = History.expect(call.get(kind), dict, f"{call_path}.{kind}")
+            History.expect_name(inner.get("name"), f"{call_path}.{kind}.name")
+            self.add_losses_of_unknown_fields(inner, _CALL_FIELDS[kind], f"{call_path}.{kind}", _NOT_STORED)
             if call.get("index") not in (None, index):
-                self.add_loss("dropped", f"{place}.index", _NO_PLACE)
+                self.add_loss("dropped", f"{call_path}.index", _NOT_STORED)
             if not text_or_empty(call.get("id")):
-                self.add_loss("synthesized", f"{place}.id", "it is missing, so one was generated")
+                self.add_loss("synthesized", f"{call_path}.id", "it is missing, so one was generated")
         if message.get("function_call") is not None:
-            place = f"{path}.function_call"
-            History.expect_name(History.expect(message["function_call"], dict, place).get("name"), f"{place}.name")
+            call_path = f"{path}.function_call"
+            function_call: Fields = History.expect(message["function_call"], dict, call_path)
+            History.expect_name(function_call.get("name"), f"{call_path}.name")
 
-    def tool(self, message: Fields, path: str) -> None:
+    def read_tool(self, message: Fields, path: str) -> None:
         """Add the result of one call. Errors cannot be recognized, because the API has no field for them."""
         call_id = History.expect_name(message.get("tool_call_id"), f"{path}.tool_call_id")
-        said, name = message.get("content") or "", text_or_empty(message.get("name"))
+        content, name = message.get("content") or "", text_or_empty(message.get("name"))
         known = {"role", "content", "tool_call_id", *(("name",) if name == self.names.get(call_id, name) else ())}
-        self.add_losses_of_unknown_fields(message, known, path, _NO_PLACE)
-        self.add_result(call_id, said if isinstance(said, str) else self.parts(said, f"{path}.content"), path, name)
+        self.add_losses_of_unknown_fields(message, known, path, _NOT_STORED)
+        parts = content if isinstance(content, str) else self.parts(content, f"{path}.content")
+        self.add_result(call_id, parts, path, name)
 
-    def function(self, message: Fields, path: str) -> None:
-        """Add a result in the older form, to the option's first call that has no result yet."""
+    def read_function(self, message: Fields, path: str) -> None:
+        """Add a result in the older form. It answers the option's first call that has no result yet."""
         name = History.expect_name(message.get("name"), f"{path}.name")
-        waiting = self.unanswered.get(name)
-        call_id = waiting.pop(0) if waiting else f"call_{uuid4().hex}"
-        self.add_losses_of_unknown_fields(message, {"role", "content", "name"}, path, _NO_PLACE)
-        self.add_loss("rewritten", path, _OLDER)
-        said = "" if message.get("content") is None else History.expect(message["content"], str, f"{path}.content")
-        self.add_result(call_id, said, path, name)
+        open_calls = self.open_function_calls.get(name)
+        call_id = open_calls.pop(0) if open_calls else f"call_{uuid4().hex}"
+        self.add_losses_of_unknown_fields(message, {"role", "content", "name"}, path, _NOT_STORED)
+        self.add_loss("rewritten", path, _OLDER_FORM)
+        content = "" if message.get("content") is None else History.expect(message["content"], str, f"{path}.content")
+        self.add_result(call_id, content, path, name)
 
-    def tools(self, given: JSONValue) -> None:
+    def read_tools(self, tools: JSONValue) -> None:
         """Read the field `tools`: options, and the vendor's own tools."""
-        for index, tool in enumerate(History.expect(given, list, "tools")):
-            declared = (
-                object_or_empty(tool).get("function")
-                if object_or_empty(tool).get("type", "function") == "function"
-                else None
-            )
-            if self.offer(tool, declared, ChatOptionHints, f"tools[{index}].function"):
-                self.add_losses_of_unknown_fields(
-                    object_or_empty(tool), {"type", "function"}, f"tools[{index}]", "an option cannot store it"
-                )
+        for index, tool in enumerate(History.expect(tools, list, "tools")):
+            fields, path = object_or_empty(tool), f"tools[{index}]"
+            declared = fields.get("function") if fields.get("type", "function") == "function" else None
+            if self.add_declaration(tool, declared, ChatOptionHints, f"{path}.function"):
+                self.add_losses_of_unknown_fields(fields, {"type", "function"}, path, "an option cannot store it")
 
-    def functions(self, given: JSONValue) -> None:
+    def read_functions(self, functions: JSONValue) -> None:
         """Read the field `functions`: options in the older form."""
-        for index, function in enumerate(History.expect(given, list, "functions")):
+        for index, function in enumerate(History.expect(functions, list, "functions")):
             path = f"functions[{index}]"
-            self.offer({"type": "function", "function": function}, function, ChatOptionHints, path)
-            self.add_loss("rewritten", path, _OLDER)
+            self.add_declaration({"type": "function", "function": function}, function, ChatOptionHints, path)
+            self.add_loss("rewritten", path, _OLDER_FORM)
 
-    def older_choice(self, choice: JSONValue) -> None:
+    def read_function_call(self, choice: JSONValue) -> None:
         """Read the field `function_call`: the option choice in the older form."""
-        self.add_loss("rewritten", "function_call", _OLDER)
+        self.add_loss("rewritten", "function_call", _OLDER_FORM)
         if not self.set_option_choice(choice, text_or_empty(object_or_empty(choice).get("name"))):
             self.set_extra_body("function_call", choice)
         else:
-            self.add_losses_of_unknown_fields(object_or_empty(choice), {"name"}, "function_call", _NO_CHOICE)
+            self.add_losses_of_unknown_fields(object_or_empty(choice), {"name"}, "function_call", _NOT_IN_CHOICE)
 
-    def choice(self, choice: JSONValue) -> None:
+    def read_tool_choice(self, choice: JSONValue) -> None:
         """Read the field `tool_choice`. A choice that no neutral setting can express becomes a vendor setting."""
-        found = object_or_empty(choice)
-        kind = text_or_empty(found.get("type"))
-        inner = object_or_empty(found.get(kind))
+        fields = object_or_empty(choice)
+        kind = text_or_empty(fields.get("type"))
+        inner = object_or_empty(fields.get(kind))
         if not self.set_option_choice("required" if choice == "any" else choice, text_or_empty(inner.get("name"))):
             self.set_vendor_setting("tool_choice", choice)
         else:
-            self.add_losses_of_unknown_fields(found, {"type", kind}, "tool_choice", _NO_CHOICE)
-            self.add_losses_of_unknown_fields(inner, {"name"}, f"tool_choice.{kind}", _NO_CHOICE)
+            self.add_losses_of_unknown_fields(fields, {"type", kind}, "tool_choice", _NOT_IN_CHOICE)
+            self.add_losses_of_unknown_fields(inner, {"name"}, f"tool_choice.{kind}", _NOT_IN_CHOICE)
 
-    def format(self, wanted: JSONValue) -> None:
+    def read_response_format(self, wanted: JSONValue) -> None:
         """Read the field `response_format`. A format that no neutral setting can express goes to `extra_body`."""
-        found = object_or_empty(wanted)
-        schema, path = object_or_empty(found.get("json_schema")), "response_format.json_schema"
-        if self.hold_to_type(found, "response_format"):
+        fields = object_or_empty(wanted)
+        schema, path = object_or_empty(fields.get("json_schema")), "response_format.json_schema"
+        if self.read_plain_format(fields, "response_format"):
             return
-        if found.get("type") == "json_schema" and self.hold_to_format(schema, path):
-            self.add_losses_of_unknown_fields(
-                found, {"type", "json_schema"}, "response_format", "a response format cannot store it"
-            )
+        if fields.get("type") == "json_schema" and self.read_schema_format(schema, path):
+            reason = "a response format cannot store it"
+            self.add_losses_of_unknown_fields(fields, {"type", "json_schema"}, "response_format", reason)
         else:
             self.set_extra_body("response_format", wanted)
 
     readers: ClassVar = {
-        "messages": RequestHistory.read_messages, "tools": tools, "functions": functions,
-        "function_call": older_choice, "tool_choice": choice, "response_format": format,
+        "messages": OpenAIHistory.read_messages, "tools": read_tools, "functions": read_functions,
+        "function_call": read_function_call, "tool_choice": read_tool_choice, "response_format": read_response_format,
     }  # fmt: skip
     roles: ClassVar = {
-        "system": said, "developer": said, "user": said, "assistant": assistant, "tool": tool, "function": function,
+        **dict.fromkeys(("system", "developer", "user"), read_input_message),
+        "assistant": read_assistant, "tool": read_tool, "function": read_function,
     }  # fmt: skip
 
 
-decode_history = _History.decode
+decode_history = _ChatHistory.decode

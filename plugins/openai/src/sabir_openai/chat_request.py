@@ -26,9 +26,9 @@ from sabir_openai.settings import (
     OPENAI,
     ChatSettings,
     ResponsesSettings,
+    drop_other_settings,
+    drop_other_tools,
     has_tool,
-    in_form,
-    leave_out_the_others,
     settings_of,
 )
 
@@ -41,9 +41,9 @@ FIELDS: Mapping[str, str] = {
     "reasoning_effort": "reasoning_effort",
 }
 """Neutral setting → request field in which its value is sent unchanged."""
-_REPLACED: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
-"""Vendor setting → the neutral setting that it replaces. For vendor settings named like a field in FIELDS, see
-there.
+_REPLACED_SETTINGS: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
+"""Vendor setting → the neutral setting that it replaces. A vendor setting with the name of a field in FIELDS replaces
+the neutral setting of that field.
 """
 _SAMPLING = frozenset({"temperature", "top_p"})
 """Settings that a model accepts only while reasoning is off."""
@@ -53,30 +53,31 @@ REFUSED_EFFORTS: frozenset[ReasoningEffort] = frozenset({"max"})
 Verified by the authors of pydantic-ai (2.68, profiles/openai.py, `openai_chat_supports_max_reasoning_effort`).
 """
 OPTIONS_ON_CHAT = "options_on_chat"
-"""Name of a fact in models.toml, for models with which OpenAI's Chat Completions API refuses options while they reason.
+"""Name of a fact in models.toml, for models that accept no options on OpenAI's Chat Completions API while they reason.
 "unless_it_reasons": the model reasons only when an effort is set, so it accepts options without an effort.
 "never_reasoning": the model reasons by default, so it accepts options only with the effort "none".
 https://github.com/openai/openai-openapi/issues/541 and https://github.com/BerriAI/litellm/pull/34569
 """
-MOST_STOPS = 4
+MAX_STOPS = 4
 """The maximum number of stop texts in a request."""
-Declared: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
+DescribeTool: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
 """A function: a declared tool → its name, and the value of `tool_choice` that chooses the tool."""
 FORMAT_NAMES = IdentifierRule(longest=64)
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return every field of the request except the messages. Report settings that cannot be sent as losses.
+    """Return all fields of the request except the messages. Report settings that cannot be sent as losses.
 
     Raises SettingsInvalid for an invalid vendor setting or an option choice that is not offered.
     """
-    leave_out_the_others(scope, ChatSettings, ResponsesSettings)
-    vendor = in_form(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
+    drop_other_settings(scope, ChatSettings, ResponsesSettings)
+    vendor = drop_other_tools(scope.read_vendor(settings_of(ChatSettings, scope)), scope, nested=True)
     if vendor.pop("prefix", False):
         _mark_prefix(scope)
     scope.reasoning_is_off = _turns_reasoning_off(vendor)
-    names = {setting: _renamed(name, scope) for setting, name in FIELDS.items()}
-    body: dict[str, Any] = {"model": scope.target.model} | scope.neutral_fields(names, stops=MOST_STOPS, take=take)
+    names = {setting: _field_name(name, scope) for setting, name in FIELDS.items()}
+    neutral = scope.neutral_fields(names, stops=MAX_STOPS, take=accepted_setting)
+    body: dict[str, Any] = {"model": scope.target.model} | neutral
     if "thinking_type" in scope.quirks and body.get("reasoning_effort") == "none":
         body = without_fields(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
     if scope.options and (rule := scope.model_info.facts.get(OPTIONS_ON_CHAT)):
@@ -84,9 +85,10 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     tools = [*encode_options(scope), *vendor.pop("tools", ())]
     if tools:
         body["tools"] = tools
-    body |= encode_choice(scope, tools, _declared) | _format(scope)
+    body |= encode_choice(scope, tools, _describe_nested_tool) | _response_format(scope)
+    replaced = {**_REPLACED_SETTINGS, **{field: setting for setting, field in names.items()}}
     for name in body.keys() & vendor.keys():
-        setting = next((setting for setting, field in names.items() if field == name), _REPLACED.get(name, name))
+        setting = replaced.get(name, name)
         reason = f"the vendor setting {name} replaces this setting"
         scope.losses.add("dropped", reason, path=f"settings.{setting}")
     return body | vendor
@@ -102,10 +104,8 @@ def _without_reasoning(scope: RequestScope, effort: ReasoningEffort | None, rule
         return {}
     reason = f"{scope.target.model} accepts no tools on {scope.target.dialect} while it reasons"
     if "none" in (scope.model_info.efforts or ()):
-        remedy = "openai.responses accepts tools together with reasoning"
-        scope.losses.add(
-            "downgraded", f"{reason}; reasoning was turned off ('none'); {remedy}", path="settings.reasoning_effort"
-        )
+        reason += "; reasoning was turned off ('none'); openai.responses accepts tools together with reasoning"
+        scope.losses.add("downgraded", reason, path="settings.reasoning_effort")
         return {"reasoning_effort": "none"}
     scope.losses.add("dropped", f"{reason}, and it always reasons; use openai.responses", path="options")
     scope.options = ()
@@ -131,7 +131,7 @@ def _mark_prefix(scope: RequestScope) -> None:
         scope.losses.add("dropped", reason, path=path)
 
 
-def take(scope: RequestScope, setting: str) -> Any:
+def accepted_setting(scope: RequestScope, setting: str) -> Any:
     """Return the value of a setting to send; None if it is not set.
 
     If the model does not accept the setting, always or while it reasons, report a loss and return None. An effort that
@@ -149,7 +149,7 @@ def take(scope: RequestScope, setting: str) -> Any:
     return scope.setting(setting)
 
 
-def _renamed(name: str, scope: RequestScope) -> str:
+def _field_name(name: str, scope: RequestScope) -> str:
     if name == "seed" and "random_seed" in scope.quirks:
         return "random_seed"
     # The older name: by the model's row, or assumed for an unknown endpoint, except for OpenAI's reasoning models.
@@ -159,10 +159,10 @@ def _renamed(name: str, scope: RequestScope) -> str:
 
 
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
-    """Return the options as function declarations. Report as losses what the API does not accept.
+    """Return the options as function declarations. Report options and hints that the API does not accept as losses.
 
-    If its hint says so, an option is strict, unless its schema cannot be. Without a hint, an option is strict if the
-    strict schema accepts all values of the schema and the endpoint is known to accept `strict`.
+    With the hint `strict`, an option is strict if its schema can be strict. Without the hint, an option is strict if
+    the strict schema accepts all values of the schema and the endpoint is known to accept `strict`.
     """
     if scope.options and not scope.supports("options", "options"):
         return []
@@ -190,40 +190,40 @@ def _strict_is_known(scope: RequestScope) -> bool:
     return "no_strict" not in scope.quirks and scope.model_info.status_of("strict") == "accepted"
 
 
-def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], declared: Declared) -> dict[str, Any]:
-    """Return the fields `tool_choice` and `parallel_tool_calls` as far as they are set. Report losses, and return {},
-    if the request has no tools.
+def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], describe: DescribeTool) -> dict[str, Any]:
+    """Return the fields `tool_choice` and `parallel_tool_calls`, without fields that are not set. If the request has no
+    tools, report losses and return {}.
 
-    `declared` returns a tool's name and the value of `tool_choice` for that tool. Raises SettingsInvalid for a name
+    `describe` returns a tool's name and the value of `tool_choice` for that tool. Raises SettingsInvalid for a name
     that is not offered.
     """
-    choice, parallel = take(scope, "option_choice"), take(scope, "parallel_options")
-    said = choice
+    choice, parallel = accepted_setting(scope, "option_choice"), accepted_setting(scope, "parallel_options")
+    choice_field = choice
     if choice is not None and choice not in RequestScope.CHOICES:
         wire_name = scope.option_names.get(choice, choice)
-        said = next((said for name, said in map(declared, tools) if name == wire_name), None)
-        if said is None and has_tool(scope, choice):
+        choice_field = next((choice_field for name, choice_field in map(describe, tools) if name == wire_name), None)
+        if choice_field is None and has_tool(scope, choice):
             reason = f"{scope.target.dialect} does not accept the chosen tool {choice!r}"
             scope.losses.add("dropped", reason, path="settings.option_choice")
-        elif said is None:
+        elif choice_field is None:
             raise scope.not_offered(choice)
-    given = {"option_choice": ("tool_choice", said), "parallel_options": ("parallel_tool_calls", parallel)}
-    found = {setting: field for setting, field in given.items() if field[1] is not None}
+    fields = {"option_choice": ("tool_choice", choice_field), "parallel_options": ("parallel_tool_calls", parallel)}
+    set_fields = {setting: field for setting, field in fields.items() if field[1] is not None}
     if tools:
-        return dict(found.values())
-    for setting in found:
+        return dict(set_fields.values())
+    for setting in set_fields:
         scope.losses.add("dropped", "the request has no options", path=f"settings.{setting}")
     return {}
 
 
-def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _describe_nested_tool(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     kind = str(tool.get("type"))
     name = object_or_empty(tool.get(kind)).get("name")
     return name, {"type": kind, kind: {"name": name}}
 
 
-def _format(scope: RequestScope) -> dict[str, Any]:
-    wanted: ResponseFormat | None = take(scope, "response_format")
+def _response_format(scope: RequestScope) -> dict[str, Any]:
+    wanted: ResponseFormat | None = accepted_setting(scope, "response_format")
     if wanted is None:
         return {}
     if "json_object" not in scope.quirks:
@@ -233,9 +233,8 @@ def _format(scope: RequestScope) -> dict[str, Any]:
         return {"response_format": {"type": form["type"], **schema}}
     if wanted == JSON_OBJECT:
         return {"response_format": {"type": "json_object"}}
-    reason = (
-        f"{scope.target} can restrict replies to JSON, but not to a schema; describe the schema in the instructions"
-    )
+    problem = f"{scope.target} can restrict replies to JSON, but not to a schema"
+    reason = f"{problem}; describe the schema in the instructions"
     scope.losses.add("dropped", reason, path="settings.response_format.schema")
     return {"response_format": {"type": "json_object"}}
 
@@ -263,8 +262,7 @@ def encode_format(wanted: ResponseFormat, scope: RequestScope) -> dict[str, Any]
     fitted.report(scope.losses, f"{path}.schema")
     name = FORMAT_NAMES.fit(wanted.name)
     if name != wanted.name:
-        scope.losses.add(
-            "rewritten", f"the name {wanted.name!r} was sent as {name!r}, which the API accepts", path=f"{path}.name"
-        )
+        reason = f"the name {wanted.name!r} was sent as {name!r}, which the API accepts"
+        scope.losses.add("rewritten", reason, path=f"{path}.name")
     schema = {"type": "json_schema", "name": name, "schema": fitted.schema, "strict": not strict.refusal}
     return schema | {"description": wanted.description} if wanted.description else schema

@@ -4,8 +4,8 @@
          └─▶ joined body ──read_answer──▶ the end of each block and of the reply, as without streaming (law 8)
 
 The reply ends with `[DONE]`, or when the stream closes cleanly after the finish reason of choice 0. The end of another
-choice does not end the reply. A reply that ends with `[DONE]` but without a finish reason has the reason `other`, and
-its last call may be cut off (law 12).
+choice does not end the reply. If a reply ends with `[DONE]` but without a finish reason, its finish reason is `other`,
+and its last call may be cut off (law 12).
 """
 
 from collections.abc import Iterator
@@ -26,17 +26,17 @@ from sabir.authoring import (
 )
 
 from sabir_openai import chat_decode
-from sabir_openai.chat_growing import (
+from sabir_openai.chat_stream_parts import (
     TEXT_FIELDS,
-    Call,
-    Details,
-    Thinking,
-    Words,
-    grown,
-    joined_sound,
-    key_of,
-    once,
-    settled,
+    StreamedDetails,
+    StreamedThinking,
+    StreamedToolCall,
+    TextPieces,
+    add_fields,
+    drop_repeats,
+    index_key,
+    join_audio,
+    join_pieces,
 )
 
 
@@ -47,7 +47,7 @@ class ChatDecoder:
         self._scope = scope
         self._body: dict[str, Any] = {}
         self._head: dict[str, Any] = {}
-        self._choices: dict[int, _Choice] = {}
+        self._choices: dict[int, _StreamedChoice] = {}
         self._open: set[int] = set()
         self._has_begun = False
         self._is_done = False
@@ -61,7 +61,7 @@ class ChatDecoder:
         if self._is_done or not data:
             return
         if data == "[DONE]":
-            yield from self._end()
+            yield from self._end_reply()
             return
         chunk = self._scope.read_object(data)
         is_flat = event.event == "error" and "error" not in chunk
@@ -73,236 +73,238 @@ class ChatDecoder:
         if chunk != self._head:  # it is the same in nearly every chunk
             self._head = chunk
             self._body |= {name: value for name, value in chunk.items() if value not in (None, "")}
-        for found in map(object_or_empty, list_or_empty(choices)):
-            number = chat_decode.index_of(found)
-            choice = self._choices.get(number) or self._begun_choice(number)
-            if not choice.is_text(found):
+        for choice_chunk in map(object_or_empty, list_or_empty(choices)):
+            index = chat_decode.index_of(choice_chunk)
+            choice = self._choices.get(index) or self._add_choice(index)
+            if not choice.adds_only_text(choice_chunk):
                 self._scope.count_stored_values(data)
-            for place, kind, more in choice.take(found):
-                if number != 0:
+            for position, kind, text in choice.add(choice_chunk):
+                if index != 0:
                     continue
-                if place not in self._open:
-                    yield from self._begun(place, kind, more, choice)
-                elif more:
-                    yield BlockDelta.unchecked(place, kind, more)
+                if position not in self._open:
+                    yield from self._start_block(position, kind, text)
+                elif text:
+                    yield BlockDelta.unchecked(position, kind, text)
 
-    def _begun_choice(self, number: int) -> "_Choice":
+    def _add_choice(self, index: int) -> "_StreamedChoice":
         self._scope.count_blocks()
-        return self._choices.setdefault(number, _Choice(number))
+        return self._choices.setdefault(index, _StreamedChoice(index))
 
-    def _begun(self, place: int, kind: BlockKind, more: str, choice: "_Choice") -> Iterator[StreamEvent]:
-        """Yield a block's start and its content so far. For a call without a name yet, yield nothing."""
+    def _start_block(self, position: int, kind: BlockKind, text: str) -> Iterator[StreamEvent]:
+        """Yield the start and the content so far of a block of choice 0. Yield nothing for a call without a name."""
         if kind != "option_call":
-            yield BlockStart(index=place, kind=kind)
+            yield BlockStart(index=position, kind=kind)
         else:
-            call = choice.calls[place - chat_decode.CALLS]
+            call = self._choices[0].calls[position - chat_decode.CALLS]
             if not call.name:
                 return
-            call.id, more = call.id or f"call_{uuid4().hex}", "".join(call.arguments)
+            call.id, text = call.id or f"call_{uuid4().hex}", "".join(call.arguments)
             name = self._scope.option_names.get(call.name, call.name)
-            yield BlockStart(index=place, kind=kind, invocation_id=call.id, option_name=name)
-        self._open.add(place)
-        if more:
-            yield BlockDelta.unchecked(place, kind, more)
+            yield BlockStart(index=position, kind=kind, invocation_id=call.id, option_name=name)
+        self._open.add(position)
+        if text:
+            yield BlockDelta.unchecked(position, kind, text)
 
     def close(self) -> Iterator[StreamEvent]:
         """Yield the ends of all blocks and of the reply when the stream closes. Yield nothing if the reply has ended or
         choice 0 has no finish reason.
         """
-        if not self._is_done and (first := self._choices.get(0)) and first.found.get("finish_reason"):
-            yield from self._end()
+        if not self._is_done and (first := self._choices.get(0)) and first.fields.get("finish_reason"):
+            yield from self._end_reply()
 
-    def _end(self) -> Iterator[StreamEvent]:
-        """Yield the ends of all blocks and of the reply; nothing if the stream contained no choice."""
+    def _end_reply(self) -> Iterator[StreamEvent]:
+        """Yield the ends of all blocks and of the reply. Yield nothing if the stream contained no choice."""
         if not self._choices:
             return
         self._is_done = True
-        whole = {**self._body, "choices": [choice.whole() for choice in self._choices.values()]}
-        placed, end = chat_decode.read_answer(whole, self._scope)
-        for place, block in placed:
-            if place not in self._open:
-                yield BlockStart.unchecked(place, block)
-            yield BlockEnd(index=place, block=block)
+        response = {**self._body, "choices": [choice.build() for choice in self._choices.values()]}
+        blocks, end = chat_decode.read_answer(response, self._scope)
+        for position, block in blocks:
+            if position not in self._open:
+                yield BlockStart.unchecked(position, block)
+            yield BlockEnd(index=position, block=block)
         yield ReplyEnd(**end)
 
 
-Grown = tuple[int, BlockKind, str]
-"""A block's place, its kind and the text that was added."""
-
-
-ANY = None
-"""In a key of `_Choice._latest`, matches every id."""
+AddedText = tuple[int, BlockKind, str]
+"""A block's position, its kind and the text that was added."""
+ANY_ID = None
+"""The id in keys of `_StreamedChoice._latest` that are looked up without an id."""
 _REPEATED_FIELDS = ("index", "delta", "message", "text")
-"""Fields of a chunk's choice that are its delta, or that repeat what was streamed so far."""
+"""Fields of a chunk's choice that are its delta, or that repeat the text so far."""
 
 
-class _Choice:
+class _StreamedChoice:
     """One choice of the reply while its chunks arrive."""
 
     def __init__(self, index: int) -> None:
-        self.found: dict[str, Any] = {"index": index}
-        self.message: dict[str, Any] = {}
-        self.chunks: list[Any] = []
+        self.fields: dict[str, Any] = {"index": index}
+        self.message_fields: dict[str, Any] = {}
+        self.content: list[Any] = []
         """Items of the content: texts and reasoning that may still grow, and other items unchanged."""
         self.audio: dict[str, Any] = {}
-        self.sounds: list[str] = []
-        self.calls: list[Call] = []
+        self.audio_pieces: list[str] = []
+        self.calls: list[StreamedToolCall] = []
         self._latest: dict[tuple[str | float | None, str | None], int] = {}
-        """(index, id) → the place of the latest such call. Keys also have ANY as id, None as index, or "" for a call
-        that began without an id.
+        """(index, id) → the position of the latest such call. There are also keys with ANY_ID as id, with None as
+        index, and with "" as id for calls that began without an id.
         """
         self._without_id: list[int] = []
         self._reasoning_field: str | None = None
-        self._details = Details()
+        self._details = StreamedDetails()
 
     @staticmethod
-    def is_text(found: Fields) -> bool:
+    def adds_only_text(chunk: Fields) -> bool:
         """Return whether a chunk only adds text to the choice, so that its memory need not be counted separately."""
-        delta = found.get("delta", found)
-        return not found.get("logprobs") and all(
+        delta = chunk.get("delta", chunk)
+        return not chunk.get("logprobs") and all(
             name in TEXT_FIELDS and isinstance(value, str | None) for name, value in object_or_empty(delta).items()
         )
 
-    def take(self, found: Fields) -> Iterator[Grown]:
+    def add(self, chunk: Fields) -> Iterator[AddedText]:
         """Add the part of a chunk that belongs to this choice. Yield each block that grew, with the added text."""
-        for name, value in unknown_fields(found, _REPEATED_FIELDS).items():
+        for name, value in unknown_fields(chunk, _REPEATED_FIELDS).items():
+            earlier = dict(object_or_empty(self.fields.get(name)))
             has_lists = name == "logprobs"
-            self.found[name] = (
-                grown(dict(object_or_empty(self.found.get(name))), object_or_empty(value)) if has_lists else value
-            )
-        delta = unknown_fields(self._delta_of(found), ("role",))
+            self.fields[name] = add_fields(earlier, object_or_empty(value)) if has_lists else value
+        delta = unknown_fields(self._delta_of(chunk), ("role",))
         for name, value in delta.items():
             match name:
                 case "content":
-                    for chunk in value if isinstance(value, list) else [value]:
-                        yield from self._chunk(chunk)
+                    for part in value if isinstance(value, list) else [value]:
+                        yield from self._add_content_part(part)
                 case "audio" if isinstance(value, dict):
-                    yield from self._audio(value)
+                    yield from self._add_audio(value)
                 case "tool_calls" if isinstance(value, list):
-                    yield from self._calls(value)
+                    yield from self._add_tool_calls(value)
                 case "reasoning_details" if isinstance(value, list):
-                    yield from self._reasoning(value, delta)
+                    yield from self._add_reasoning_details(value, delta)
                 case "function_call" if isinstance(value, dict):
-                    self.message[name] = grown(dict(object_or_empty(self.message.get(name))), object_or_empty(value))
+                    earlier = dict(object_or_empty(self.message_fields.get(name)))
+                    self.message_fields[name] = add_fields(earlier, object_or_empty(value))
                 case _ if isinstance(value, str):
-                    yield from self._text(name, value)
+                    yield from self._add_text_field(name, value)
                 case _:
-                    grown(self.message, {name: value})
+                    add_fields(self.message_fields, {name: value})
 
-    def _delta_of(self, found: Fields) -> Fields:
-        """Return what a chunk adds: its `delta`; without one its `message`, or {} if earlier chunks added content."""
-        has_begun = self.message or self.chunks or self.calls
-        return object_or_empty(found.get("delta") if "delta" in found or has_begun else found.get("message"))
+    def _delta_of(self, chunk: Fields) -> Fields:
+        """Return the `delta` of a chunk. Without `delta`, return the `message`, or {} if earlier chunks had content."""
+        has_begun = self.message_fields or self.content or self.calls
+        return object_or_empty(chunk.get("delta") if "delta" in chunk or has_begun else chunk.get("message"))
 
-    def _text(self, name: str, value: str) -> Iterator[Grown]:
-        if not isinstance(self.message.get(name), Words):
-            self.message[name] = Words()
-        self.message[name].append(value)
-        if name == "refusal" and value:
-            yield chat_decode.REFUSAL, "refusal", value
-        if name in chat_decode.REASONING_FIELDS and value and self._reasoning_field in (None, name):
+    def _add_text_field(self, name: str, text: str) -> Iterator[AddedText]:
+        if not isinstance(self.message_fields.get(name), TextPieces):
+            self.message_fields[name] = TextPieces()
+        self.message_fields[name].append(text)
+        if name == "refusal" and text:
+            yield chat_decode.REFUSAL, "refusal", text
+        if name in chat_decode.REASONING_FIELDS and text and self._reasoning_field in (None, name):
             self._reasoning_field = name
-            yield chat_decode.REASONING, "reasoning", value
+            yield chat_decode.REASONING, "reasoning", text
 
-    def _reasoning(self, pieces: list[Any], delta: Fields) -> Iterator[Grown]:
+    def _add_reasoning_details(self, pieces: list[Any], delta: Fields) -> Iterator[AddedText]:
         """Add pieces of `reasoning_details`. Yield their text as reasoning if no other field contains the reasoning."""
         for piece in map(object_or_empty, pieces):
-            self._details.take(piece)
-            more = chat_decode.detail_text(piece)
-            if more and self._reasoning_field is None and not any(map(delta.get, chat_decode.REASONING_FIELDS)):
-                yield chat_decode.REASONING, "reasoning", more
+            self._details.add(piece)
+            text = chat_decode.detail_text(piece)
+            if text and self._reasoning_field is None and not any(map(delta.get, chat_decode.REASONING_FIELDS)):
+                yield chat_decode.REASONING, "reasoning", text
 
-    def _chunk(self, chunk: JSONValue) -> Iterator[Grown]:
+    def _add_content_part(self, part: JSONValue) -> Iterator[AddedText]:
         """Add an item of the content, which is a text or an object."""
-        found = {"type": "text", "text": chunk} if isinstance(chunk, str) else object_or_empty(chunk)
-        more = found.get("text")
-        if (thought := chat_decode.thinking_text(found)) is not None:
-            if not self.chunks or not isinstance(self.chunks[-1], Thinking):
-                self.chunks.append(Thinking())
-            self.chunks[-1].take(found, thought)
-            if thought:
-                yield chat_decode.CONTENT + len(self.chunks) - 1, "reasoning", thought
-        elif found != {"type": "text", "text": more} or not isinstance(more, str):
-            self.chunks.append(chunk)
-        elif more:
-            if not self.chunks or not isinstance(self.chunks[-1], Words):
-                self.chunks.append(Words())
-            self.chunks[-1].append(more)
-            yield chat_decode.CONTENT + len(self.chunks) - 1, "text", more
+        fields = {"type": "text", "text": part} if isinstance(part, str) else object_or_empty(part)
+        text = fields.get("text")
+        if (thinking := chat_decode.thinking_text(fields)) is not None:
+            if not self.content or not isinstance(self.content[-1], StreamedThinking):
+                self.content.append(StreamedThinking())
+            self.content[-1].add(fields, thinking)
+            if thinking:
+                yield chat_decode.CONTENT + len(self.content) - 1, "reasoning", thinking
+        elif fields != {"type": "text", "text": text} or not isinstance(text, str):
+            self.content.append(part)
+        elif text:
+            if not self.content or not isinstance(self.content[-1], TextPieces):
+                self.content.append(TextPieces())
+            self.content[-1].append(text)
+            yield chat_decode.CONTENT + len(self.content) - 1, "text", text
 
-    def _audio(self, value: Fields) -> Iterator[Grown]:
-        data, transcript = text_or_empty(value.get("data")), text_or_empty(value.get("transcript"))
-        self.audio |= {name: item for name, item in value.items() if name not in ("data", "transcript")}
+    def _add_audio(self, audio: Fields) -> Iterator[AddedText]:
+        data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
+        self.audio |= {name: value for name, value in audio.items() if name not in ("data", "transcript")}
         if data:
-            self.sounds.append(data)
-            yield chat_decode.SOUND, "media", data
+            self.audio_pieces.append(data)
+            yield chat_decode.AUDIO, "media", data
         if transcript:
-            grown(self.audio, {"transcript": transcript})
+            add_fields(self.audio, {"transcript": transcript})
             yield chat_decode.TRANSCRIPT, "text", transcript
 
-    def _calls(self, deltas: list[Any]) -> Iterator[Grown]:
+    def _add_tool_calls(self, deltas: list[Any]) -> Iterator[AddedText]:
         for delta in map(object_or_empty, deltas):
-            place = self._place_of(delta)
-            if place == len(self.calls):
-                index = key_of(delta)
-                self.calls.append(Call(index))
-                self._latest[index, ANY] = self._latest[index, ""] = place
-                self._without_id.append(place)
-            call = self.calls[place]
-            more = call.take(delta)
+            position = self._call_position(delta)
+            if position == len(self.calls):
+                index = index_key(delta)
+                self.calls.append(StreamedToolCall(index))
+                self._latest[index, ANY_ID] = self._latest[index, ""] = position
+                self._without_id.append(position)
+            call = self.calls[position]
+            text = call.add(delta)
             for key in ((call.index, call.id), (None, call.id)):
-                self._latest[key] = max(place, self._latest.get(key, place))
-            self._latest.setdefault((key_of(delta), ANY), place)  # its next pieces may have this index and no id
-            yield chat_decode.CALLS + place, "option_call", more
+                self._latest[key] = max(position, self._latest.get(key, position))
+            # The next pieces of this call may have this index and no id.
+            self._latest.setdefault((index_key(delta), ANY_ID), position)
+            yield chat_decode.CALLS + position, "option_call", text
 
-    def _place_of(self, delta: Fields) -> int:
-        """Return the place of the latest call that a delta continues, or the next free place for a new call.
+    def _call_position(self, delta: Fields) -> int:
+        """Return the position of the latest call that a delta continues, or the next free position for a new call.
 
         With an index, a delta continues the call of this index, unless the two have different ids. Without an index, it
         continues the call with its id or a call that has no id. Without index and id, it continues the last call,
-        unless it has a name. A delta with a new id begins a call only if it has a name; else see _place_of_nameless.
+        unless it has a name. A delta with a new id begins a call if it has a name; otherwise, `_nameless_call_position`
+        decides.
         """
-        index, wire_id = key_of(delta), text_or_empty(delta.get("id"))
+        index, wire_id = index_key(delta), text_or_empty(delta.get("id"))
         is_named = any(text_or_empty(object_or_empty(delta.get(kind)).get("name")) for kind in ("function", "custom"))
         if index is None and not wire_id:
             return len(self.calls) - bool(self.calls and not is_named)
-        place = self._latest.get((index, wire_id or ANY), -1)
+        position = self._latest.get((index, wire_id or ANY_ID), -1)
         if wire_id:
-            place = max(place, self._place_without_id(index))
-            if place < 0 and not is_named:
-                place = self._place_of_nameless(index, wire_id)
-        return place if place >= 0 else len(self.calls)
+            position = max(position, self._call_position_without_id(index))
+            if position < 0 and not is_named:
+                position = self._nameless_call_position(index, wire_id)
+        return position if position >= 0 else len(self.calls)
 
-    def _place_of_nameless(self, index: str | float | None, wire_id: str) -> int:
-        """Return the place of the call that a delta with a new id, but without a name, continues; -1 for none.
+    def _nameless_call_position(self, index: str | float | None, wire_id: str) -> int:
+        """Return the position of the call that a delta with a new id, but without a name, continues. -1 if there is no
+        such call.
 
-        That is the latest call at its index, else the call with its id; without an index, the last call.
+        The delta continues the latest call with its index, or else the call with its id. Without an index, it continues
+        the last call.
         """
         if index is None:
             return len(self.calls) - 1
-        return self._latest.get((index, ANY), self._latest.get((None, wire_id), -1))
+        return self._latest.get((index, ANY_ID), self._latest.get((None, wire_id), -1))
 
-    def _place_without_id(self, index: str | float | None) -> int:
-        """Return the place of the latest call that has no id yet and has this index; with None, any index. -1 for
-        none.
+    def _call_position_without_id(self, index: str | float | None) -> int:
+        """Return the position of the latest call that has no id yet and has this index. With None, the index does not
+        matter. -1 if there is no such call.
         """
         if index is not None:
-            place = self._latest.get((index, ""), -1)
-            return place if place >= 0 and not self.calls[place].id else -1
+            position = self._latest.get((index, ""), -1)
+            return position if position >= 0 and not self.calls[position].id else -1
         while self._without_id and self.calls[self._without_id[-1]].id:
             self._without_id.pop()
         return self._without_id[-1] if self._without_id else -1
 
-    def whole(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         """Return the choice as in a response that is not streamed."""
-        message = {name: settled(once(name, value)) for name, value in self.message.items()}
+        message = {name: join_pieces(drop_repeats(name, value)) for name, value in self.message_fields.items()}
         if self._details.details:
-            message["reasoning_details"] = self._details.joined()
-        if self.chunks:
-            joined = (each.joined() if isinstance(each, Thinking) else settled(each) for each in self.chunks)
-            message["content"] = [{"type": "text", "text": each} if isinstance(each, str) else each for each in joined]
-        if self.audio or self.sounds:
-            message["audio"] = {**object_or_empty(settled(self.audio)), "data": joined_sound(self.sounds)}
+            message["reasoning_details"] = self._details.build()
+        if self.content:
+            parts = (part.build() if isinstance(part, StreamedThinking) else join_pieces(part) for part in self.content)
+            message["content"] = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+        if self.audio or self.audio_pieces:
+            message["audio"] = {**object_or_empty(join_pieces(self.audio)), "data": join_audio(self.audio_pieces)}
         if self.calls:
-            message["tool_calls"] = [call.whole() for call in self.calls]
-        return {**object_or_empty(settled(self.found)), "message": message}
+            message["tool_calls"] = [call.build() for call in self.calls]
+        return {**object_or_empty(join_pieces(self.fields)), "message": message}

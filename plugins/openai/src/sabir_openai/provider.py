@@ -1,7 +1,7 @@
 """OpenAI and endpoints with a compatible API: URLs, credentials, and connections over the official SDK.
 
-    a Row ──▶ CompatibleProvider ──connect(access)──▶ SDKConnection ──open──▶ status, headers, byte chunks
-                                             └ client=▶ UsersConnection ─┘
+    a Row ──▶ CompatibleProvider ──connect(access)──▶ OpenAIConnection ──open──▶ status, headers, byte chunks
+                                             └ client=▶ OpenAIUserConnection ─┘
 
 The SDK is imported when the first request is sent. It builds the URL and headers of each kind of request once. Then
 sabir sends ready bytes with them, over an HTTP client of the class that the SDK uses by default.
@@ -36,7 +36,7 @@ ROW_QUIRKS: Mapping[str, str] = {
     "refuses response_format.schema": "json_object",
 }
 """A rename or refusal in a row's entry → the quirk that implements it. The quirks are explained in chat_dialect.py."""
-ACCOUNT = (
+ACCOUNT_CREDENTIALS = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
 )
@@ -63,23 +63,23 @@ class CompatibleProvider(RowProvider):
     def __init__(self, row: Row) -> None:
         super().__init__(row)
         if row is OPENAI:
-            self.credentials += ACCOUNT
+            self.credentials += ACCOUNT_CREDENTIALS
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
         """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`."""
-        return dialect_of(short_name)
+        return load_dialect(short_name)
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over clients of the package `openai`, which are created at the first request."""
-        return SDKConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
+        return OpenAIConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
     def connect_user_client(self, client: object) -> Connection:
         """Return a connection over the user's `openai.OpenAI` or `openai.AsyncOpenAI` client, or a client for Azure."""
-        return UsersConnection(self.name, ERRORS, client)
+        return OpenAIUserConnection(self.name, ERRORS, client)
 
 
-def dialect_of(short_name: str) -> Dialect:
+def load_dialect(short_name: str) -> Dialect:
     """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`. The dialect's module is imported
     by the first call, to keep `import sabir_openai` fast.
     """
@@ -92,7 +92,7 @@ def dialect_of(short_name: str) -> Dialect:
     return CHAT
 
 
-class SDKConnection(GeneratedSDKConnection):
+class OpenAIConnection(GeneratedSDKConnection):
     """A connection over clients of the package `openai` that the plugin creates. The headers for organization and
     project are sent only to OpenAI itself.
     """
@@ -101,7 +101,7 @@ class SDKConnection(GeneratedSDKConnection):
     vendor_headers = ("OpenAI-Organization", "OpenAI-Project")
 
 
-class UsersConnection(UserSDKConnection):
+class OpenAIUserConnection(UserSDKConnection):
     """A connection over the user's own client of the package `openai`, which may be a client for Azure."""
 
     module = "openai"

@@ -4,7 +4,7 @@
     reasoning               the text of its summary and content; the whole item is its state
     function_call           an option call with its argument text unchanged
     image_generation_call   the image in its result
-    every other item        an opaque part, unchanged; a call of the vendor's own tools and its output are a pair, and a
+    other items             opaque parts, unchanged; a call of the vendor's own tools and its output are a pair, and a
                             call that the client must answer ends the reply with the reason `native_calls`
 
 Fields that a block cannot express are stored in its state, so that encoding restores the item (law 3).
@@ -29,7 +29,7 @@ from sabir.authoring import (
 )
 from sabir.errors import CallError
 
-from sabir_openai.chat_decode import Block, read_citation, read_usage
+from sabir_openai.chat_decode import DecodedContent, read_citation, read_usage
 from sabir_openai.errors import ERRORS
 
 NAME = "openai.responses"
@@ -42,29 +42,33 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "failed": "error",
     "cancelled": "error",
 }
-"""Reason of `incomplete_details`, else the status of the response → neutral reason. All others are `other`. See
-`_reason_of` for "completed".
+"""Reason of `incomplete_details`, or else the status of the response → neutral finish reason. Other reasons become
+`other`. For "completed", `_stop_reason` returns a more exact reason.
 """
 
-_CALLS = ("apply_patch_call", "computer_call", "custom_tool_call", "local_shell_call", "shell_call", "tool_search_call")
-_OUTPUTS = (
+_CALL_TYPES = (
+    "apply_patch_call", "computer_call", "custom_tool_call", "local_shell_call", "shell_call", "tool_search_call",
+)  # fmt: skip
+_OUTPUT_TYPES = (
     "apply_patch_call_output", "computer_call_output", "custom_tool_call_output", "function_call_output",
     "shell_call_output", "tool_search_output",
 )  # fmt: skip
 PAIRS: Mapping[str, tuple[str, Literal["opens", "closes"]]] = {
-    **dict.fromkeys(_CALLS, ("call_id", "opens")),
-    **dict.fromkeys(_OUTPUTS, ("call_id", "closes")),
+    **dict.fromkeys(_CALL_TYPES, ("call_id", "opens")),
+    **dict.fromkeys(_OUTPUT_TYPES, ("call_id", "closes")),
     "local_shell_call_output": ("id", "closes"),
     "mcp_approval_request": ("id", "opens"),
     "mcp_approval_response": ("approval_request_id", "closes"),
 }
-"""Type of an opaque item → the field with the id that call and output share, and which of the two the item is. An item
-of the type `program` has no pair, because it contains option calls.
+"""Type of an opaque item → the field with the id that call and output share, and whether the item opens or closes the
+pair. An item of the type `program` has no pair, because it contains option calls.
 """
 
 STATUSES: Mapping[str, bool] = {"completed": True, "incomplete": False}
-"""Status of an item → whether the model finished it. `in_progress` is missing, since finished calls have it too."""
-UNMADE = ("queued", "in_progress")
+"""Status of an item → whether the model finished the item. `in_progress` is missing, because finished calls may have
+this status too.
+"""
+UNFINISHED_STATUSES = ("queued", "in_progress")
 """Statuses of a response that the server is still generating in the background."""
 
 REQUEST_ECHOES = frozenset({
@@ -74,8 +78,10 @@ REQUEST_ECHOES = frozenset({
     "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 })  # fmt: skip
 """Fields of a response that repeat the request."""
-PLACED = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
-"""Fields of a response that are not in the reply's details: they repeat the request, or the reply has own fields."""
+RESPONSE_FIELDS = REQUEST_ECHOES | {"error", "id", "model", "object", "output", "status", "usage"}
+"""Fields of a response that are not copied to `Reply.details`: they repeat the request, or a Reply has its own fields
+for them.
+"""
 PARAGRAPH = "\n\n"
 """The separator between the texts of one reasoning item."""
 
@@ -86,47 +92,47 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
 
     Raises CallError for a response without items that is still being generated in the background.
     """
-    found = scope.read_object(body)
-    raise_reported(found, scope)
-    if not isinstance(found.get("output"), list):
+    response = scope.read_object(body)
+    raise_reported(response, scope)
+    if not isinstance(response.get("output"), list):
         raise scope.invalid_answer("answered without output; expected a list of items: send the request again")
-    if not found["output"] and (status := text_or_empty(found.get("status"))) in UNMADE:
-        response_id = text_or_empty(found.get("id"))
-        said = f"{scope.target} answered {status!r}: response {response_id} is being generated in the background"
+    if not response["output"] and (status := text_or_empty(response.get("status"))) in UNFINISHED_STATUSES:
+        response_id = text_or_empty(response.get("id"))
+        problem = f"{scope.target} answered {status!r}: response {response_id} is being generated in the background"
         remedy = "stream the response, request the response later by this id, or remove the setting `background`"
         provider, request_id = scope.target.provider, scope.request_id
-        raise CallError(f"{said}; {remedy}", provider=provider, code=status, request_id=request_id)
+        raise CallError(f"{problem}; {remedy}", provider=provider, code=status, request_id=request_id)
     blocks, builder = [], ReplyBuilder(scope)
-    for item in scope.count_each(found["output"]):
-        for block in item_blocks(item, scope):
+    for item in scope.count_each(response["output"]):
+        for block in decode_item(item, scope):
             blocks.append(block)
             builder.add(block, is_finished=is_finished(item))
-    return builder.finish(**read_end(found, blocks, scope))
+    return builder.finish(**read_end(response, blocks, scope))
 
 
-def raise_reported(found: Fields, scope: DecodeScope) -> None:
-    """Raise the CallError for the `error` object of a response or an event; do nothing if it has none."""
-    if error := found.get("error"):
+def raise_reported(response: Fields, scope: DecodeScope) -> None:
+    """Raise the CallError for the `error` object of a response or an event. Do nothing if it has no error."""
+    if error := response.get("error"):
         raise ERRORS.report(error, scope)
 
 
-def origin_of(found: Fields, scope: DecodeScope) -> Origin:
+def origin_of(response: Fields, scope: DecodeScope) -> Origin:
     """Return the origin with the model and the id of a response."""
-    return scope.origin(text_or_empty(found.get("model")), text_or_empty(found.get("id")) or None)
+    return scope.origin(text_or_empty(response.get("model")), text_or_empty(response.get("id")) or None)
 
 
-def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) -> dict[str, Any]:
+def read_end(response: Fields, blocks: Collection[DecodedContent], scope: DecodeScope) -> dict[str, Any]:
     """Return the fields of a Reply or ReplyEnd that do not come from the items of a response.
 
     `blocks` are the blocks of all items. The losses are inputs that the server removed.
     """
     status = text_or_empty(response.get("status"))
-    raw = text_or_empty(object_or_empty(response.get("incomplete_details")).get("reason")) or status
-    reason = FINISH_REASONS.get(raw, "other")
+    raw_reason = text_or_empty(object_or_empty(response.get("incomplete_details")).get("reason")) or status
+    reason = FINISH_REASONS.get(raw_reason, "other")
     changes = scope.count_each(list_or_empty(response.get("input_transformations")))
     return {
-        "finish_reason": _reason_of(blocks) if reason == "stop" else reason,
-        "raw_finish_reason": raw or None,
+        "finish_reason": _stop_reason(blocks) if reason == "stop" else reason,
+        "raw_finish_reason": raw_reason or None,
         "usage": read_usage(response.get("usage")),
         "origin": origin_of(response, scope),
         "losses": tuple(
@@ -138,15 +144,15 @@ def read_end(response: Fields, blocks: Collection[Block], scope: DecodeScope) ->
             )
             for index, change in enumerate(map(object_or_empty, changes))
         ),
-        "details": unknown_fields(response, PLACED) or None,
+        "details": unknown_fields(response, RESPONSE_FIELDS) or None,
     }
 
 
-def _reason_of(blocks: Collection[Block]) -> FinishReason:
+def _stop_reason(blocks: Collection[DecodedContent]) -> FinishReason:
     """Return the finish reason of a response that ended by itself, from the kinds of its blocks.
 
-    "content_filter" with a refusal; "native_calls" if a call of the vendor's own tools waits for the client;
-    "option_calls" with an option call; otherwise "stop".
+    The reason is "content_filter" if there is a refusal, "native_calls" if a call of the vendor's own tools waits for
+    the client, "option_calls" if there is an option call, and otherwise "stop".
     """
     kinds = {block.kind for block in blocks}
     if "refusal" in kinds:
@@ -164,11 +170,11 @@ def is_finished(item: JSONValue) -> bool | None:
     """Return whether the status of an option call's item says that the model finished the call. None for an unknown
     status and for other items.
     """
-    found = object_or_empty(item)
-    return STATUSES.get(text_or_empty(found.get("status"))) if found.get("type") == "function_call" else None
+    fields = object_or_empty(item)
+    return STATUSES.get(text_or_empty(fields.get("status"))) if fields.get("type") == "function_call" else None
 
 
-def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
+def decode_item(item: JSONValue, scope: DecodeScope) -> list[DecodedContent]:
     """Return the blocks of one output item: one for each content part of a message, one for any other item. A message
     without content is one opaque block.
     """
@@ -176,47 +182,44 @@ def item_blocks(item: JSONValue, scope: DecodeScope) -> list[Block]:
     return [opaque_item(item)] if reader is None else reader(item, scope)
 
 
-def _message(item: Fields, scope: DecodeScope) -> list[Block]:
+def _read_message_item(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
     head = without_fields(item, "content")
     contents = list_or_empty(item.get("content"))
     if len(contents) > 1:  # the state of each block contains a copy of the head
         scope.count_copied_bytes(len(contents) * len(encode_json(head)))
-    blocks = [_content(content, head, scope) for content in scope.count_each(contents)]
+    blocks = [_read_message_content(content, head, scope) for content in scope.count_each(contents)]
     return blocks or [opaque_item(item)]
 
 
-def _content(content: JSONValue, head: Fields, scope: DecodeScope) -> Block:
-    found = object_or_empty(content)
-    if found.get("type") == "output_text" and isinstance(found.get("text"), str):
-        annotations = scope.count_each(list_or_empty(found.get("annotations")))
+def _read_message_content(content: JSONValue, head: Fields, scope: DecodeScope) -> DecodedContent:
+    fields = object_or_empty(content)
+    if fields.get("type") == "output_text" and isinstance(fields.get("text"), str):
+        annotations = scope.count_each(list_or_empty(fields.get("annotations")))
         citations = tuple(read_citation(annotation) for annotation in annotations)
-        state = {"item": head, "part": without_fields(found, "text", "annotations")}
-        return TextPart(text=found["text"], citations=citations, state=state)
-    if found.get("type") == "refusal" and isinstance(found.get("refusal"), str):
-        return RefusalPart(text=found["refusal"], state={"item": head, "part": without_fields(found, "refusal")})
+        state = {"item": head, "part": without_fields(fields, "text", "annotations")}
+        return TextPart(text=fields["text"], citations=citations, state=state)
+    if fields.get("type") == "refusal" and isinstance(fields.get("refusal"), str):
+        return RefusalPart(text=fields["refusal"], state={"item": head, "part": without_fields(fields, "refusal")})
     return opaque_item({**head, "content": [content]})
 
 
-def _reasoning(item: Fields, scope: DecodeScope) -> list[Block]:
+def _read_reasoning_item(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
     passages = [*list_or_empty(item.get("summary")), *list_or_empty(item.get("content"))]
-    found = filter(None, (text_or_empty(object_or_empty(passage).get("text")) for passage in passages))
-    return [ReasoningPart(text=PARAGRAPH.join(found), state=item)]
+    texts = filter(None, (text_or_empty(object_or_empty(passage).get("text")) for passage in passages))
+    return [ReasoningPart(text=PARAGRAPH.join(texts), state=item)]
 
 
-def _call(item: Fields, scope: DecodeScope) -> list[Block]:
+def _read_function_call_item(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
     state = without_fields(item, "type", "call_id", "name", "arguments")
-    return [
-        scope.read_call(
-            text_or_empty(item.get("call_id")), text_or_empty(item.get("name")), item.get("arguments"), state
-        )
-    ]
+    call_id, name = text_or_empty(item.get("call_id")), text_or_empty(item.get("name"))
+    return [scope.read_call(call_id, name, item.get("arguments"), state)]
 
 
-def _image(item: Fields, scope: DecodeScope) -> list[Block]:
+def _read_image_generation_call(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
     """Return the image that a call generated, or the call as an opaque part if it has no valid image."""
     mime = f"image/{text_or_empty(item.get('output_format')) or 'png'}".replace("svg", "svg+xml")
     hint, state = text_or_empty(item.get("revised_prompt")) or None, {"item": without_fields(item, "result")}
-    url = f"data:{mime};base64,{result}" if (result := text_or_empty(item.get("result"))) else ""
+    url = f"data:{mime};base64,{base64}" if (base64 := text_or_empty(item.get("result"))) else ""
     return [MediaPart.from_wire("image", url, prompt_hint=hint, state=state) or opaque_item(item)]
 
 
@@ -224,11 +227,14 @@ def opaque_item(item: JSONValue) -> OpaquePart:
     """Return an opaque part with the unchanged item. If the type of the item is in PAIRS and it has an id, the part
     opens or closes a pair.
     """
-    found = object_or_empty(item)
-    field, pair = PAIRS.get(text_or_empty(found.get("type")), (None, None))
-    pair_id = text_or_empty(found.get("call_id")) or text_or_empty(found.get(field)) if field else ""
+    fields = object_or_empty(item)
+    field, pair = PAIRS.get(text_or_empty(fields.get("type")), (None, None))
+    pair_id = text_or_empty(fields.get("call_id")) or text_or_empty(fields.get(field)) if field else ""
     return OpaquePart(dialect=NAME, block=item, pair_id=pair_id or None, pair=pair if pair_id else None)
 
 
-READERS = {"message": _message, "reasoning": _reasoning, "function_call": _call, "image_generation_call": _image}
+READERS = {
+    "message": _read_message_item, "reasoning": _read_reasoning_item, "function_call": _read_function_call_item,
+    "image_generation_call": _read_image_generation_call,
+}  # fmt: skip
 """Item type → the function that reads such items. Every other item becomes an opaque part."""

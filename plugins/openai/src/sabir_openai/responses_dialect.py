@@ -1,7 +1,7 @@
 """The Responses API: tables of the content that it accepts, and the dialect `openai.responses`.
 
     system, user   a message item each               assistant   an item for each block
-    results        one function_call_output each     images      an assistant's image is sent as the call that made it
+    results        one function_call_output each     images      an assistant's image is sent as its generation call
 
 https://developers.openai.com/api/reference/resources/responses
 """
@@ -36,8 +36,8 @@ TABLES = Tables(
     Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints,
           stored_by=frozenset({"conversation", "previous_response_id"})),
 )  # fmt: skip
-"""Which content the API accepts. An assistant's image is sent back as the call that made the image; images of another
-API become placeholders.
+"""The content that the API accepts. An assistant's image is sent back as the call that created the image. Images of
+another API become placeholders.
 """
 
 _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")

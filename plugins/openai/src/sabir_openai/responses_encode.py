@@ -29,18 +29,16 @@ from sabir.authoring import (
 
 from sabir_openai.chat_encode import base64_url, call_arguments, file_name
 
-Item = dict[str, Any]
+ResponsesObject = dict[str, Any]
 """An input item, or a content part of an item, as a JSON object of the request."""
 
-CONTENTS = frozenset(
+CONTENT_TYPES = frozenset(
     {"input_audio", "input_file", "input_image", "input_text", "output_audio", "output_text", "refusal"}
 )
-"""Types of opaque blocks that belong into a message's content. Every other opaque block is an item of the input."""
-
-
-_OWN_TYPES = ("function_call", "message", "reasoning")
-"""Types of items from which every null field is removed."""
-REPEATED = ("caller", "namespace")
+"""Types of opaque blocks that belong into a message's content. All other opaque blocks are items of the input."""
+_NULL_FREE_TYPES = ("function_call", "message", "reasoning")
+"""Types of items from which all null fields are removed."""
+REPEATED_FIELDS = ("caller", "namespace")
 """Fields that a call's output must repeat, because the API does not find a call with such a field by its id alone."""
 
 
@@ -52,38 +50,39 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
 def _without_nulls(item: JSONValue) -> JSONValue:
     """Return an item without the null fields that endpoints send but refuse in requests.
 
-    Messages, reasoning and function calls lose all null fields, also in their content. Other items lose only a null
-    `status`, because the vendor's own calls need their null fields.
+    From messages, reasoning and function calls, remove all null fields, also those in their content. From other items,
+    remove only a null `status`, because the vendor's own calls need their other null fields.
     """
     if not isinstance(item, dict) or (None not in item.values() and not isinstance(item.get("content"), list)):
         return item
-    is_own = item.get("type") in _OWN_TYPES
-    body = {name: value for name, value in item.items() if value is not None or not (is_own or name == "status")}
-    if is_own and isinstance(content := body.get("content"), list):
-        body["content"] = [unknown_fields(part, ()) if isinstance(part, dict) else part for part in content]
-    return body
+    is_null_free = item.get("type") in _NULL_FREE_TYPES
+    null_fields = {name for name, value in item.items() if value is None and (is_null_free or name == "status")}
+    fields = without_fields(item, *null_fields)
+    if is_null_free and isinstance(content := fields.get("content"), list):
+        fields["content"] = [unknown_fields(part, ()) if isinstance(part, dict) else part for part in content]
+    return fields
 
 
-def _speakers(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
-    said: list[Item] = []
+def _input_items(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ResponsesObject]:
+    items: list[ResponsesObject] = []
     for entry in turn.entries:
-        content: list[Item] = []
+        content: list[ResponsesObject] = []
         for piece in entry.pieces:
             if piece.kind == "opaque" and not _is_content(piece.block):
-                said.append(piece.block)
+                items.append(piece.block)
                 content = []
                 continue
             if not content:
-                said.append({"type": "message", "role": turn.side, "content": content})
-            content.append(_part(piece, scope))
-    return said
+                items.append({"type": "message", "role": turn.side, "content": content})
+            content.append(_input_content(piece, scope))
+    return items
 
 
 def _is_content(block: JSONValue) -> bool:
-    return object_or_empty(block).get("type") in CONTENTS
+    return object_or_empty(block).get("type") in CONTENT_TYPES
 
 
-def _part(piece: KnownPart, scope: TurnScope) -> JSONValue:
+def _input_content(piece: KnownPart, scope: TurnScope) -> JSONValue:
     if isinstance(piece, OpaquePart):
         return piece.block
     if not isinstance(piece, MediaPart):
@@ -91,179 +90,178 @@ def _part(piece: KnownPart, scope: TurnScope) -> JSONValue:
     return {**_MEDIA[piece.modality](piece), **scope.target.hints_of(piece)}
 
 
-def _image(piece: MediaPart) -> Item:
+def _input_image(piece: MediaPart) -> ResponsesObject:
     url = base64_url(piece) if piece.form == "data" else piece.url
-    where = {"file_id": piece.provider_file()[1]} if piece.form == "file" else {"image_url": url}
-    return {"type": "input_image", "detail": "auto", **where}
+    source = {"file_id": piece.provider_file()[1]} if piece.form == "file" else {"image_url": url}
+    return {"type": "input_image", "detail": "auto", **source}
 
 
-def _document(piece: MediaPart) -> Item:
+def _input_file(piece: MediaPart) -> ResponsesObject:
     if piece.form == "data":
         return {"type": "input_file", "filename": file_name(piece), "file_data": base64_url(piece)}
-    where = {"file_url": piece.url} if piece.form == "url" else {"file_id": piece.provider_file()[1]}
-    return {"type": "input_file", **where}
+    source = {"file_url": piece.url} if piece.form == "url" else {"file_id": piece.provider_file()[1]}
+    return {"type": "input_file", **source}
 
 
-_SPOKEN: Mapping[str, JSONValue] = {"type": "message", "role": "assistant"}
-_MEDIA = {"image": _image, "document": _document}
+_ASSISTANT_MESSAGE: Mapping[str, JSONValue] = {"type": "message", "role": "assistant"}
+_MEDIA = {"image": _input_image, "document": _input_file}
 
 
-def _results(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
+def _function_call_outputs(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ResponsesObject]:
     return [
         {
             "type": "function_call_output",
             "call_id": entry.wire_id,
-            **_repeated(entry),
-            "output": _output(entry, scope, losses),
+            **_repeated_fields(entry),
+            "output": _output_content(entry, scope, losses),
         }
         for entry in turn.entries
     ]
 
 
-def _repeated(entry: Entry) -> Item:
-    """Return the REPEATED fields of the output's call and the call's name; {} if the call has no REPEATED field."""
+def _repeated_fields(entry: Entry) -> ResponsesObject:
+    """Return the REPEATED_FIELDS of the output's call, and the call's name. {} if the call has none of these fields."""
     state = entry.call_state
-    repeated = {name: state[name] for name in REPEATED if state.get(name)}
+    repeated = {name: state[name] for name in REPEATED_FIELDS if state.get(name)}
     return {**repeated, "name": entry.wire_name} if repeated else {}
 
 
-def _output(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[Item]:
-    """Return a result as content parts if the message has parts, otherwise as text. An error becomes JSON text, which
-    comes before the parts.
+def _output_content(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[ResponsesObject]:
+    """Return a result as content parts if the message has parts, otherwise as text. An error becomes JSON text before
+    the parts.
     """
     result = entry.result
-    parts = [_part(piece, scope) for piece in entry.pieces]
+    parts = [_input_content(piece, scope) for piece in entry.pieces]
     if result.is_error:
-        said = result.error_text
-        return [{"type": "input_text", "text": said}, *parts] if parts else said
+        error_text = result.error_text
+        return [{"type": "input_text", "text": error_text}, *parts] if parts else error_text
     return parts or entry.result_text(losses)
 
 
-def _assistant(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Item]:
-    answer = _Answer(scope, losses)
+def _assistant_items(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ResponsesObject]:
+    builder = _AssistantItems(scope, losses)
     for entry in turn.entries:
         if entry.wire_id:
-            answer.call(entry)
+            builder.add_call(entry)
         for piece in entry.pieces:
-            answer.take(piece, entry)
-    return answer.whole()
+            builder.add(piece, entry)
+    return builder.build()
 
 
-class _Answer:
-    """The items of one assistant turn under construction."""
+class _AssistantItems:
+    """Builds the items of one assistant turn."""
 
-    __slots__ = ("identified", "items", "lacks_reasoning", "losses", "scope")
+    __slots__ = ("items", "lacks_reasoning", "losses", "pieces_with_id", "scope")
 
     def __init__(self, scope: TurnScope, losses: LossLog) -> None:
         self.scope = scope
         self.losses = losses
         self.items: list[Any] = []
         self.lacks_reasoning = False
-        self.identified: list[tuple[KnownPart | None, Entry]] = []
-        """Parts (None for a call) and their entries whose items have the vendor's id, which may depend on reasoning."""
+        self.pieces_with_id: list[tuple[KnownPart | None, Entry]] = []
+        """Parts (None for a call) whose items have an id of the vendor, with their entries. An id may depend on
+        reasoning.
+        """
 
-    def call(self, entry: Entry) -> None:
+    def add_call(self, entry: Entry) -> None:
         """Add the item of a call. A call from this API keeps the fields of the item from which it was decoded."""
-        item = _call(entry, self.scope, self.losses)
+        item = _function_call_item(entry, self.scope, self.losses)
         self.items.append(item)
         if "id" in item:
-            self.identified.append((None, entry))
+            self.pieces_with_id.append((None, entry))
 
-    def take(self, piece: KnownPart, entry: Entry) -> None:
+    def add(self, piece: KnownPart, entry: Entry) -> None:
         """Add the item of one part. A part from this API becomes the item, or part of the item, from which it was
         decoded.
         """
         if isinstance(piece, TextPart):
-            self._text(piece, entry.state_of(piece), entry)
+            self._add_text(piece, entry.state_of(piece), entry)
         elif isinstance(piece, ReasoningPart):
-            self._reasoning(piece, entry.state_of(piece), entry)
+            self._add_reasoning(piece, entry.state_of(piece), entry)
         elif isinstance(piece, OpaquePart):
             block = piece.block
-            self._append({**_SPOKEN, "content": [block]} if _is_content(block) else block)
+            self._append_item({**_ASSISTANT_MESSAGE, "content": [block]} if _is_content(block) else block)
         elif isinstance(piece, MediaPart):
-            self._image(piece, entry.state_of(piece), entry)
+            self._add_image(piece, entry.state_of(piece), entry)
         else:
-            self._refusal(piece, entry.state_of(piece), entry)
+            self._add_refusal(piece, entry.state_of(piece), entry)
 
-    def _append(self, item: JSONValue) -> None:
-        """Append an item. If it continues the last message (same id and fields), add its content to that message."""
-        last, found = object_or_empty(self.items[-1]) if self.items else {}, object_or_empty(item)
-        if last.get("id") and last["id"] == found.get("id"):
-            before, more = last.get("content"), found.get("content")
-            if isinstance(before, list) and isinstance(more, list) and {**last, "content": more} == found:
-                self.items[-1] = {**found, "content": [*before, *more]}
+    def _append_item(self, item: JSONValue) -> None:
+        """Append an item. If it continues the last message (same id and fields), append its content to that message."""
+        last, fields = object_or_empty(self.items[-1]) if self.items else {}, object_or_empty(item)
+        if last.get("id") and last["id"] == fields.get("id"):
+            earlier, more = last.get("content"), fields.get("content")
+            if isinstance(earlier, list) and isinstance(more, list) and {**last, "content": more} == fields:
+                self.items[-1] = {**fields, "content": [*earlier, *more]}
                 return
         self.items.append(item)
 
-    def _text(self, piece: TextPart, state: Fields, entry: Entry) -> None:
+    def _add_text(self, piece: TextPart, state: Fields, entry: Entry) -> None:
         head, cited = object_or_empty(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
-            self.losses.lose(
-                "dropped", "only citations that came from this API can be sent back", piece, entry, ".citations"
-            )
+            reason = "only citations that came from this API can be sent back"
+            self.losses.lose("dropped", reason, piece, entry, ".citations")
         if head:
-            self._give_back(
-                piece, head, {**object_or_empty(state.get("part")), "text": piece.text, "annotations": sources}, entry
-            )
+            content = {**object_or_empty(state.get("part")), "text": piece.text, "annotations": sources}
+            self._append_own_message(piece, head, content, entry)
         else:
-            self._say(piece.text)
+            self._append_plain_text(piece.text)
 
-    def _give_back(self, piece: KnownPart, head: Fields, content: Fields, entry: Entry) -> None:
-        self.identified += [(piece, entry)] if "id" in head else []
-        self._append({**head, "content": [content]})
+    def _append_own_message(self, piece: KnownPart, head: Fields, content: Fields, entry: Entry) -> None:
+        self.pieces_with_id += [(piece, entry)] if "id" in head else []
+        self._append_item({**head, "content": [content]})
 
-    def _refusal(self, piece: RefusalPart, state: Fields, entry: Entry) -> None:
+    def _add_refusal(self, piece: RefusalPart, state: Fields, entry: Entry) -> None:
         if head := object_or_empty(state.get("item")):
-            self._give_back(piece, head, {**object_or_empty(state.get("part")), "refusal": piece.text}, entry)
+            self._append_own_message(piece, head, {**object_or_empty(state.get("part")), "refusal": piece.text}, entry)
         else:
             reason = "only this model's own refusals are sent as refusals; this refusal was sent as text"
             self.losses.lose("downgraded", reason, piece, entry)
-            self._say(piece.text)
+            self._append_plain_text(piece.text)
 
-    def _image(self, piece: MediaPart, state: Fields, entry: Entry) -> None:
+    def _add_image(self, piece: MediaPart, state: Fields, entry: Entry) -> None:
         if head := object_or_empty(state.get("item")):
-            self._append({**head, "result": piece.data_url().base64})
+            self._append_item({**head, "result": piece.data_url().base64})
         else:
             reason = f"{self.scope.target.dialect} accepts an assistant's image only at the API that created it"
-            self._say(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
+            self._append_plain_text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
 
-    def _say(self, said: str) -> None:
-        # The content of an assistant message without an id is a string: the array form is for the vendor's own
-        # messages.
-        if said:
-            self.items.append({**_SPOKEN, "content": said})
+    def _append_plain_text(self, text: str) -> None:
+        # Without an id, the content must be a string. Only the vendor's own messages have an array.
+        if text:
+            self.items.append({**_ASSISTANT_MESSAGE, "content": text})
 
-    def _reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
-        # If nothing is stored, the vendor does not know a bare id, and refuses the items that depend on it.
+    def _add_reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
+        # If the vendor did not store the response, it does not know the id, and refuses items that depend on it.
         if state.get("encrypted_content") or state.get("content"):
-            self.items.append(without_fields(state, "status"))  # the wire refuses the field in requests
+            self.items.append(without_fields(state, "status"))  # the API refuses this field in requests
             return
         self.lacks_reasoning = True
         reason = "the reasoning has no encrypted content, and the server does not store it under its id"
         self.losses.lose("dropped", reason, piece, entry)
 
-    def whole(self) -> list[Any]:
-        """Return the items. If reasoning was lost, messages and calls are returned without their ids, with losses,
-        because the vendor refuses ids that depend on missing reasoning.
+    def build(self) -> list[Any]:
+        """Return the items. If reasoning was lost, remove the ids of messages and calls, with losses, because the
+        vendor refuses ids that depend on missing reasoning.
         """
         if not self.lacks_reasoning:
             return self.items
-        for piece, entry in self.identified:
+        for piece, entry in self.pieces_with_id:
             _withhold_id("the item's id may belong to reasoning that was not sent", piece, entry, self.losses)
-        bound = ("message", "function_call")
+        types = ("message", "function_call")
         return [
-            without_fields(item, "id") if object_or_empty(item).get("type") in bound else item for item in self.items
+            without_fields(item, "id") if object_or_empty(item).get("type") in types else item for item in self.items
         ]
 
 
-def _call(entry: Entry, scope: TurnScope, losses: LossLog) -> Item:
+def _function_call_item(entry: Entry, scope: TurnScope, losses: LossLog) -> ResponsesObject:
     state = entry.call_state
     if "id" in state and not text_or_empty(state["id"]).startswith("fc"):
         state = without_fields(state, "id")
         _withhold_id("the API accepts only ids that begin with 'fc'", None, entry, losses)
-    said = {"type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name}
-    return {**state, **said, "arguments": call_arguments(entry, scope, losses)}
+    identity = {"type": "function_call", "call_id": entry.wire_id, "name": entry.wire_name}
+    return {**state, **identity, "arguments": call_arguments(entry, scope, losses)}
 
 
 def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: LossLog) -> None:
@@ -273,5 +271,7 @@ def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: Los
         losses.lose("withheld", reason, piece, entry, ".state")
 
 
-_SIDES = {"system": _speakers, "user": _speakers, "assistant": _assistant, "results": _results}
+_SIDES = {
+    "system": _input_items, "user": _input_items, "assistant": _assistant_items, "results": _function_call_outputs,
+}  # fmt: skip
 """Side of a turn → the function that returns its items."""

@@ -3,9 +3,9 @@
     neutral settings ──▶ fields of the request     a setting that the model or the API does not accept is a loss
     options ──▶ tools        vendor settings ──▶ unchanged, and they replace other fields of the same name
 
-The vendor stores nothing unless the vendor settings ask for it. Instead, replies contain encrypted reasoning, which is
-sent back. The vendor returns it by default; it is also requested for models known to reason, as older endpoints
-require.
+The vendor stores nothing unless the vendor settings request it. Instead, replies contain encrypted reasoning, which is
+sent back. The vendor returns encrypted reasoning by default. For models known to reason, the request also asks for it,
+because older endpoints require this.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from typing import Any
 from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_effort, without_fields
 from sabir.errors import SettingsInvalid
 
-from sabir_openai.chat_request import encode_choice, encode_format, encode_options, take
-from sabir_openai.settings import ChatSettings, ResponsesSettings, in_form, leave_out_the_others, settings_of
+from sabir_openai.chat_request import accepted_setting, encode_choice, encode_format, encode_options
+from sabir_openai.settings import ChatSettings, ResponsesSettings, drop_other_settings, drop_other_tools, settings_of
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
 """Neutral setting → request field in which its value is sent unchanged."""
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 PATH = "/responses"
-COUNTED = frozenset({
+COUNT_FIELDS = frozenset({
     "conversation", "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning",
     "text", "tool_choice", "tools", "truncation",
 })  # fmt: skip
@@ -29,63 +29,63 @@ COUNTED = frozenset({
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
-    """Return every field of the request except the input. Report settings that cannot be sent as losses.
+    """Return all fields of the request except the input. Report settings that cannot be sent as losses.
 
     Raises SettingsInvalid for an invalid vendor setting, an option choice that is not offered, and a
     `previous_response_id` of a reply in the history.
     """
-    leave_out_the_others(scope, ResponsesSettings, ChatSettings)
-    if scope.vendor.get("store") is False:  # it is the default of every request here
+    drop_other_settings(scope, ResponsesSettings, ChatSettings)
+    if scope.vendor.get("store") is False:  # every request of this dialect sends False by default
         scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
-    vendor = in_form(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
-    if previous := vendor.get("previous_response_id"):
-        _expect_news(previous, scope)
+    vendor = drop_other_tools(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
+    if previous_id := vendor.get("previous_response_id"):
+        _check_previous_response(previous_id, scope)
     body: dict[str, Any] = {"model": scope.target.model}
-    if _is_heeded(scope, "store"):
+    if _is_worth_sending(scope, "store"):
         body["store"] = bool(vendor.get("background"))
-    body |= scope.neutral_fields(FIELDS, absent=("stop", "seed"), take=take)
-    asked = [ENCRYPTED_REASONING] if scope.model_info.reasoning and _is_heeded(scope, "include") else []
-    effort, verbosity, form = fit_effort(scope), vendor.pop("verbosity", None), take(scope, "response_format")
-    tools = [*map(_flat, encode_options(scope)), *vendor.pop("tools", ())]
-    found: dict[str, Any] = {
-        "include": list(dict.fromkeys([*asked, *vendor.pop("include", ())])),
+    body |= scope.neutral_fields(FIELDS, absent=("stop", "seed"), take=accepted_setting)
+    encrypted = [ENCRYPTED_REASONING] if scope.model_info.reasoning and _is_worth_sending(scope, "include") else []
+    effort, verbosity = fit_effort(scope), vendor.pop("verbosity", None)
+    form = accepted_setting(scope, "response_format")
+    tools = [*map(_flatten_tool, encode_options(scope)), *vendor.pop("tools", ())]
+    fields: dict[str, Any] = {
+        "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ())])),
         "reasoning": vendor.pop("reasoning", {}) | ({} if effort is None else {"effort": effort}),
         "text": {"format": encoded} if form is not None and (encoded := encode_format(form, scope)) else {},
         "tools": tools,
     }
     if verbosity is not None:
-        found["text"]["verbosity"] = verbosity
-    body |= {name: value for name, value in found.items() if value} | encode_choice(scope, tools, _declared)
+        fields["text"]["verbosity"] = verbosity
+    body |= {name: value for name, value in fields.items() if value} | encode_choice(scope, tools, _describe_flat_tool)
     if "tool_choice" in body and "tool_choice" in vendor:
         reason = "the vendor setting tool_choice replaces this setting"
         scope.losses.add("dropped", reason, path="settings.option_choice")
     return body | vendor
 
 
-def _is_heeded(scope: RequestScope, name: str) -> bool:
-    """Return whether a field that the user did not set should be sent: False if the endpoint is known to ignore it."""
+def _is_worth_sending(scope: RequestScope, name: str) -> bool:
+    """Return whether to send a field that the user did not set. False if the endpoint is known to ignore the field."""
     return scope.model_info.status_of(f"vendor.{name}") != "ignored"
 
 
-def _expect_news(previous: str, scope: RequestScope) -> None:
+def _check_previous_response(previous_id: str, scope: RequestScope) -> None:
     """Raise SettingsInvalid if the reply with the id `previous` is in the history, because the server would then read
     the stored messages twice.
     """
-    if any(message.origin is not None and message.origin.response_id == previous for message in scope.messages):
-        said = (
-            f"previous_response_id {previous!r} is a reply in the history, and the server stores all messages up to it"
-        )
-        raise SettingsInvalid(f"{said} and would read them twice; pass only the messages after it, or remove the id")
+    if any(message.origin is not None and message.origin.response_id == previous_id for message in scope.messages):
+        problem = f"previous_response_id {previous_id!r} is a reply in the history"
+        reason = "and the server stores all messages up to it and would read them twice"
+        raise SettingsInvalid(f"{problem}, {reason}; pass only the messages after it, or remove the id")
 
 
-def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool declaration of `openai.chat` in the form of this API: without the inner object, and with `strict`
-    False if it is missing.
+def _flatten_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool declaration of `openai.chat` in the form of this API: without the inner object. A missing `strict`
+    becomes False.
     """
     return {"type": tool["type"], "strict": False, **tool[tool["type"]]}
 
 
-def _declared(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _describe_flat_tool(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return tool.get("name"), {"type": tool.get("type"), "name": tool.get("name")}
 
 
@@ -93,4 +93,4 @@ def encode_count(body: Mapping[str, JSONValue], scope: TurnScope) -> tuple[str, 
     """Return the path and the body of a request that counts the tokens of `body`. Fields that the endpoint does not
     accept are left out.
     """
-    return f"{PATH}/input_tokens", {name: value for name, value in body.items() if name in COUNTED}
+    return f"{PATH}/input_tokens", {name: value for name, value in body.items() if name in COUNT_FIELDS}

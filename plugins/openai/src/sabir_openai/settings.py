@@ -1,7 +1,7 @@
 """Settings and hints that only OpenAI's APIs have. Pass the settings as `Settings(vendor={"openai": {…}})`.
 
     ChatSettings, ResponsesSettings       settings of a call
-    MediaHints                            hints that every medium may have
+    OpenAIMediaHints                      hints that every medium may have
     ImageHints, FileHints, ChatFileHints  hints of a medium           `vendor=` of sabir.image and sabir.document
     ChatOptionHints, ResponsesOptionHints hints of an option          `vendor=` of sabir.option
 
@@ -24,55 +24,55 @@ from sabir.authoring import Frozen, FrozenDict, RequestScope, Row, TurnScope, ob
 
 OPENAI = frozenset({"openai", "azure"})
 """The providers whose servers are OpenAI's own."""
-Fields: TypeAlias = dict[str, Any]
+OpenAIObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
-Level: TypeAlias = Literal["low", "medium", "high"]
+Verbosity: TypeAlias = Literal["low", "medium", "high"]
 """Values of `verbosity`."""
 
 
-class _Shared(Frozen):
+class _CommonSettings(Frozen):
     """Settings of both dialects."""
 
     metadata: dict[str, str] | None = None
     """Names and values that OpenAI stores with the response."""
-    moderation: Fields | None = None
+    moderation: OpenAIObject | None = None
     """How OpenAI checks input and output for harmful content."""
     prompt_cache_key: str | None = None
     """A text that is the same in all requests with a similar prompt. It increases the number of cache hits.
     https://developers.openai.com/api/docs/guides/prompt-caching
     """
-    prompt_cache_options: Fields | None = None
+    prompt_cache_options: OpenAIObject | None = None
     """Options for prompt caching: "mode" (explicit or implicit breakpoints) and "ttl"."""
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     """How long cached prompts are stored. Deprecated by OpenAI in favour of `prompt_cache_options`."""
     safety_identifier: str | None = None
-    """An identifier of the end user, with which OpenAI detects misuse. Send a hash, not a name."""
+    """An identifier of the end user, which helps OpenAI to detect misuse. Send a hash, not a name."""
     service_tier: str | None = None
     """The processing tier, such as "flex" or "priority"."""
     store: bool | None = None
     """Whether OpenAI stores the response for later retrieval. If None, requests of `openai.responses` send False,
     unless `background` is set.
     """
-    tools: tuple[Fields, ...] = ()
+    tools: tuple[OpenAIObject, ...] = ()
     """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""
-    tool_choice: str | Fields | None = None
+    tool_choice: str | OpenAIObject | None = None
     """The choice of one of the vendor's own tools. It replaces the setting `option_choice`, which chooses an option."""
     top_logprobs: int | None = None
     """The number of most likely tokens to return for each position, 0 to 20."""
     user: str | None = None
     """An identifier of the end user. Replaced by `safety_identifier` and `prompt_cache_key`."""
-    verbosity: Level | None = None
+    verbosity: Verbosity | None = None
     """How detailed the answer is: "low", "medium" or "high"."""
 
 
-class ChatSettings(_Shared):
+class ChatSettings(_CommonSettings):
     """Vendor settings of the dialect `openai.chat`, by OpenAI's names. Every field is optional. A field that is not set
     is not sent.
 
     https://developers.openai.com/api/reference/resources/chat/subresources/completions/methods/create
     """
 
-    audio: Fields | None = None
+    audio: OpenAIObject | None = None
     """Voice and format of audio output. Required if `modalities` contains "audio"."""
     frequency_penalty: float | None = None
     """Penalty for tokens that grows with the number of their occurrences so far, -2 to 2."""
@@ -84,34 +84,34 @@ class ChatSettings(_Shared):
     """The kinds of output, "text" and "audio"."""
     n: int | None = None
     """The number of answers to generate. The further ones are in `Reply.alternatives`."""
-    prediction: Fields | None = None
+    prediction: OpenAIObject | None = None
     """Text that most of the answer is expected to repeat, for faster output.
     https://developers.openai.com/api/docs/guides/predicted-outputs
     """
     presence_penalty: float | None = None
     """Penalty for tokens that occurred so far, no matter how often, -2 to 2."""
-    web_search_options: Fields | None = None
+    web_search_options: OpenAIObject | None = None
     """Options of the web search of search models. https://developers.openai.com/api/docs/guides/tools-web-search"""
 
 
-class ResponsesSettings(_Shared):
+class ResponsesSettings(_CommonSettings):
     """Vendor settings of the dialect `openai.responses`, by OpenAI's names. Every field is optional. A field that is
     not set is not sent, except `store`.
 
     https://developers.openai.com/api/reference/resources/responses/methods/create
     """
 
-    access_programs: Fields | None = None
+    access_programs: OpenAIObject | None = None
     """OpenAI's access programs for certain domains that apply to the request."""
     background: bool | None = None
     """Whether OpenAI generates the response in the background. Stream it: a call that is not streamed raises CallError,
     because the response has no output yet. https://developers.openai.com/api/docs/guides/background
     """
-    context_management: tuple[Fields, ...] | None = None
+    context_management: tuple[OpenAIObject, ...] | None = None
     """How OpenAI shortens a long context, such as by compaction."""
-    conversation: str | Fields | None = None
+    conversation: str | OpenAIObject | None = None
     """The conversation, stored by OpenAI, to which the response belongs."""
-    image: Fields | None = None
+    image: OpenAIObject | None = None
     """Options for all images of the request."""
     include: tuple[str, ...] | None = None
     """Further data to return, such as "web_search_call.action.sources"."""
@@ -119,16 +119,17 @@ class ResponsesSettings(_Shared):
     """The maximum number of calls of the vendor's own tools in one response."""
     previous_response_id: str | None = None
     """The id of a stored response that this request continues. Pass only the messages after that response."""
-    prompt: Fields | None = None
+    prompt: OpenAIObject | None = None
     """The id of a prompt template that OpenAI stores, and values for its variables."""
-    reasoning: Fields | None = None
+    reasoning: OpenAIObject | None = None
     """Further fields of the request's "reasoning", such as "summary". The effort comes from `reasoning_effort`."""
     truncation: Literal["auto", "disabled"] | None = None
     """What OpenAI does if a conversation is too long: "auto" drops items, and "disabled" lets the request fail."""
 
 
 _JSON_TYPES: Mapping[str, Any] = {
-    "boolean": StrictBool, "integer": int, "number": float, "string": str, "array": tuple[Any, ...], "object": Fields,
+    "boolean": StrictBool, "integer": int, "number": float, "string": str, "array": tuple[Any, ...],
+    "object": OpenAIObject,
 }  # fmt: skip
 """JSON type → the Python type of a field. The endpoint checks the contents of arrays and objects."""
 
@@ -143,32 +144,32 @@ def settings_with(base: type[BaseModel], own: Mapping[str, str]) -> type[BaseMod
     """Return a subclass of `base` with further optional fields. `own` maps their names to JSON types. Return `base` if
     `own` is empty.
     """
-    return _with_own(base, tuple(own.items())) if own else base
+    return _extend_settings(base, tuple(own.items())) if own else base
 
 
 @cache
-def _with_own(base: type[BaseModel], own: tuple[tuple[str, str], ...]) -> type[BaseModel]:
+def _extend_settings(base: type[BaseModel], own: tuple[tuple[str, str], ...]) -> type[BaseModel]:
     types: dict[str, Any] = {name: (_JSON_TYPES[kind] | None, None) for name, kind in own}
     return create_model(base.__name__, __base__=base, **types)
 
 
-class MediaHints(Frozen):
+class OpenAIMediaHints(Frozen):
     """Hints that every medium may have. A hint that is not set is not sent."""
 
-    prompt_cache_breakpoint: Fields = Field(default_factory=dict)
+    prompt_cache_breakpoint: OpenAIObject = Field(default_factory=dict)
     """Marks the end of a reusable prompt prefix at this medium.
     https://developers.openai.com/api/docs/guides/prompt-caching
     """
 
 
-class ImageHints(MediaHints):
+class ImageHints(OpenAIMediaHints):
     """Hints of an image, as `vendor={"openai": {…}}` of `sabir.image`."""
 
     detail: Literal["auto", "low", "high", "original"] = "auto"
     """The resolution in which the model sees the image. "auto" lets the vendor choose."""
 
 
-class FileHints(MediaHints):
+class FileHints(OpenAIMediaHints):
     """Hints of a document for the dialect `openai.responses`, as `vendor={"openai": {…}}` of `sabir.document`."""
 
     detail: Literal["auto", "low", "high"] = "auto"
@@ -184,11 +185,11 @@ class ChatFileHints(FileHints):
     """Not sent by this dialect."""
 
 
-_FURTHER: Mapping[str, Any] = {
+_RESPONSES_HINTS: Mapping[str, Any] = {
     "allowed_callers": tuple[Literal["direct", "programmatic"], ...],
     "async": StrictBool,
     "defer_loading": StrictBool,
-    "output_schema": Fields,
+    "output_schema": OpenAIObject,
 }
 """Hints that only functions of `openai.responses` have. The models are created by a function because the name of a
 class's field cannot be `async`.
@@ -200,7 +201,7 @@ def _option_hints(name: str, *, further: bool) -> type[Frozen]:
     hints are accepted but not sent.
     """
     fields: dict[str, Any] = {
-        field: (kind, Field(default=None, exclude=not further)) for field, kind in _FURTHER.items()
+        field: (kind, Field(default=None, exclude=not further)) for field, kind in _RESPONSES_HINTS.items()
     }
     return create_model(name, __base__=Frozen, strict=(StrictBool, False), **fields)
 
@@ -225,11 +226,11 @@ def is_openai(scope: RequestScope | TurnScope) -> bool:
     return scope.target.provider in OPENAI and "system_role" not in scope.quirks
 
 
-def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
+def drop_other_settings(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
     """Remove the vendor settings that only the other dialect has from `scope`, and report them as losses.
 
-    `own` and `other` are the settings models of the two dialects. For a gateway with a single dialect, nothing is
-    removed, so that such settings raise SettingsInvalid later: no dialect of the gateway accepts them.
+    `own` and `other` are the settings models of the two dialects. For a gateway with a single dialect, no settings are
+    removed: they raise SettingsInvalid later, because no dialect of the gateway accepts them.
     """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
     if not absent:  # the usual case, in which the row need not be loaded
@@ -238,10 +239,10 @@ def leave_out_the_others(scope: RequestScope, own: type[BaseModel], other: type[
     if scope.target.provider in OPENAI or (row is not None and len(row.dialects) > 1):
         scope.vendor = FrozenDict(without_fields(scope.vendor, *absent))
         for name in absent:
-            _lose(scope, name, f"{scope.target.dialect} has no field {name}")
+            _report_dropped(scope, name, f"{scope.target.dialect} has no field {name}")
 
 
-def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
+def drop_other_tools(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
     """Return the vendor settings without tools and a tool choice in the other dialect's form, and report them as
     losses. Settings for other endpoints than OpenAI's are returned unchanged.
 
@@ -255,22 +256,16 @@ def in_form(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dic
         if _is_nested(tool) is nested:
             tools.append(tool)
         else:
-            _lose(
-                scope,
-                f"tools[{index}]",
-                f"{scope.target.dialect} does not accept the tool {tool.get('type')!r} in this form",
-            )
+            reason = f"{scope.target.dialect} does not accept the tool {tool.get('type')!r} in this form"
+            _report_dropped(scope, f"tools[{index}]", reason)
     vendor |= {"tools": tools} if "tools" in vendor else {}
     choice = vendor.get("tool_choice")
-    is_alone = bool(scope.vendor.get("tools")) and not tools and not scope.options
-    if is_alone and choice is not None:
-        _lose(scope, "tool_choice", "no tool is left to choose")
+    nothing_left = bool(scope.vendor.get("tools")) and not tools and not scope.options
+    if nothing_left and choice is not None:
+        _report_dropped(scope, "tool_choice", "no tool is left to choose")
     elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
-        _lose(
-            scope,
-            "tool_choice",
-            f"{scope.target.dialect} does not accept the choice {choice.get('type')!r} in this form",
-        )
+        reason = f"{scope.target.dialect} does not accept the choice {choice.get('type')!r} in this form"
+        _report_dropped(scope, "tool_choice", reason)
     else:
         return vendor
     return without_fields(vendor, "tool_choice")
@@ -280,7 +275,7 @@ def _is_nested(tool: Mapping[str, Any]) -> bool:
     return isinstance(tool.get(str(tool.get("type"))), Mapping)
 
 
-def _lose(scope: RequestScope, name: str, reason: str) -> None:
+def _report_dropped(scope: RequestScope, name: str, reason: str) -> None:
     scope.losses.add("dropped", reason, path=f"settings.vendor.{scope.target.provider}.{name}")
 
 

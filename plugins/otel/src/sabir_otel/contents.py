@@ -69,14 +69,14 @@ Word = TypeVar("Word", Contents, Events)
 logger = logging.getLogger("sabir")
 
 
-def checked(name: str, word: Word | None, words: object) -> Word | None:
+def check_word(name: str, word: Word | None, words: object) -> Word | None:
     """Return `word` unchanged. Raises SettingsInvalid unless it is None or one of the words of the type `words`."""
     if word is not None and word not in get_args(words):
         raise SettingsInvalid(f"{name} is {word!r}; expected {' or '.join(map(repr, get_args(words)))}")
     return word
 
 
-def _read(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
+def _read_variable(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
     value = os.environ.get(variable, "").strip().upper()
     if value not in values:
         expected = ", ".join(filter(None, values))
@@ -84,15 +84,15 @@ def _read(variable: str, values: Mapping[str, Word], otherwise: Word) -> Word:
     return values.get(value, otherwise)
 
 
-contents_of_environment = partial(_read, CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
+contents_of_environment = partial(_read_variable, CONTENTS_VARIABLE, CONTENTS_VALUES, "none")
 """Return the choice of CONTENTS_VARIABLE: "none" if it is not set, and with a warning for an unknown value."""
-events_of_environment = partial(_read, EVENTS_VARIABLE, EVENTS_VALUES, "on")
+events_of_environment = partial(_read_variable, EVENTS_VARIABLE, EVENTS_VALUES, "on")
 """Return the choice of EVENTS_VARIABLE: "on" if it is not set, and with a warning for an unknown value."""
 
 
 def input_messages(messages: Iterable[Message]) -> list[Shape]:
     """Return one entry with role and parts for each message, in order."""
-    return [{"role": _role(message), "parts": message_parts([message])} for message in messages]
+    return [{"role": _message_role(message), "parts": message_parts([message])} for message in messages]
 
 
 def output_messages(reply: Reply) -> list[Shape]:
@@ -112,30 +112,30 @@ def finish_reason(reason: FinishReason) -> str:
 
 def message_parts(messages: Iterable[Message]) -> list[Shape]:
     """Return the parts, option calls and results of messages in the conventions' JSON, in order."""
-    return [shape for message in messages for shape in _shapes(message)]
+    return [shape for message in messages for shape in _message_shapes(message)]
 
 
-def _role(message: Message) -> str:
+def _message_role(message: Message) -> str:
     return ROLES_BY_KIND.get(message.kind) or ROLES_BY_POLICY.get(message.policy, "user")
 
 
-def _shapes(message: Message) -> list[Shape]:
+def _message_shapes(message: Message) -> list[Shape]:
     if call := message.call:
         arguments = call.unreadable_arguments or json.loads(call.arguments_json)
         return [{"type": "tool_call", "id": call.invocation_id, "name": call.option_name, "arguments": arguments}]
     if result := message.result:
-        value = [_part(part) for part in result.parts] or json.loads(result.result_json)
+        value = [_part_shape(part) for part in result.parts] or json.loads(result.result_json)
         response = result.error_message if result.is_error else value
         return [{"type": "tool_call_response", "id": result.invocation_id, "response": response}]
-    return list(map(_part, message.parts))
+    return list(map(_part_shape, message.parts))
 
 
-def _part(part: Part) -> Shape:
+def _part_shape(part: Part) -> Shape:
     shape = PART_SHAPES.get(type(part))
     return shape(part) if shape else {"type": part.kind}
 
 
-def _medium(part: MediaPart) -> Shape:
+def _medium_shape(part: MediaPart) -> Shape:
     known: Shape = {"modality": part.modality, **({"mime_type": part.mime} if part.mime else {})}
     if part.url.startswith("data:"):
         kind, _, data = part.url.removeprefix("data:").partition(",")
@@ -149,7 +149,7 @@ PART_SHAPES: Mapping[type, Callable[[Any], Shape]] = {
     TextPart: lambda part: {"type": "text", "content": part.text},
     ReasoningPart: lambda part: {"type": "reasoning", "content": part.text},
     RefusalPart: lambda part: {"type": "refusal", "content": part.text},
-    MediaPart: _medium,
+    MediaPart: _medium_shape,
     OpaquePart: lambda part: {"type": "opaque", "dialect": part.dialect},
 }
 """Class of a part → its JSON. The conventions do not define a type for refusals, media and opaque parts."""
@@ -158,7 +158,7 @@ PART_SHAPES: Mapping[type, Callable[[Any], Shape]] = {
 Attributes = dict[str, Any]  # the values that OpenTelemetry accepts; contents are JSON
 
 
-def asked_settings(rendering: Rendering) -> Attributes:
+def request_settings(rendering: Rendering) -> Attributes:
     """Return the settings in a sent request that have a name in the conventions, by these names.
 
     Returns {} if the dialect cannot read the request.
@@ -169,10 +169,10 @@ def asked_settings(rendering: Rendering) -> Attributes:
         history = pure.decode_history({**body, pure.dialect.messages_field: []})
     except (SabirError, ValueError):
         return {}
-    return dict(_settings(history.settings))
+    return dict(_setting_attributes(history.settings))
 
 
-def asked_contents(rendering: Rendering) -> Attributes:
+def request_contents(rendering: Rendering) -> Attributes:
     """Return the messages and the names of the options in a sent request, as attributes.
 
     The instructions are separate if the API has a field of its own for them. Returns {} if the dialect cannot read the
@@ -185,10 +185,10 @@ def asked_contents(rendering: Rendering) -> Attributes:
         return {}
     is_apart = pure.dialect.tables.roles.leading_system == "hoisted"
     leading = takewhile(lambda message: message.policy == "system", history.messages if is_apart else ())
-    return dict(_contents(history, instructions=len(list(leading))))
+    return dict(_history_attributes(history, instructions=len(list(leading))))
 
 
-def _contents(history: DecodedHistory, *, instructions: int) -> Iterator[tuple[str, Any]]:
+def _history_attributes(history: DecodedHistory, *, instructions: int) -> Iterator[tuple[str, Any]]:
     if instructions:
         yield conventions.SYSTEM_INSTRUCTIONS, message_parts(history.messages[:instructions])
     yield conventions.INPUT_MESSAGES, input_messages(history.messages[instructions:])
@@ -197,7 +197,7 @@ def _contents(history: DecodedHistory, *, instructions: int) -> Iterator[tuple[s
         yield conventions.DEFINITIONS, [{"type": "function", "name": option.name} for option in history.options]
 
 
-def _settings(settings: Settings) -> Iterator[tuple[str, Any]]:
+def _setting_attributes(settings: Settings) -> Iterator[tuple[str, Any]]:
     for field, attribute in conventions.SETTINGS.items():
         if (value := getattr(settings, field)) is not None:
             yield attribute, value

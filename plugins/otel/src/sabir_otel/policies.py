@@ -64,8 +64,8 @@ def policy_span(
     An exception of the block is raised unchanged. The span then ends as an error with the exception's class, and with
     its message and stack trace if contents are recorded on spans. A cancelled policy sets `sabir.left`, not an error.
     """
-    given = {**_named(name, invocation_id, description), **(attributes or {})}
-    with block_span(tracer_provider, f"{given[conventions.OPERATION]} {name}", SpanKind.INTERNAL, given) as span:
+    merged = {**_policy_attributes(name, invocation_id, description), **(attributes or {})}
+    with block_span(tracer_provider, f"{merged[conventions.OPERATION]} {name}", SpanKind.INTERNAL, merged) as span:
         yield span
 
 
@@ -92,24 +92,24 @@ def block_span(
             span.set_attribute(conventions.LEFT, True)
             raise
         except BaseException as error:
-            _fail(span, error)
+            _record_error(span, error)
             raise
 
 
-def _named(name: str, invocation_id: str, description: str) -> dict[str, AttributeValue]:
+def _policy_attributes(name: str, invocation_id: str, description: str) -> dict[str, AttributeValue]:
     if invocation_id:
-        found: dict[str, AttributeValue] = {
+        attributes: dict[str, AttributeValue] = {
             conventions.OPERATION: EXECUTE_OPTION,
             "gen_ai.tool.name": name,
             "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": invocation_id,
         }
-        return found | ({"gen_ai.tool.description": description} if description else {})
-    found = {conventions.OPERATION: INVOKE_AGENT, "gen_ai.agent.name": name}
-    return found | ({"gen_ai.agent.description": description} if description else {})
+        return attributes | ({"gen_ai.tool.description": description} if description else {})
+    attributes = {conventions.OPERATION: INVOKE_AGENT, "gen_ai.agent.name": name}
+    return attributes | ({"gen_ai.agent.description": description} if description else {})
 
 
-def _fail(span: Span, error: BaseException) -> None:
+def _record_error(span: Span, error: BaseException) -> None:
     kind = conventions.error_type(error)
     span.set_attribute(conventions.ERROR_TYPE, kind)
     if "span" in (installed.contents or contents_of_environment()):
@@ -170,10 +170,10 @@ def message_span(
     known = {name: value for name, value in attributes.items() if value is not None}
     # The name does not include the receiver, because a thread has many short-lived actors.
     with block_span(tracer_provider, message.type, SpanKind.CONSUMER, known) as span:
-        yield lambda response: _tell(span, response)
+        yield lambda response: _record_response(span, response)
 
 
-def _tell(span: Span, response: ActorMessage) -> None:
+def _record_response(span: Span, response: ActorMessage) -> None:
     if response.type == "ERROR":
         code = str(response.data.get("error_code") or conventions.OTHER)
         span.set_attribute(conventions.ERROR_TYPE, code)

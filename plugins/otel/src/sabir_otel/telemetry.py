@@ -41,13 +41,13 @@ from sabir_otel.contents import (
     Attributes,
     Contents,
     Events,
-    asked_contents,
-    asked_settings,
-    checked,
+    check_word,
     contents_of_environment,
     events_of_environment,
     finish_reason,
     output_messages,
+    request_contents,
+    request_settings,
 )
 
 NAME = "sabir_otel"
@@ -58,7 +58,7 @@ _outside: dict[int, Context] = {}
 have the same parent, instead of one being the child of the other."""
 
 
-class Choices(TypedDict, total=False):
+class TelemetryArguments(TypedDict, total=False):
     """The optional arguments of a Telemetry.
 
     tracer_provider, meter_provider, logger_provider: OpenTelemetry providers. None means the process's own.
@@ -78,9 +78,9 @@ class Choices(TypedDict, total=False):
 class Instruments:
     """The OpenTelemetry objects of a Telemetry: a tracer, a logger of events, and two histograms."""
 
-    def __init__(self, **chosen: Unpack[Choices]) -> None:
-        self.contents: Contents | None = checked("contents", chosen.get("contents"), Contents)
-        self.events: Events | None = checked("events", chosen.get("events"), Events)
+    def __init__(self, **chosen: Unpack[TelemetryArguments]) -> None:
+        self.contents: Contents | None = check_word("contents", chosen.get("contents"), Contents)
+        self.events: Events | None = check_word("events", chosen.get("events"), Events)
         self.tracer = get_tracer(NAME, VERSION, chosen.get("tracer_provider"), schema_url=conventions.SCHEMA_URL)
         self.logger = get_logger(NAME, VERSION, chosen.get("logger_provider"), schema_url=conventions.SCHEMA_URL)
         meter = get_meter(NAME, VERSION, chosen.get("meter_provider"), schema_url=conventions.SCHEMA_URL)
@@ -89,14 +89,14 @@ class Instruments:
             for name, unit, description, boundaries in conventions.HISTOGRAMS
         )
 
-    def hears_events(self) -> bool:
+    def has_event_consumer(self) -> bool:
         """Return whether OpenTelemetry has a consumer for events. Always True for versions before 1.45."""
         enabled = getattr(self.logger, "enabled", None)
         return enabled is None or bool(enabled(event_name=conventions.DETAILS))
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class CallEnd:
     """The end of a call: a complete reply, an error with or without a part of a reply, or neither.
 
     Neither means that the caller stopped waiting.
@@ -107,7 +107,7 @@ class End:
     error: BaseException | None = None
 
 
-class Watched:
+class WatchedCall:
     """One running call: its span, and the attributes of its metrics."""
 
     def __init__(self, instruments: Instruments, rendering: Rendering, call: int) -> None:
@@ -145,38 +145,38 @@ class Watched:
             attributes["exception.message"] = str(error)
         self._span.add_event(conventions.ATTEMPT_FAILED, attributes)
 
-    def end(self, end: End) -> None:
+    def end(self, end: CallEnd) -> None:
         """Record the metrics and emit the event, then end the span. The span ends even if a step before raises."""
         seconds = time.perf_counter() - self._started
         try:
-            attributes = _attributes(self._rendering, self.attempts, end)
+            attributes = _call_attributes(self._rendering, self.attempts, end)
             self._measure(seconds, attributes, end)
-            tells_event = self._events == "on" and self._instruments.hears_events()
-            if not (self._span.is_recording() or tells_event):
+            emits_event = self._events == "on" and self._instruments.has_event_consumer()
+            if not (self._span.is_recording() or emits_event):
                 return
-            attributes |= asked_settings(self._rendering)
-            contents = {} if self._contents == "none" else _contents(self._rendering, end)
-            self._write(attributes, contents, end)
-            if tells_event:
-                shown = contents if "event" in self._contents else {}
-                self._tell({**self._where, **attributes, **shown})
+            attributes |= request_settings(self._rendering)
+            contents = {} if self._contents == "none" else _message_contents(self._rendering, end)
+            self._write_span(attributes, contents, end)
+            if emits_event:
+                event_contents = contents if "event" in self._contents else {}
+                self._emit_event({**self._where, **attributes, **event_contents})
         finally:
             if self._token is not None:
                 _outside.pop(self._call, None)
                 contexts.detach(self._token)
             self._span.end()
 
-    def _measure(self, seconds: float, attributes: Attributes, end: End) -> None:
-        answered = _only(attributes, conventions.RESPONSE_MODEL)
-        failed = _only(attributes, conventions.ERROR_TYPE)
-        self._instruments.duration.record(seconds, {**self._where, **answered, **failed}, self._context)
+    def _measure(self, seconds: float, attributes: Attributes, end: CallEnd) -> None:
+        response_model = _pick(attributes, conventions.RESPONSE_MODEL)
+        error_type = _pick(attributes, conventions.ERROR_TYPE)
+        self._instruments.duration.record(seconds, {**self._where, **response_model, **error_type}, self._context)
         usage = end.reply.usage if end.reply else Usage()
         for field, kind in conventions.TOKEN_TYPES.items():
             if (count := getattr(usage, field)) is not None:
-                told = {**self._where, **answered, conventions.TOKEN_TYPE: kind}
-                self._instruments.tokens.record(count, told, self._context)
+                token_type = {conventions.TOKEN_TYPE: kind}
+                self._instruments.tokens.record(count, {**self._where, **response_model, **token_type}, self._context)
 
-    def _write(self, attributes: Attributes, contents: Attributes, end: End) -> None:
+    def _write_span(self, attributes: Attributes, contents: Attributes, end: CallEnd) -> None:
         span = self._span
         span.set_attributes(attributes)
         if "span" in self._contents:
@@ -185,10 +185,10 @@ class Watched:
             if count := sum(loss.kind == kind for loss in end.losses):
                 span.add_event(conventions.LOST, {conventions.LOSS_KIND: kind, conventions.LOSS_COUNT: count})
         if end.error is not None:
-            shown = one_line(str(end.error)) if "span" in self._contents else _what(end.error)
-            span.set_status(Status(StatusCode.ERROR, shown))
+            description = one_line(str(end.error)) if "span" in self._contents else _class_and_status(end.error)
+            span.set_status(Status(StatusCode.ERROR, description))
 
-    def _tell(self, attributes: Attributes) -> None:
+    def _emit_event(self, attributes: Attributes) -> None:
         record = LogRecord(
             timestamp=time.time_ns(), context=self._context, event_name=conventions.DETAILS, attributes=attributes
         )
@@ -203,11 +203,11 @@ class Telemetry:
     another Telemetry to report to other OpenTelemetry providers, too. `configure` explains the arguments.
     """
 
-    def __init__(self, **chosen: Unpack[Choices]) -> None:
-        self._open: dict[int, Watched] = {}
+    def __init__(self, **chosen: Unpack[TelemetryArguments]) -> None:
+        self._open: dict[int, WatchedCall] = {}
         self.configure(**chosen)
 
-    def configure(self, **chosen: Unpack[Choices]) -> None:
+    def configure(self, **chosen: Unpack[TelemetryArguments]) -> None:
         """Set all providers and choices for future calls. Omitted arguments are reset to their defaults.
 
         `tracer_provider`, `meter_provider` and `logger_provider` are OpenTelemetry providers; None means the process's
@@ -232,7 +232,7 @@ class Telemetry:
     def sabir_call_started(self, rendering: Rendering, attempt: int, call: int) -> None:
         """Begin a call's span at the first attempt, and count further attempts."""
         if attempt == 1:
-            self._open[call] = Watched(self._instruments, rendering, call)
+            self._open[call] = WatchedCall(self._instruments, rendering, call)
         elif watched := self._open.get(call):
             watched.attempts = attempt
 
@@ -246,7 +246,7 @@ class Telemetry:
     def sabir_call_ended(self, reply: Reply, call: int) -> None:
         """Record the reply and the metrics, and end the call's span."""
         if watched := self._open.pop(call, None):
-            watched.end(End(reply.losses, reply))
+            watched.end(CallEnd(reply.losses, reply))
 
     @hookimpl
     def sabir_call_given_up(self, rendering: Rendering, error: BaseException | None, call: int) -> None:
@@ -255,13 +255,13 @@ class Telemetry:
         The part of the reply that a broken stream delivered is recorded.
         """
         if watched := self._open.pop(call, None):
-            end = End(rendering.losses, error=error)
+            end = CallEnd(rendering.losses, error=error)
             if isinstance(error, StreamBroken):
                 end = replace(end, losses=error.partial.losses, reply=error.partial)
             watched.end(end)
 
 
-def _attributes(rendering: Rendering, attempts: int, end: End) -> Attributes:
+def _call_attributes(rendering: Rendering, attempts: int, end: CallEnd) -> Attributes:
     """Return the attributes of a call and its reply. Finish reasons are left out if the call ended with an error."""
     attributes: Attributes = {conventions.ATTEMPTS: attempts, conventions.LOSSES: len(end.losses)}
     if rendering.streaming:
@@ -281,18 +281,18 @@ def _attributes(rendering: Rendering, attempts: int, end: End) -> Attributes:
     return attributes | {attribute: count for attribute, count in counted.items() if count is not None}
 
 
-def _contents(rendering: Rendering, end: End) -> Attributes:
-    contents = asked_contents(rendering)
+def _message_contents(rendering: Rendering, end: CallEnd) -> Attributes:
+    contents = request_contents(rendering)
     if end.reply is not None:
         contents[conventions.OUTPUT_MESSAGES] = output_messages(end.reply)
     return contents
 
 
-def _only(attributes: Attributes, name: str) -> Attributes:
+def _pick(attributes: Attributes, name: str) -> Attributes:
     return {name: attributes[name]} if name in attributes else {}
 
 
-def _what(error: BaseException) -> str:
+def _class_and_status(error: BaseException) -> str:
     """Return an error's class and status without its message, which may quote contents."""
     status = getattr(error, "status", None)
     return conventions.error_type(error) + (f" {status}" if isinstance(status, int) else "")

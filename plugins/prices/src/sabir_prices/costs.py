@@ -40,7 +40,7 @@ ORDINARY: Mapping[str, frozenset[str]] = {
 """Field in which a provider reports the rate of a call → the values that mean the usual rate."""
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 """The fields of a Usage that have the same names in genai-prices."""
-BILLED_APART = frozenset({"advisor_message", "compaction"})
+BILLED_SEPARATELY = frozenset({"advisor_message", "compaction"})
 """Types of `iterations` in a provider's figures whose tokens are not in the other figures. `Usage` includes them."""
 REQUIRED: Mapping[str, str] = {"input_tokens": "input_mtok", "output_tokens": "output_mtok"}
 """Field of a Usage → the rate in the table without which these tokens have no known price."""
@@ -83,7 +83,7 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
         return None
     reported = origin.reported_model or origin.model
     model = reported if seller.names == "reported" else origin.model
-    return price(reply.usage, seller.table_id, model, served=_served(reply.usage, reply.details), at=at)
+    return price(reply.usage, seller.table_id, model, served=_provider_fields(reply.usage, reply.details), at=at)
 
 
 def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = None) -> Cost | None:
@@ -94,10 +94,10 @@ def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = No
     is the time of the call; None means now. Raises SettingsInvalid if `at` has no time zone.
     """
     seller = own_seller(provider)
-    return None if seller is None else price(usage, seller.table_id, model, served=_served(usage, None), at=at)
+    return None if seller is None else price(usage, seller.table_id, model, served=_provider_fields(usage, None), at=at)
 
 
-def _served(usage: Usage, details: object) -> dict[str, Any]:
+def _provider_fields(usage: Usage, details: object) -> dict[str, Any]:
     """Return the provider's own fields about a call, from the reply's details and the usage's details."""
     sources = (each for each in (details, usage.details) if isinstance(each, Mapping))
     return {name: value for each in sources for name, value in each.items()}
@@ -106,21 +106,21 @@ def _served(usage: Usage, details: object) -> dict[str, Any]:
 class Seller(NamedTuple):
     """A provider at a host, and its id in the table.
 
-    `names` is "reported" if the table has the model name that the response reports, or "asked" for the requested name.
+    `names` is the model name that the table has: the name that the response reports, or the requested name.
     """
 
     provider: str
     host: str
     """A regular expression for the complete host name of the endpoint."""
     table_id: str
-    names: Literal["reported", "asked"] = "reported"
+    names: Literal["reported", "requested"] = "reported"
 
 
 SELLERS = (
     Seller("anthropic", r"api\.anthropic\.com", "anthropic"),
-    Seller("anthropic", r"bedrock-runtime\..+\.amazonaws\.com", "aws", "asked"),
+    Seller("anthropic", r"bedrock-runtime\..+\.amazonaws\.com", "aws", "requested"),
     Seller("azure", r"(.+\.)?(openai|cognitiveservices)\.azure\.com", "azure"),
-    Seller("bedrock", r"bedrock-runtime\.(.+\.)?amazonaws\.com", "aws", "asked"),
+    Seller("bedrock", r"bedrock-runtime\.(.+\.)?amazonaws\.com", "aws", "requested"),
     Seller("cerebras", r"api\.cerebras\.ai", "cerebras"),
     Seller("deepseek", r"api\.deepseek\.com", "deepseek"),
     Seller("fireworks", r"api\.fireworks\.ai", "fireworks"),
@@ -161,17 +161,17 @@ def price(
     at = at or datetime.now(UTC)
     costs = [_price_call(call.usage, table_id, call.model or model, served, at) for call in calls_of(usage)]
     known = [each for each in costs if each is not None]
-    return _total(known) if len(known) == len(costs) else None
+    return _sum_costs(known) if len(known) == len(costs) else None
 
 
-class Call(NamedTuple):
+class PricedCall(NamedTuple):
     """A call of a model that is priced separately. `model` is "" for the model of the reply."""
 
     usage: Usage
     model: str = ""
 
 
-def calls_of(usage: Usage) -> list[Call]:
+def calls_of(usage: Usage) -> list[PricedCall]:
     """Return the calls whose tokens a usage sums up.
 
     The reply's own call is first. Further calls, such as an advisor's answer, are calls that the provider made for it.
@@ -179,13 +179,14 @@ def calls_of(usage: Usage) -> list[Call]:
     figures = usage.details if isinstance(usage.details, Mapping) else {}
     iterations = figures.get("iterations")
     entries = [entry for entry in iterations if isinstance(entry, Mapping)] if isinstance(iterations, list) else []
-    apart = [entry for entry in entries if entry.get("type") in BILLED_APART]
-    if not apart:
-        return [Call(usage)]
-    return [Call(_read(figures)), *(Call(_read(entry), str(entry.get("model") or "")) for entry in apart)]
+    separate = [entry for entry in entries if entry.get("type") in BILLED_SEPARATELY]
+    if not separate:
+        return [PricedCall(usage)]
+    further = (PricedCall(_read_figures(entry), str(entry.get("model") or "")) for entry in separate)
+    return [PricedCall(_read_figures(figures)), *further]
 
 
-def _read(figures: Mapping[str, JSONValue]) -> Usage:
+def _read_figures(figures: Mapping[str, JSONValue]) -> Usage:
     """Return the usage for a provider's figures in which `input_tokens` does not include cached tokens."""
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     fresh, read, written, output = (first_whole_number(figures.get(name)) or 0 for name in names)
@@ -202,30 +203,28 @@ def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JS
     snapshot = get_snapshot()
     try:
         provider, model_info = snapshot.find_provider_model(model, None, table_id, None)
-        context = _context(served, model_info, at)
+        context = _price_context(served, model_info, at)
         if context is None:
             return None
-        counts = _counts(usage, provider)
+        counts = _convert_usage(usage, provider)
         priced = model_info.calc_price(counts, provider, genai_request_timestamp=at, price_context=context)
     except (LookupError, ValueError):
         return None
-    known = _rates(priced.model_price)
+    known = _known_rates(priced.model_price)
     if not known or any(getattr(usage, field) and rate not in known for field, rate in REQUIRED.items()):
         return None
-    return _cost(priced, counts)
+    return _build_cost(priced, counts)
 
 
-def _context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
+def _price_context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
     """Return the fields of `served` that mean an unusual rate; None if the table does not have this rate."""
     fields = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
     unusual = {name: value for name, value in fields.items() if value not in ORDINARY[name]}
-    variants = [
-        each.when for each in model.price_variants or () if each.constraint is None or each.constraint.active(at)
-    ]
+    variants = [row.when for row in model.price_variants or () if row.constraint is None or row.constraint.active(at)]
     return unusual if all({name: value} in variants for name, value in unusual.items()) else None
 
 
-def _counts(usage: Usage, provider: "Provider") -> "Counts":
+def _convert_usage(usage: Usage, provider: "Provider") -> "Counts":
     """Return a usage as counts of genai-prices.
 
     The counts are read from the provider's own figures by genai-prices if the totals agree, else taken from the usage.
@@ -247,15 +246,15 @@ def _counts(usage: Usage, provider: "Provider") -> "Counts":
     return Counts(**neutral)
 
 
-def _total(costs: Sequence[Cost]) -> Cost:
+def _sum_costs(costs: Sequence[Cost]) -> Cost:
     """Return the sum of costs, with the names of the first cost. A part is None if it is None in all costs."""
     parts = ("total", "input", "output", "cache_read", "cache_write", "other")
     columns = {part: [value for each in costs if (value := getattr(each, part)) is not None] for part in parts}
     return costs[0].model_copy(update={part: sum(column) for part, column in columns.items() if column})
 
 
-def _cost(priced: "PriceCalculation", counts: "Counts") -> Cost:
-    read, write = (_cached(priced, counts, kind) for kind in ("_read", "_write"))
+def _build_cost(priced: "PriceCalculation", counts: "Counts") -> Cost:
+    read, write = (_cache_cost(priced, counts, kind) for kind in ("_read", "_write"))
     return Cost(
         total=priced.total_price,
         input=priced.input_price - (read or 0) - (write or 0),
@@ -269,18 +268,18 @@ def _cost(priced: "PriceCalculation", counts: "Counts") -> Cost:
     )
 
 
-def _cached(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal | None:
+def _cache_cost(priced: "PriceCalculation", counts: "Counts", kind: str) -> Decimal | None:
     """Return the cost of reading ("_read") or writing ("_write") a cache, or None without a rate for this.
 
     The cost is the total minus the total that results if this rate is 0.
     """
     from genai_prices.types import ModelPrice
 
-    rates = _rates(priced.model_price)
+    rates = _known_rates(priced.model_price)
     free = {name: Decimal(0) for name in rates if name.startswith("cache_") and kind in name}
     return priced.total_price - ModelPrice(**{**rates, **free}).calc_price(counts)["total_price"] if free else None
 
 
-def _rates(rates: "ModelPrice") -> dict[str, Any]:
+def _known_rates(rates: "ModelPrice") -> dict[str, Any]:
     """Return the rates that are not None, by their names in the table."""
     return {name: rate for name, rate in vars(rates).items() if rate is not None}

@@ -7,7 +7,12 @@ reply = manager.complete_sync(sabir.adapter("provider:model"))
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
-from sabir_roles.base import (
+from sabir_roles.errors import RoleError, TemplateFailed
+from sabir_roles.instruction import Instruction
+from sabir_roles.log import Log
+from sabir_roles.manager import MessageManager
+from sabir_roles.message import RoledMessage
+from sabir_roles.roles import (
     MESSAGE_FIELDS,
     UNSET,
     MessageField,
@@ -16,11 +21,6 @@ from sabir_roles.base import (
     SenderRecipient,
     validate_sender_recipient,
 )
-from sabir_roles.errors import RoleError, TemplateFailed
-from sabir_roles.instruction import Instruction
-from sabir_roles.log import Log
-from sabir_roles.manager import MessageManager
-from sabir_roles.message import RoledMessage
 from sabir_roles.system import System
 from sabir_roles.templates import environment
 

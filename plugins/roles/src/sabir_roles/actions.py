@@ -12,11 +12,11 @@ from jinja2 import Template
 from sabir import Message, OptionResultPayload, TextPart
 from sabir.authoring import describe_kind
 
-from sabir_roles.base import UNSET, MessageRole, SenderRecipient, Unset
-from sabir_roles.content import hold, plain
+from sabir_roles.content import json_copy, watch
+from sabir_roles.core_messages import CallContent
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage, check_kind
-from sabir_roles.vocabulary import Called
+from sabir_roles.roles import UNSET, MessageRole, SenderRecipient, Unset
 
 
 class ActionRequest(RoledMessage):
@@ -44,7 +44,7 @@ class ActionRequest(RoledMessage):
 
         Raises RoleError if `action_request` in the content is not an object.
         """
-        return _object(plain(self.content.get("action_request")))
+        return _parse_object(json_copy(self.content.get("action_request")))
 
     @property
     def function(self) -> str:
@@ -54,7 +54,7 @@ class ActionRequest(RoledMessage):
     @property
     def arguments(self) -> dict[str, Any]:
         """A copy of the arguments; {} if the content has none. Raises RoleError if they are not a JSON object."""
-        return _object(self.request.get("arguments"))
+        return _parse_object(self.request.get("arguments"))
 
     @property
     def invocation_id(self) -> str:
@@ -80,14 +80,14 @@ class ActionRequest(RoledMessage):
         return self.action_response_id is not None
 
     @classmethod
-    def _read(cls, message: Message) -> dict[str, Any]:
+    def _read_content(cls, message: Message) -> dict[str, Any]:
         call = message.call
         assert call is not None
-        request = {"function": call.option_name, "arguments": plain(call.arguments)}
+        request = {"function": call.option_name, "arguments": json_copy(call.arguments)}
         return {"action_request": request, "invocation_id": call.invocation_id}
 
-    def _stated(self) -> Called:
-        return Called(self.invocation_id, self.function, self.arguments)
+    def _core_content(self) -> CallContent:
+        return CallContent(self.invocation_id, self.function, self.arguments)
 
     @classmethod
     def create(
@@ -105,7 +105,7 @@ class ActionRequest(RoledMessage):
         text of an object; None means {}. The sender is "assistant" and the recipient "action" by default. `content` is
         further content, for the template. Raises RoleError for an invalid function or invalid arguments.
         """
-        request = {"function": _named(function), "arguments": _object(arguments)}
+        request = {"function": _function_name(function), "arguments": _parse_object(arguments)}
         return cls._new({**content, "action_request": request}, sender, recipient, template)
 
     def update(  # type: ignore[override]
@@ -131,16 +131,16 @@ class ActionRequest(RoledMessage):
             check_kind(action_response, ActionResponse)
         request = self.request
         if function is not None:
-            request["function"] = _named(function)
+            request["function"] = _function_name(function)
         if arguments is not None:
-            request["arguments"] = _object(arguments)
+            request["arguments"] = _parse_object(arguments)
         changed = {"action_request": request} if request != self.request else {}
         self._change({**changed, **content}, sender, recipient, template)
         if action_response is not None:
             action_response.update(action_request=self)
 
-    def _said(self) -> dict[str, Any]:
-        return {**super()._said(), "function": self.function, "arguments": self.arguments}
+    def _content_variables(self) -> dict[str, Any]:
+        return {**super()._content_variables(), "function": self.function, "arguments": self.arguments}
 
 
 class ActionResponse(RoledMessage):
@@ -167,10 +167,10 @@ class ActionResponse(RoledMessage):
 
         Raises RoleError if `action_response` in the content is not an object.
         """
-        found: dict[str, Any] | None = plain(self.content.get("action_response"))
-        if found is None or isinstance(found, dict):
-            return found or {}
-        raise RoleError(f"action_response in content is {ascii(found)[:60]}; expected an object with the output")
+        response: dict[str, Any] | None = json_copy(self.content.get("action_response"))
+        if response is None or isinstance(response, dict):
+            return response or {}
+        raise RoleError(f"action_response in content is {ascii(response)[:60]}; expected an object with the output")
 
     @property
     def function(self) -> str:
@@ -200,14 +200,14 @@ class ActionResponse(RoledMessage):
         return self.content.get("invocation_id") or self.action_request_id or self.id
 
     @classmethod
-    def _read(cls, message: Message) -> dict[str, Any]:
+    def _read_content(cls, message: Message) -> dict[str, Any]:
         result = message.result
         assert result is not None
-        response = {"function": result.option_name, "arguments": {}, "output": _shown(result)}
+        response = {"function": result.option_name, "arguments": {}, "output": _result_output(result)}
         return {"action_response": response, "invocation_id": result.invocation_id}
 
-    def _stated(self) -> Called:
-        return Called(self.invocation_id, self.function, self.output, is_result=True)
+    def _core_content(self) -> CallContent:
+        return CallContent(self.invocation_id, self.function, self.output, is_result=True)
 
     @classmethod
     def create(
@@ -227,15 +227,15 @@ class ActionResponse(RoledMessage):
         Raises RoleError if the request is not an ActionRequest or already has a response, if `response_model` has no
         `output`, or if JSON cannot represent the output.
         """
-        _check(action_request)
-        made = cls._new(
-            {"action_response": _answer(action_request, _output(output, response_model))},
+        _check_unanswered(action_request)
+        response = cls._new(
+            {"action_response": _response_fields(action_request, _choose_output(output, response_model))},
             action_request.recipient if sender is None else sender,
             action_request.sender if recipient is None else recipient,
             template,
         )
-        made._link(action_request)
-        return made
+        response._link(action_request)
+        return response
 
     def update(  # type: ignore[override]
         self,
@@ -253,12 +253,12 @@ class ActionResponse(RoledMessage):
         again. Raises RoleError if that request already has another response, and for the reasons named at `create`.
         """
         if action_request is not None:
-            _check(action_request, self.id)
+            _check_unanswered(action_request, self.id)
         answer = self.response
         if action_request is not None:
-            answer |= _answer(action_request, answer.get("output"))
+            answer |= _response_fields(action_request, answer.get("output"))
         if response_model is not None or not isinstance(output, Unset):
-            answer["output"] = _output(output, response_model)
+            answer["output"] = _choose_output(output, response_model)
         changed = {"action_response": answer} if answer != self.response else {}
         self._change({**changed, **content}, sender, recipient, template)
         if action_request is not None:
@@ -279,63 +279,63 @@ class ActionResponse(RoledMessage):
         """
         self._request = request
         response = {**self.response, "arguments": request.arguments}
-        dict.update(self.content, hold({"action_response": response, "action_request_id": request.id}, self._touch))
+        dict.update(self.content, watch({"action_response": response, "action_request_id": request.id}, self._touch))
         dict.__setitem__(request.content, "action_response_id", self.id)
         self._text = request._text = None
 
-    def _said(self) -> dict[str, Any]:
-        return {**super()._said(), **self.response}
+    def _content_variables(self) -> dict[str, Any]:
+        return {**super()._content_variables(), **self.response}
 
 
-def _named(function: str | Callable[..., Any] | None) -> str:
+def _function_name(function: str | Callable[..., Any] | None) -> str:
     name: object = function
     if callable(function):
         name = getattr(function, "name", None) or getattr(function, "__name__", None)
     if isinstance(name, str) and name:
         return name
-    given = "an empty text" if function == "" else describe_kind(function)
-    raise RoleError(f"function is {given}; pass the name of a function, or a function with a name")
+    description = "an empty text" if function == "" else describe_kind(function)
+    raise RoleError(f"function is {description}; pass the name of a function, or a function with a name")
 
 
-def _object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    found: object = {} if arguments is None else arguments
-    if isinstance(found, str):
+def _parse_object(arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    parsed: object = {} if arguments is None else arguments
+    if isinstance(parsed, str):
         try:
-            found = json.loads(found)
+            parsed = json.loads(parsed)
         except (ValueError, RecursionError):
-            found = arguments
-    if isinstance(found, Mapping):
-        made: dict[str, Any] = plain(dict(found))
-        return made
+            parsed = arguments
+    if isinstance(parsed, Mapping):
+        return dict(json_copy(dict(parsed)))
     raise RoleError(f"arguments are {describe_kind(arguments)}; pass a mapping, or the JSON text of an object")
 
 
-def _check(request: ActionRequest, response_id: str | None = None) -> None:
+def _check_unanswered(request: ActionRequest, response_id: str | None = None) -> None:
     check_kind(request, ActionRequest)
     if request.action_response_id not in (None, response_id):
         raise RoleError(f"the request of {request.function!r} already has a response; update that response instead")
 
 
-def _answer(request: ActionRequest, output: object) -> dict[str, Any]:
-    return {"function": request.function, "arguments": request.arguments, "output": plain(output)}
+def _response_fields(request: ActionRequest, output: object) -> dict[str, Any]:
+    return {"function": request.function, "arguments": request.arguments, "output": json_copy(output)}
 
 
-def _output(output: object, response_model: object) -> object:
+def _choose_output(output: object, response_model: object) -> object:
     if response_model is None:
         return None if isinstance(output, Unset) else output
     if hasattr(response_model, "output"):
         return response_model.output
     kind = type(response_model).__name__
-    raise RoleError(f"response_model, of type {kind}, has no attribute `output`; pass output= instead")
+    remedy = "pass output= instead of response_model="
+    raise RoleError(f"response_model, of type {kind}, has no attribute `output`; {remedy}")
 
 
-def _shown(result: OptionResultPayload) -> Any:  # any JSON value
+def _result_output(result: OptionResultPayload) -> Any:  # any JSON value
     """Return the output of a result: {"error": {…}} for an error, the text of a single text part, other parts as JSON,
     or else the result's value.
     """
     if result.is_error:
-        said = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
-        return {"error": {name: value for name, value in said.items() if value is not None}}
+        error = {"type": result.error_type, "message": result.error_message, "retryable": result.retryable}
+        return {"error": {name: value for name, value in error.items() if value is not None}}
     if len(result.parts) == 1 and isinstance(result.parts[0], TextPart):
         return result.parts[0].text
-    return [part.model_dump(mode="json") for part in result.parts] or plain(result.result)
+    return [part.model_dump(mode="json") for part in result.parts] or json_copy(result.result)

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from sabir import Adapter, Message, Reply
 from sabir.authoring import encode_json, one_line
 
-from sabir_roles.base import MessageRole, SenderRecipient
-from sabir_roles.content import plain
+from sabir_roles.content import json_copy
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
+from sabir_roles.roles import MessageRole, SenderRecipient
 
 
 class AssistantResponse(RoledMessage):
@@ -48,7 +48,7 @@ class AssistantResponse(RoledMessage):
         return self.metadata.get("model_response", {})
 
     @classmethod
-    def _read(cls, message: Message) -> dict[str, Any]:
+    def _read_content(cls, message: Message) -> dict[str, Any]:
         return {"assistant_response": message.text}
 
     @classmethod
@@ -73,12 +73,12 @@ class AssistantResponse(RoledMessage):
         Raises RoleError if `adapter` and `dialect` are passed, or if the object has no text. Raises ResponseInvalid for
         a response that the dialect cannot decode, and the errors of `sabir.adapter` for a model string.
         """
-        answer = _answer(assistant_response, _dialect_of(adapter, dialect))
-        said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
-        made = cls._new(said, speaker, recipient, template, metadata=answer.metadata)
+        answer = _decode_answer(assistant_response, _choose_dialect(adapter, dialect))
+        values, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
+        message = cls._new(values, speaker, recipient, template, metadata=answer.metadata)
         if answer.source is not None:
-            made._source = answer.source.model_copy(update={"id": made.id})
-        return made
+            message._source = answer.source.model_copy(update={"id": message.id})
+        return message
 
     def update(  # type: ignore[override]
         self,
@@ -99,33 +99,33 @@ class AssistantResponse(RoledMessage):
         if assistant_response is None:
             self._change(content, sender, recipient, template)
             return
-        answer = _answer(assistant_response, _dialect_of(adapter, dialect))
-        said, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
-        self._change(said, speaker, recipient, template)
+        answer = _decode_answer(assistant_response, _choose_dialect(adapter, dialect))
+        values, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
+        self._change(values, speaker, recipient, template)
         self._source = answer.source or self._source
         others = {name: value for name, value in self.metadata.items() if name != "model_response"}
         self.metadata = {**others, **answer.metadata}
 
 
-class _Answer(NamedTuple):
+class _DecodedAnswer(NamedTuple):
     """The text of an answer, its metadata (with `model_response`), and the messages of a reply that have parts."""
 
     text: str
     metadata: dict[str, Any]
-    said: Sequence[Message] = ()
+    messages: Sequence[Message] = ()
 
     @property
     def speaker(self) -> str | None:
         """The policy of the reply's first message; None if the answer is not from a reply."""
-        return self.said[0].policy if self.said else None
+        return self.messages[0].policy if self.messages else None
 
     @property
     def source(self) -> Message | None:
         """The core message of the answer, if the reply has exactly one message with parts; otherwise None."""
-        return self.said[0] if len(self.said) == 1 else None
+        return self.messages[0] if len(self.messages) == 1 else None
 
 
-def _dialect_of(adapter: str | Adapter | None, dialect: str | None) -> str | None:
+def _choose_dialect(adapter: str | Adapter | None, dialect: str | None) -> str | None:
     """Return the full name of the dialect that decodes an answer, or None if no dialect was named."""
     if adapter is None:
         return dialect
@@ -134,27 +134,27 @@ def _dialect_of(adapter: str | Adapter | None, dialect: str | None) -> str | Non
     return (sabir.adapter(adapter) if isinstance(adapter, str) else adapter).target.dialect
 
 
-def _answer(given: object, dialect: str | None) -> _Answer:
+def _decode_answer(answer: object, dialect: str | None) -> _DecodedAnswer:
     """Return the text, the metadata and the messages for an answer of any type. `dialect` decodes a vendor's
     response.
     """
-    if isinstance(given, Reply):
-        return _replied(given, given.model_dump(mode="json"))
+    if isinstance(answer, Reply):
+        return _read_reply(answer, answer.model_dump(mode="json"))
     if dialect is not None:
-        body = given if isinstance(given, str | bytes) else encode_json(plain(given))
-        return _replied(sabir.dialect(dialect).decode(body), json.loads(body))
-    if isinstance(given, str) or not given:
-        return _Answer(given if isinstance(given, str) else "", {})
-    if isinstance(given, Mapping | BaseModel | list):
-        raw = plain(given)
-        return _Answer(encode_json(raw)[:], {"model_response": raw})
+        body = answer if isinstance(answer, str | bytes) else encode_json(json_copy(answer))
+        return _read_reply(sabir.dialect(dialect).decode(body), json.loads(body))
+    if isinstance(answer, str) or not answer:
+        return _DecodedAnswer(answer if isinstance(answer, str) else "", {})
+    if isinstance(answer, Mapping | BaseModel | list):
+        raw = json_copy(answer)
+        return _DecodedAnswer(encode_json(raw)[:], {"model_response": raw})
     try:
-        return _Answer(str(given), {})
+        return _DecodedAnswer(str(answer), {})
     except Exception as error:
         reason = one_line(f"{type(error).__name__}: {error}", 120)
-        raise RoleError(f"the answer, of type {type(given).__name__}, has no text: {reason}; pass the text") from None
+        raise RoleError(f"the answer, of type {type(answer).__name__}, has no text: {reason}; pass the text") from None
 
 
-def _replied(reply: Reply, raw: Any) -> _Answer:
-    said = [each for each in reply.messages if each.kind == "parts"]
-    return _Answer(reply.text, {} if raw is None else {"model_response": raw}, said)
+def _read_reply(reply: Reply, raw: Any) -> _DecodedAnswer:
+    messages = [each for each in reply.messages if each.kind == "parts"]
+    return _DecodedAnswer(reply.text, {} if raw is None else {"model_response": raw}, messages)

@@ -19,16 +19,16 @@ from sabir.authoring import describe_kind, show_arguments
 
 from sabir_roles.actions import ActionRequest, ActionResponse
 from sabir_roles.assistant_response import AssistantResponse
+from sabir_roles.creation import CreateMethods, MessageArguments, kind_of, optional_object
 from sabir_roles.errors import RoleError
 from sabir_roles.instruction import Instruction
-from sabir_roles.kinds import Makers, MessageArguments, kind_of, plain_object
 from sabir_roles.message import RoledMessage, check_kind
 from sabir_roles.system import System
 
 Kind = TypeVar("Kind", bound=RoledMessage)
 
 
-class Collection(Makers):
+class Collection(CreateMethods):
     """The messages of one conversation in order, with the system message first. Base class of MessageManager.
     Thread-safe.
     """
@@ -49,21 +49,21 @@ class Collection(Makers):
         self._lock = RLock()
         self._messages: dict[str, RoledMessage] = {}
         """The messages by id, in order."""
-        self._made: list[Message | None] = []
+        self._core_messages: list[Message | None] = []
         """The core message of each message, in order; None for an empty message. Those of messages in `_stale` are out
         of date.
         """
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         self._stale: set[str] = set()
-        self._is_whole = False
-        """Whether `_made` has the current order."""
-        given = _listed("messages", () if messages is None else messages)
-        for message in given:
+        self._is_indexed = False
+        """Whether `_core_messages` has the current order."""
+        listed = _to_list("messages", () if messages is None else messages)
+        for message in listed:
             check_kind(message, RoledMessage)
         if progression is not None:
-            given = _ordered(given, progression)
-        first = next((each for each in given if isinstance(each, System)), None)
-        for message in ([first] if first else []) + [each for each in given if each is not first]:
+            listed = _sort_messages(listed, progression)
+        first = next((each for each in listed if isinstance(each, System)), None)
+        for message in ([first] if first else []) + [each for each in listed if each is not first]:
             self._append(message)
         if system is not None:
             self.set_system(system)
@@ -86,14 +86,14 @@ class Collection(Makers):
 
     def __deepcopy__(self, memo: object = None) -> Self:
         """Return a collection with copies of all messages, with the same ids. `copy.copy` does the same."""
-        return self._of(map(deepcopy, self.messages))
+        return self._from_editable(map(deepcopy, self.messages))
 
     __copy__ = __deepcopy__
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self)} messages>"
 
-    # What is here
+    # Reading
 
     @property
     def messages(self) -> list[RoledMessage]:
@@ -123,32 +123,32 @@ class Collection(Makers):
                 f"there is no message with the id {ascii(message_id)[:60]}; `progression` lists the ids"
             ) from None
 
-    def _all(self, *kinds: type[Kind]) -> list[Kind]:
+    def _all_of(self, *kinds: type[Kind]) -> list[Kind]:
         return [each for each in self.messages if isinstance(each, kinds)]
 
-    def _last(self, kind: type[Kind]) -> Kind | None:
+    def _last_of(self, kind: type[Kind]) -> Kind | None:
         with self._lock:
             return next((each for each in reversed(self._messages.values()) if isinstance(each, kind)), None)
 
     @property
     def last_response(self) -> AssistantResponse | None:
         """The last AssistantResponse, or None."""
-        return self._last(AssistantResponse)
+        return self._last_of(AssistantResponse)
 
     @property
     def last_instruction(self) -> Instruction | None:
         """The last Instruction, or None."""
-        return self._last(Instruction)
+        return self._last_of(Instruction)
 
     @property
     def assistant_responses(self) -> list[AssistantResponse]:
         """All AssistantResponses, in order."""
-        return self._all(AssistantResponse)
+        return self._all_of(AssistantResponse)
 
     @property
     def instructions(self) -> list[Instruction]:
         """All Instructions, in order."""
-        return self._all(Instruction)
+        return self._all_of(Instruction)
 
     @property
     def actions(self) -> list[ActionRequest | ActionResponse]:
@@ -158,14 +158,14 @@ class Collection(Makers):
     @property
     def action_requests(self) -> list[ActionRequest]:
         """All ActionRequests, in order."""
-        return self._all(ActionRequest)
+        return self._all_of(ActionRequest)
 
     @property
     def action_responses(self) -> list[ActionResponse]:
         """All ActionResponses, in order."""
-        return self._all(ActionResponse)
+        return self._all_of(ActionResponse)
 
-    # Adding and taking away
+    # Adding and removing
 
     def _append(self, message: RoledMessage) -> None:
         """Append a message. A message that is already in the collection keeps its position. Raises RoleError if another
@@ -176,9 +176,9 @@ class Collection(Makers):
             return
         self._messages[message.id] = message
         message._watchers.add(self)
-        if self._is_whole:
-            self._places[message.id] = len(self._made)
-            self._made.append(None)
+        if self._is_indexed:
+            self._positions[message.id] = len(self._core_messages)
+            self._core_messages.append(None)
             self._stale.add(message.id)
 
     @staticmethod
@@ -189,7 +189,7 @@ class Collection(Makers):
 
     def _remove(self, message_id: str) -> None:
         self._messages.pop(message_id)._watchers.discard(self)
-        self._is_whole = False
+        self._is_indexed = False
 
     def changed(self, message_id: str) -> None:
         """Note that a message changed, so that its core message is built again. Messages call this themselves; it never
@@ -212,10 +212,10 @@ class Collection(Makers):
             if present is not None:
                 present._watchers.discard(self)
             system._watchers.add(self)
-            self._messages, self._is_whole = {system.id: system, **rest}, False
+            self._messages, self._is_indexed = {system.id: system, **rest}, False
 
     @show_arguments
-    def add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
+    def add_message(self, **arguments: Unpack[MessageArguments]) -> RoledMessage:
         """Create a message from the arguments, or use the message that is passed, append it and return it.
 
         The arguments determine the kind of message, so pass the arguments of one kind only. A message that is already
@@ -223,14 +223,14 @@ class Collection(Makers):
         comes first. Raises RoleError, and changes nothing, if the arguments describe no message or two kinds, or if an
         argument is invalid.
         """
-        kind = kind_of(given)
-        extra = plain_object("metadata", given.pop("metadata", None))
+        kind = kind_of(arguments)
+        extra = optional_object("metadata", arguments.pop("metadata", None))
         with self._lock:
-            for each in (given.get(kind), given.get("action_request")):
+            for each in (arguments.get(kind), arguments.get("action_request")):
                 is_replaced = isinstance(each, System) and self._messages.get(each.id) is self.system
                 if isinstance(each, RoledMessage) and not is_replaced:
                     self._check_free(each, self._messages)
-            message = self.make(kind, given)
+            message = self.make(kind, arguments)
             if extra is not None:
                 before = message.metadata.get("extra")
                 merged = {**before, **extra} if isinstance(before, Mapping) else extra
@@ -242,9 +242,9 @@ class Collection(Makers):
         return message
 
     @show_arguments
-    async def a_add_message(self, **given: Unpack[MessageArguments]) -> RoledMessage:
+    async def a_add_message(self, **arguments: Unpack[MessageArguments]) -> RoledMessage:
         """Do the same as `add_message`, as a coroutine. It never waits."""
-        return self.add_message(**given)
+        return self.add_message(**arguments)
 
     def clear_messages(self) -> None:
         """Remove all messages except the system message."""
@@ -258,7 +258,7 @@ class Collection(Makers):
         """Do the same as `clear_messages`, as a coroutine. It never waits."""
         self.clear_messages()
 
-    # Further ways of the document
+    # Further conversions
 
     def remove_last_instruction_tool_schemas(self) -> None:
         """Remove `tool_schemas` from the last instruction, if there is one."""
@@ -286,10 +286,10 @@ class Collection(Makers):
 
         `progression` selects messages by their ids, in that order; None means all. Raises RoleError for an unknown id.
         """
-        chosen = self.messages if progression is None else [self[each] for each in _listed("progression", progression)]
-        return [said for said in (message.chat_msg for message in chosen) if said is not None]
+        chosen = self.messages if progression is None else [self[each] for each in _to_list("progression", progression)]
+        return [entry for entry in (message.chat_msg for message in chosen) if entry is not None]
 
-    # The vocabulary
+    # Core messages
 
     def to_messages(self) -> list[Message]:
         """Return the core messages, which any adapter can send. Empty messages and messages whose role is unset are
@@ -299,18 +299,19 @@ class Collection(Makers):
         rendered, and RoleError for invalid content.
         """
         with self._lock:
-            if not self._is_whole:
-                self._places = {name: place for place, name in enumerate(self._messages)}
-                self._made, self._stale, self._is_whole = [None] * len(self._messages), set(self._messages), True
+            if not self._is_indexed:
+                self._positions = {name: position for position, name in enumerate(self._messages)}
+                self._core_messages, self._stale = [None] * len(self._messages), set(self._messages)
+                self._is_indexed = True
             for name in tuple(self._stale):
-                self._stale.discard(name)  # first: a later change makes it stale again
+                self._stale.discard(name)  # before building, so that a change during the build is noticed
                 try:
-                    if name in self._places:
-                        self._made[self._places[name]] = self._messages[name].to_message()
+                    if name in self._positions:
+                        self._core_messages[self._positions[name]] = self._messages[name].to_message()
                 except BaseException:
                     self._stale.add(name)
                     raise
-            return [made for made in self._made if made is not None]
+            return [message for message in self._core_messages if message is not None]
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -338,24 +339,24 @@ class Collection(Makers):
         The first AssistantResponse among them gets the reply's fields, except its messages, as its `model_response`.
         """
         added = self._extend(reply.messages, reply.messages[0].policy if reply.messages else "llm")
-        said = next((each for each in added if isinstance(each, AssistantResponse)), None)
-        if said is not None:
-            raw = reply.model_dump(mode="json", exclude={"messages"})
-            said.metadata["model_response"] = raw
+        response = next((each for each in added if isinstance(each, AssistantResponse)), None)
+        if response is not None:
+            response.metadata["model_response"] = reply.model_dump(mode="json", exclude={"messages"})
         return added
 
     def _extend(self, messages: Iterable[Message], speaks_as: str) -> list[RoledMessage]:
-        copies = [RoledMessage.from_message(each, speaks_as=speaks_as) for each in _listed("messages", messages)]
+        copies = [RoledMessage.from_message(each, speaks_as=speaks_as) for each in _to_list("messages", messages)]
         with self._lock:
-            waiting = _Waiting(self.action_requests) if any(isinstance(c, ActionResponse) for c in copies) else None
+            has_responses = any(isinstance(copy, ActionResponse) for copy in copies)
+            open_requests = _OpenRequests(self.action_requests) if has_responses else None
             for index, copy in enumerate(copies):
-                copies[index] = added = _distinct(copy, self._messages)
+                copies[index] = added = _with_unused_id(copy, self._messages)
                 self._append(added)
-                if waiting:
-                    waiting.meet(added)
+                if open_requests:
+                    open_requests.add(added)
         return copies
 
-    # At rest
+    # Serialising
 
     def to_dict(self) -> dict[str, Any]:
         """Return all messages as an object of JSON values, which `from_dict` reads."""
@@ -364,13 +365,13 @@ class Collection(Makers):
     @classmethod
     def from_dict(cls, stored: object) -> Self:
         """Return a new collection from the result of `to_dict`. Raises RoleError for anything else."""
-        held = stored.get("messages") if isinstance(stored, dict) else None
-        if not isinstance(held, list):
+        messages = stored.get("messages") if isinstance(stored, dict) else None
+        if not isinstance(messages, list):
             raise RoleError("the value is not a stored manager {'messages': [...]}; pass the result of to_dict()")
-        return cls._of(map(RoledMessage.from_dict, held))
+        return cls._from_editable(map(RoledMessage.from_dict, messages))
 
     @classmethod
-    def _of(cls, messages: Iterable[RoledMessage]) -> Self:
+    def _from_editable(cls, messages: Iterable[RoledMessage]) -> Self:
         """Return a collection of messages. Each response gets a reference to its request object."""
         manager = cls()
         for each in messages:
@@ -383,15 +384,15 @@ class Collection(Makers):
         return manager
 
 
-class _Waiting:
+class _OpenRequests:
     """The requests without a response, by invocation id. A response is linked with the latest request of its id."""
 
     def __init__(self, requests: Iterable[ActionRequest]) -> None:
         self._requests: dict[str, list[ActionRequest]] = {}
         for request in requests:
-            self.meet(request)
+            self.add(request)
 
-    def meet(self, copy: RoledMessage) -> None:
+    def add(self, copy: RoledMessage) -> None:
         """Note a request without a response, or link a response with its request. Other messages are ignored."""
         if isinstance(copy, ActionRequest) and not copy.is_responded():
             self._requests.setdefault(copy.invocation_id, []).append(copy)
@@ -399,7 +400,7 @@ class _Waiting:
             copy.answers(self._requests[copy.invocation_id].pop())
 
 
-def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledMessage:
+def _with_unused_id(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledMessage:
     """Return the message. If its id is in use, return a copy with a new id, because a history may contain a message
     twice.
     """
@@ -411,15 +412,15 @@ def _distinct(copy: RoledMessage, present: Mapping[str, RoledMessage]) -> RoledM
     return twin
 
 
-def _listed(argument: str, given: object) -> list[Any]:
+def _to_list(argument: str, values: object) -> list[Any]:
     """Return an iterable as a list. Raises RoleError for a string, a mapping, or a value that is not iterable."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise RoleError(f"{argument} is {describe_kind(given)}; pass a list")
-    return list(given)
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise RoleError(f"{argument} is {describe_kind(values)}; pass a list")
+    return list(values)
 
 
-def _ordered(messages: list[RoledMessage], progression: Sequence[str]) -> list[RoledMessage]:
-    ids = _listed("progression", progression)
+def _sort_messages(messages: list[RoledMessage], progression: Sequence[str]) -> list[RoledMessage]:
+    ids = _to_list("progression", progression)
     by_id = {message.id: message for message in messages}
     if not all(isinstance(each, str) for each in ids) or sorted(ids) != sorted(by_id):
         unlike = [each for each in (*ids, *by_id) if not isinstance(each, str) or ids.count(each) != (each in by_id)]

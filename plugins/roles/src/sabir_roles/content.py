@@ -1,7 +1,7 @@
 """Content of a message: a dict of JSON values that calls a function after each change, at any depth.
 
-    value ──hold──▶ Held (a dict) · HeldList (a list)           copies, which share nothing with the value
-    held["context"].append(…) ──▶ touch()                       so that the core message is built again
+    value ──watch──▶ WatchedDict · WatchedList        copies, which share nothing with the value
+    content["context"].append(…) ──▶ touch()          so that the core message is built again
 
 Values are JSON. Models, dates, tuples and sets are converted when they are stored. Other values raise RoleError.
 """
@@ -31,77 +31,76 @@ class Watcher(Protocol):
         """Note that the core message of the message with this id must be built again."""
 
 
-def plain(value: object) -> Any:  # any JSON value
+def json_copy(value: object) -> Any:  # any JSON value
     """Return a copy of a value as JSON values (dicts, lists and so on). Sets become lists. Raises RoleError if JSON
     cannot represent the value.
     """
     if value is None or isinstance(value, bool | int):
         return value
     try:
-        return json.loads(encode_json(value[:] if isinstance(value, str) else copied(value)))
+        return json.loads(encode_json(value[:] if isinstance(value, str) else copy_containers(value)))
     except NotJSON as error:
         raise RoleError(f"{error}; use JSON values") from None
 
 
-def copied(value: Any, levels: int = MOST_LEVELS) -> Any:
+def copy_containers(value: Any, levels: int = MOST_LEVELS) -> Any:
     """Return a value with its mappings and lists copied, up to `levels` deep, and with sets as sorted lists."""
     if levels:
         if isinstance(value, Mapping):
-            return {name: copied(each, levels - 1) for name, each in value.items()}
+            return {name: copy_containers(each, levels - 1) for name, each in value.items()}
         if isinstance(value, list | tuple):
-            return [copied(each, levels - 1) for each in value]
+            return [copy_containers(each, levels - 1) for each in value]
         if isinstance(value, set | frozenset):
-            return sorted((copied(each, levels - 1) for each in value), key=encode_json)
+            return sorted((copy_containers(each, levels - 1) for each in value), key=encode_json)
     return value
 
 
-def hold(value: object, touch: Touch) -> Any:  # any JSON value
+def watch(value: object, touch: Touch) -> Any:  # any JSON value
     """Return a copy of a value as JSON values, whose dicts and lists call `touch` after each change."""
-    return _wrapped(plain(value), touch)
+    return _wrap(json_copy(value), touch)
 
 
-def _wrapped(value: Any, touch: Touch) -> Any:
+def _wrap(value: Any, touch: Touch) -> Any:
     if isinstance(value, dict):
-        return Held(value, touch)
-    return HeldList(value, touch) if isinstance(value, list) else value
+        return WatchedDict(value, touch)
+    return WatchedList(value, touch) if isinstance(value, list) else value
 
 
-def _telling(change: Any) -> Any:  # a method of dict or list; the copy of it takes and gives the same
-    """Return a version of a dict's or list's method that also calls `_touch` after the change."""
+def _with_touch(change: Any) -> Any:  # a method of dict or list; the new method has the same arguments
+    """Return a method that calls `change`, a method of dict or list, and then `_touch`."""
 
     @wraps(change)
-    def changed(self: Any, *given: Any, **named: Any) -> Any:
-        found = change(self, *given, **named)
+    def changed(self: Any, *args: Any, **named: Any) -> Any:
+        returned = change(self, *args, **named)
         self._touch()
-        return found
+        return returned
 
     return changed
 
 
-class Held(dict[str, Any]):
+class WatchedDict(dict[str, Any]):
     """A JSON object that calls a function after each change. It is equal to a dict with the same items."""
 
     __slots__ = ("_touch",)
 
     def __init__(self, items: Mapping[str, Any], touch: Touch) -> None:
         self._touch = touch
-        super().__init__({name: _wrapped(value, touch) for name, value in items.items()})
+        super().__init__({name: _wrap(value, touch) for name, value in items.items()})
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Set a value. It is converted to JSON."""
-        super().__setitem__(plain_name(name), hold(value, self._touch))
+        super().__setitem__(check_name(name), watch(value, self._touch))
         self._touch()
 
-    __delitem__ = _telling(dict.__delitem__)
+    __delitem__ = _with_touch(dict.__delitem__)
     """Remove the value of a name."""
 
-    def update(self, *given: Any, **named: Any) -> None:
+    def update(self, *args: Any, **named: Any) -> None:
         """Set several values, with the arguments of `dict.update`. If a value is invalid, none is set."""
-        changed = hold(dict(*given, **named), self._touch)
-        super().update(changed)
+        super().update(watch(dict(*args, **named), self._touch))
         self._touch()
 
-    def __ior__(self, other: Any) -> "Held":  # type: ignore[override,misc]  # dict's own takes iterables of pairs too
+    def __ior__(self, other: Any) -> "WatchedDict":  # type: ignore[override,misc]  # dict's own takes iterables of pairs too
         """Set several values."""
         self.update(other)
         return self
@@ -112,11 +111,11 @@ class Held(dict[str, Any]):
             self[name] = default
         return self[name]
 
-    pop = _telling(dict.pop)
+    pop = _with_touch(dict.pop)
     """Remove the value of a name and return it, as `dict.pop` does."""
-    popitem = _telling(dict.popitem)
+    popitem = _with_touch(dict.popitem)
     """Remove the last item and return it as (name, value)."""
-    clear = _telling(dict.clear)
+    clear = _with_touch(dict.clear)
     """Remove all values."""
 
     def __copy__(self) -> dict[str, Any]:
@@ -125,64 +124,64 @@ class Held(dict[str, Any]):
 
     def __deepcopy__(self, memo: object) -> Any:
         """Return a plain copy."""
-        return plain(self)
+        return json_copy(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a plain dict."""
-        return dict, (plain(self),)
+        return dict, (json_copy(self),)
 
 
-class HeldList(list[Any]):
+class WatchedList(list[Any]):
     """A JSON array that calls a function after each change. It is equal to a list with the same items."""
 
     __slots__ = ("_touch",)
 
     def __init__(self, items: Iterable[Any], touch: Touch) -> None:
         self._touch = touch
-        super().__init__(_wrapped(value, touch) for value in items)
+        super().__init__(_wrap(value, touch) for value in items)
 
-    def __setitem__(self, place: Any, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
         """Set a value, or the values of a slice."""
-        super().__setitem__(place, hold(value, self._touch))
+        super().__setitem__(index, watch(value, self._touch))
         self._touch()
 
-    __delitem__ = _telling(list.__delitem__)
+    __delitem__ = _with_touch(list.__delitem__)
     """Remove the value at a position, or the values of a slice."""
 
     def append(self, value: Any) -> None:
         """Add a value at the end."""
-        super().append(hold(value, self._touch))
+        super().append(watch(value, self._touch))
         self._touch()
 
     def extend(self, values: Iterable[Any]) -> None:
         """Add values at the end. If one is invalid, none is added."""
-        super().extend(hold(list(values), self._touch))
+        super().extend(watch(list(values), self._touch))
         self._touch()
 
-    def __iadd__(self, values: Iterable[Any]) -> "HeldList":  # type: ignore[misc]
+    def __iadd__(self, values: Iterable[Any]) -> "WatchedList":  # type: ignore[misc]
         """Add values at the end."""
         self.extend(values)
         return self
 
-    def __imul__(self, times: SupportsIndex) -> "HeldList":
+    def __imul__(self, times: SupportsIndex) -> "WatchedList":
         """Repeat the values `times` times, in place."""
-        self[:] = plain(self) * times.__index__()
+        self[:] = json_copy(self) * times.__index__()
         return self
 
-    def insert(self, place: SupportsIndex, value: Any) -> None:
+    def insert(self, index: SupportsIndex, value: Any) -> None:
         """Insert a value before a position."""
-        super().insert(place, hold(value, self._touch))
+        super().insert(index, watch(value, self._touch))
         self._touch()
 
-    pop = _telling(list.pop)
+    pop = _with_touch(list.pop)
     """Remove the value at a position, by default the last, and return it."""
-    remove = _telling(list.remove)
-    """Remove the first value that is equal to the argument. Raises ValueError if there is none."""
-    clear = _telling(list.clear)
+    remove = _with_touch(list.remove)
+    """Remove the first value equal to the argument. Raises ValueError if there is none, as `list.remove` does."""
+    clear = _with_touch(list.clear)
     """Remove all values."""
-    reverse = _telling(list.reverse)
+    reverse = _with_touch(list.reverse)
     """Reverse the order."""
-    sort = _telling(list.sort)
+    sort = _with_touch(list.sort)
     """Sort the values, as `list.sort` does."""
 
     def __copy__(self) -> list[Any]:
@@ -191,14 +190,14 @@ class HeldList(list[Any]):
 
     def __deepcopy__(self, memo: object) -> Any:
         """Return a plain copy."""
-        return plain(self)
+        return json_copy(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a plain list."""
-        return list, (plain(self),)
+        return list, (json_copy(self),)
 
 
-def plain_name(name: object) -> str:
+def check_name(name: object) -> str:
     """Return a name of a value in content. Raises RoleError if it is not a string."""
     if isinstance(name, str):
         return name

@@ -5,11 +5,7 @@ import binascii
 import re
 from collections.abc import Sequence
 
-from sabir.authoring import (
-    DataURL,
-    MediaURL,
-    describe_kind,
-)
+from sabir.authoring import DataURL, MediaURL, describe_kind
 from sabir.errors import MediaRefused
 
 from sabir_roles.errors import RoleError
@@ -30,8 +26,8 @@ def check_images(images: object) -> list[str]:
         raise RoleError(f"images are {describe_kind(images)}; pass a list of URLs or base64 texts")
     for index, image in enumerate(listed):
         if not isinstance(image, str) or not image:
-            shown = "an empty text" if image == "" else describe_kind(image)
-            raise RoleError(f"images[{index}] is {shown}; pass an http(s) or data URL, or base64")
+            description = "an empty text" if image == "" else describe_kind(image)
+            raise RoleError(f"images[{index}] is {description}; pass an http(s) or data URL, or base64")
         if MediaURL(image).has_known_scheme:
             try:
                 MediaURL(image).check()

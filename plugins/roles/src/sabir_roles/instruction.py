@@ -12,13 +12,13 @@ from pydantic import BaseModel, PrivateAttr, PydanticUserError
 from sabir import Message, Settings
 from sabir.authoring import describe_kind, one_line, show_arguments
 
-from sabir_roles.base import MessageRole, SenderRecipient
-from sabir_roles.content import plain
+from sabir_roles.content import json_copy
+from sabir_roles.core_messages import PartsContent
 from sabir_roles.errors import RoleError
 from sabir_roles.images import check_images, image_url
 from sabir_roles.message import Entry, RoledMessage
+from sabir_roles.roles import MessageRole, SenderRecipient
 from sabir_roles.templates import as_json
-from sabir_roles.vocabulary import Words
 
 ImageDetail: TypeAlias = Literal["low", "high", "auto"]
 DETAILS = ("low", "high", "auto")
@@ -59,7 +59,7 @@ class InstructionArguments(TypedDict, total=False):
     template: Template | str | None
 
 
-class _Form(NamedTuple):
+class _AnswerFormat(NamedTuple):
     """The requested response format: its fields of the content, and its model, if it is a model."""
 
     content: dict[str, Any]
@@ -124,11 +124,11 @@ class Instruction(RoledMessage):
         """The images as URLs (http, https, data) or base64 texts; [] without images. Raises RoleError if `images` in
         the content is not a list of strings.
         """
-        found = self.content.get("images") or []
-        if isinstance(found, list) and all(isinstance(image, str) for image in found):
-            return found
+        images = self.content.get("images") or []
+        if isinstance(images, list) and all(isinstance(image, str) for image in images):
+            return images
         raise RoleError(
-            f"the images in content are {ascii(plain(found))[:60]}; expected a list of URLs or base64 texts"
+            f"the images in content are {ascii(json_copy(images))[:60]}; expected a list of URLs or base64 texts"
         )
 
     @property
@@ -136,7 +136,7 @@ class Instruction(RoledMessage):
         """The detail of the images: "low", "high" or "auto" (also if none was set). None without images. Raises
         RoleError for another value in the content.
         """
-        return (_detail(self.content.get("image_detail")) or DEFAULT_DETAIL) if self.images else None
+        return (_check_detail(self.content.get("image_detail")) or DEFAULT_DETAIL) if self.images else None
 
     @property
     def request_fields(self) -> dict[str, Any] | None:
@@ -171,10 +171,10 @@ class Instruction(RoledMessage):
         if self.response_format is not None:
             return Settings(response_format=self.response_format)
         schema = self.respond_schema_info
-        return Settings(response_format=plain(schema)) if schema else Settings()
+        return Settings(response_format=json_copy(schema)) if schema else Settings()
 
     @classmethod
-    def _read(cls, message: Message) -> dict[str, Any]:
+    def _read_content(cls, message: Message) -> dict[str, Any]:
         content: dict[str, Any] = {"instruction": message.text} if message.text else {}
         images = [part for part in message.parts if part.kind == "media" and part.modality == "image"]
         if images:
@@ -184,60 +184,60 @@ class Instruction(RoledMessage):
                 content["image_detail"] = details.pop()
         return content
 
-    def _stated(self) -> Words:
-        asked = self.content.get("image_detail") and self.image_detail
-        return Words(self.written, tuple(self.images), self.image_detail, asked)
+    def _core_content(self) -> PartsContent:
+        detail = self.content.get("image_detail") and self.image_detail
+        return PartsContent(self.written, tuple(self.images), self.image_detail, detail)
 
     @classmethod
     def create(
         cls,
         instruction: Any = None,  # any JSON value
-        **given: Unpack[InstructionArguments],
+        **arguments: Unpack[InstructionArguments],
     ) -> "Instruction":
         """Return an instruction. `instruction` is the user's request, any JSON value.
 
         Raises RoleError for more than one response format, an invalid argument or an unknown argument, and
         TemplateFailed for a template that cannot be compiled.
         """
-        content, form = _content({**given, "instruction": instruction}, ())
-        said = {**content, **(form.content if form else {})}
-        made = cls._new(said, given.get("sender"), given.get("recipient"), given.get("template"))
-        made._ask_for(form)
-        return made
+        content, form = _read_arguments({**arguments, "instruction": instruction}, ())
+        values = {**content, **(form.content if form else {})}
+        message = cls._new(values, arguments.get("sender"), arguments.get("recipient"), arguments.get("template"))
+        message._set_model(form)
+        return message
 
     def update(  # type: ignore[override]
         self,
         *,
         instruction: Any = None,
-        **given: Unpack[InstructionArguments],
+        **arguments: Unpack[InstructionArguments],
     ) -> None:
         """Change the fields that are passed. None means not passed. New context is appended, other fields are replaced.
 
         Raises RoleError for an invalid argument, and changes nothing then.
         """
         with self._editing:
-            content, form = _content({**given, "instruction": instruction}, self._known())
-            self._change(content, given.get("sender"), given.get("recipient"), given.get("template"))
+            content, form = _read_arguments({**arguments, "instruction": instruction}, self._context_items())
+            self._change(content, arguments.get("sender"), arguments.get("recipient"), arguments.get("template"))
             if form:
                 for name in ("request_fields", "respond_schema_info", "request_response_format"):
                     self.content.pop(name, None)
                 self.content.update(form.content)
-                self._ask_for(form)
+                self._set_model(form)
 
-    def _ask_for(self, form: _Form | None) -> None:
+    def _set_model(self, form: _AnswerFormat | None) -> None:
         """Store the model of a response format, or remove the stored model."""
         self._model = form.model if form else None
         self._schema = form.content.get("respond_schema_info") if form else None
 
-    def _known(self) -> list[Any]:
-        return [] if self.context is None else _listed(self.context)
+    def _context_items(self) -> list[Any]:
+        return [] if self.context is None else _as_list(self.context)
 
     def extend_images(self, images: list[str] | str, image_detail: ImageDetail | None = None) -> None:
         """Add images. `image_detail` sets the detail of all images, also of earlier ones; None leaves it unchanged.
 
         Raises RoleError for an invalid image or detail.
         """
-        detail, added = _detail(image_detail), check_images(images)
+        detail, added = _check_detail(image_detail), check_images(images)
         with self._editing:
             self._change({"images": [*self.images, *added], **({"image_detail": detail} if detail else {})})
 
@@ -245,7 +245,7 @@ class Instruction(RoledMessage):
         """Add items to the context: each positional argument unchanged, each named argument as `{name: value}`."""
         added = [*args, *({name: value} for name, value in kwargs.items())]
         with self._editing:
-            self._change({"context": [*self._known(), *added]})
+            self._change({"context": [*self._context_items(), *added]})
 
     @property
     def rendered(self) -> str | list[Entry]:
@@ -256,70 +256,70 @@ class Instruction(RoledMessage):
             return self.text
         entries: list[Entry] = [{"type": "text", "text": self.text}]
         for image in self.images:
-            shown = {"url": image_url(image), "detail": self.image_detail}
-            entries.append({"type": "image_url", "image_url": shown})
+            entry = {"url": image_url(image), "detail": self.image_detail}
+            entries.append({"type": "image_url", "image_url": entry})
         return entries
 
-    def _render(self) -> str:
-        return super()._render() if self.plain_content is None else self.plain_content
+    def _render_text(self) -> str:
+        return super()._render_text() if self.plain_content is None else self.plain_content
 
-    def _plain(self) -> str:
-        said = {name: value for name, value in self.content.items() if name not in ("images", "image_detail")}
-        return self._readable(said)
+    def _text_without_template(self) -> str:
+        texts = {name: value for name, value in self.content.items() if name not in ("images", "image_detail")}
+        return self._format_content(texts)
 
-    def _take_live(self, other: Self) -> None:
+    def _copy_unserialised(self, other: Self) -> None:
         self._model, self._schema = other._model, other._schema
 
 
 _PEOPLE = frozenset({"sender", "recipient", "template"})
 
 
-def _content(given: Mapping[str, Any], context: Sequence[Any]) -> tuple[dict[str, Any], _Form | None]:
+def _read_arguments(passed: Mapping[str, Any], context: Sequence[Any]) -> tuple[dict[str, Any], _AnswerFormat | None]:
     """Return the content for the arguments, without those that are None, and the response format. New items of context
     come after `context`. Raises RoleError for an unknown or invalid argument.
     """
     known = _PEOPLE | set(InstructionArguments.__annotations__) | {"instruction"}
-    for name in given:
+    for name in passed:
         if name not in known:
             raise RoleError(f"an instruction has no argument {name!r}; its arguments are {', '.join(sorted(known))}")
-    form = _form(given.get("request_fields"), given.get("request_model"), given.get("response_format"))
-    added, images = given.get("context"), given.get("images")
+    form = _choose_format(passed.get("request_fields"), passed.get("request_model"), passed.get("response_format"))
+    added, images = passed.get("context"), passed.get("images")
     content = {
-        "guidance": given.get("guidance"),
-        "instruction": given.get("instruction"),
-        "context": None if added is None else [*context, *_listed(added)],
-        "tool_schemas": given.get("tool_schemas"),
-        "plain_content": _text(given.get("plain_content")),
-        "image_detail": _detail(given.get("image_detail")),
+        "guidance": passed.get("guidance"),
+        "instruction": passed.get("instruction"),
+        "context": None if added is None else [*context, *_as_list(added)],
+        "tool_schemas": passed.get("tool_schemas"),
+        "plain_content": _check_text(passed.get("plain_content")),
+        "image_detail": _check_detail(passed.get("image_detail")),
         "images": None if images is None else check_images(images),
     }
     return {name: value for name, value in content.items() if value is not None}, form
 
 
-def _listed(context: object) -> list[Any]:
+def _as_list(context: object) -> list[Any]:
     return list(context) if isinstance(context, list | tuple) else [context]
 
 
-def _text(given: object) -> str | None:
-    if given is None or isinstance(given, str):
-        return given
-    raise RoleError(f"plain_content is {describe_kind(given)}; pass a text, or instruction= for another JSON value")
+def _check_text(text: object) -> str | None:
+    if text is None or isinstance(text, str):
+        return text
+    raise RoleError(f"plain_content is {describe_kind(text)}; pass a text, or instruction= for another JSON value")
 
 
-def _detail(given: object) -> ImageDetail | None:
-    if given is None or given in DETAILS:
-        return cast("ImageDetail | None", given)
-    raise RoleError(f"image_detail is {ascii(given)[:40]}; expected one of {', '.join(DETAILS)}")
+def _check_detail(detail: object) -> ImageDetail | None:
+    if detail is None or detail in DETAILS:
+        return cast("ImageDetail | None", detail)
+    raise RoleError(f"image_detail is {ascii(detail)[:40]}; expected one of {', '.join(DETAILS)}")
 
 
-def _form(
+def _choose_format(
     fields: Mapping[str, Any] | list[str] | None,
     request_model: type[BaseModel] | BaseModel | None,
     response_format: type[BaseModel] | BaseModel | None,
-) -> _Form | None:
+) -> _AnswerFormat | None:
     """Return the response format; None if no format was passed. Raises RoleError for several or invalid formats."""
-    given = {"request_fields": fields, "request_model": request_model, "response_format": response_format}
-    names = [name for name, value in given.items() if value is not None]
+    formats = {"request_fields": fields, "request_model": request_model, "response_format": response_format}
+    names = [name for name, value in formats.items() if value is not None]
     if len(names) > 1:
         raise RoleError(
             f"{' and '.join(names)} were passed; pass one of request_fields, request_model, response_format"
@@ -327,39 +327,41 @@ def _form(
     if not names:
         return None
     if fields is not None:
-        return _Form(_asked(_fields(fields)))
+        return _AnswerFormat(_ask_for_json(_describe_fields(fields)))
     model = request_model if request_model is not None else response_format
     model = type(model) if isinstance(model, BaseModel) else model
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         raise RoleError(f"{names[0]} is {describe_kind(model)}; pass a pydantic model")
     try:
-        schema: dict[str, Any] = plain(model.model_json_schema())
+        schema: dict[str, Any] = json_copy(model.model_json_schema())
     except PydanticUserError as error:
         reason = one_line(error.message, 120)
         raise RoleError(f"{model.__name__} has no JSON schema: {reason}; pass a model with JSON fields") from None
-    described = {name: field.description or _kind(schema, name) for name, field in model.model_fields.items()}
-    return _Form({**_asked(described), "respond_schema_info": schema}, model)
+    types = {name: field.description or _field_type(schema, name) for name, field in model.model_fields.items()}
+    return _AnswerFormat({**_ask_for_json(types), "respond_schema_info": schema}, model)
 
 
-def _fields(given: object) -> dict[str, Any]:
-    if isinstance(given, Mapping):
-        return {str(name): value if isinstance(value, str) else _shown(value) for name, value in given.items()}
-    if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
-        return dict.fromkeys(given, "any")
+def _describe_fields(fields: object) -> dict[str, Any]:
+    if isinstance(fields, Mapping):
+        return {str(name): _describe_field(value) for name, value in fields.items()}
+    if isinstance(fields, list | tuple) and all(isinstance(name, str) for name in fields):
+        return dict.fromkeys(fields, "any")
     raise RoleError(
-        f"request_fields is {describe_kind(given)}; pass a list of names, or a mapping of names to descriptions"
+        f"request_fields is {describe_kind(fields)}; pass a list of names, or a mapping of names to descriptions"
     )
 
 
-def _shown(value: object) -> Any:
-    return value.__name__ if isinstance(value, type) else plain(value)
+def _describe_field(value: object) -> Any:
+    """Return the description of a requested field: the name of a type, or a JSON value unchanged."""
+    return value.__name__ if isinstance(value, type) else json_copy(value)
 
 
-def _kind(schema: Mapping[str, Any], name: str) -> str:
-    found = (schema.get("properties") or {}).get(name) or {}
-    return str(found.get("type") or "any")
+def _field_type(schema: Mapping[str, Any], name: str) -> str:
+    properties = schema.get("properties") or {}
+    return str((properties.get(name) or {}).get("type") or "any")
 
 
-def _asked(fields: dict[str, Any]) -> dict[str, Any]:
-    form = f"Answer with one JSON object of these fields, and nothing else:\n{as_json(fields)}"
-    return {"request_fields": fields, "request_response_format": form}
+def _ask_for_json(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the content that ask the model for JSON with these fields."""
+    sentence = f"Answer with one JSON object of these fields, and nothing else:\n{as_json(fields)}"
+    return {"request_fields": fields, "request_response_format": sentence}

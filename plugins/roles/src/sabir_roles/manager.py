@@ -34,18 +34,18 @@ class MessageManager(Collection):
     'Hello!'
     """
 
-    def _how(self, given: CallArguments) -> CallArguments:
+    def _add_response_format(self, how: CallArguments) -> CallArguments:
         """Return the arguments of a call, with the response format of the last instruction unless the call has one."""
         last = self.last_instruction
-        asked = last.settings if last is not None else Settings()
-        if not asked.model_fields_set:
-            return given
-        settings = given.get("settings")
-        return {**given, "settings": asked if settings is None else settings.laid_over(asked)}
+        own_settings = last.settings if last is not None else Settings()
+        if not own_settings.model_fields_set:
+            return how
+        settings = how.get("settings")
+        return {**how, "settings": own_settings if settings is None else settings.laid_over(own_settings)}
 
-    def _added(self, reply: Reply, lost: tuple[Loss, ...]) -> Reply:
+    def _record_reply(self, reply: Reply, losses: tuple[Loss, ...]) -> Reply:
         self.add_reply(reply)
-        return reply.model_copy(update={"losses": (*lost, *reply.losses)}) if lost else reply
+        return reply.model_copy(update={"losses": (*losses, *reply.losses)}) if losses else reply
 
     async def complete(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
         """Send all messages to a model, add the messages of the reply, and return the reply.
@@ -54,13 +54,13 @@ class MessageManager(Collection):
         the manager (see `losses`), for which `strict` raises nothing. Raises the adapter's errors, and TemplateFailed
         if a template cannot be rendered; nothing is added then.
         """
-        messages, lost = self.to_messages(), self.losses
-        return self._added(await llm.complete(messages, **self._how(how)), lost)
+        messages, losses = self.to_messages(), self.losses
+        return self._record_reply(await llm.complete(messages, **self._add_response_format(how)), losses)
 
     def complete_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread."""
-        messages, lost = self.to_messages(), self.losses
-        return self._added(llm.complete_sync(messages, **self._how(how)), lost)
+        messages, losses = self.to_messages(), self.losses
+        return self._record_reply(llm.complete_sync(messages, **self._add_response_format(how)), losses)
 
     @asynccontextmanager
     async def stream(self, llm: Adapter, **how: Unpack[CallArguments]) -> AsyncIterator[ReplyStream]:
@@ -70,14 +70,14 @@ class MessageManager(Collection):
         the stream raises, nothing is added. Unlike `complete`, the reply's losses do not contain the manager's
         `losses`.
         """
-        async with llm.stream(self.to_messages(), **self._how(how)) as stream:
+        async with llm.stream(self.to_messages(), **self._add_response_format(how)) as stream:
             yield stream
             self.add_reply(await stream.reply())
 
     @contextmanager
     def stream_sync(self, llm: Adapter, **how: Unpack[CallArguments]) -> Iterator[SyncReplyStream]:
         """Sync version of `stream`. Reading blocks the thread."""
-        with llm.stream_sync(self.to_messages(), **self._how(how)) as stream:
+        with llm.stream_sync(self.to_messages(), **self._add_response_format(how)) as stream:
             yield stream
             self.add_reply(stream.reply())
 
@@ -88,11 +88,11 @@ class MessageManager(Collection):
         If an option fails, or a request names an option that is not in `options`, the response's output is the error.
         Raises OptionInvalid, before anything runs, for an option that cannot run.
         """
-        return self._answered(await sabir.answer(self.to_messages(), options))
+        return self._add_responses(await sabir.answer(self.to_messages(), options))
 
     def act_sync(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
-        """Sync version of `act`. Blocks the thread. Options that are coroutine functions raise OptionInvalid."""
-        return self._answered(sabir.answer_sync(self.to_messages(), options))
+        """Sync version of `act`. Blocks the thread. Raises OptionInvalid if a called option is a coroutine function."""
+        return self._add_responses(sabir.answer_sync(self.to_messages(), options))
 
-    def _answered(self, results: Sequence[Message]) -> list[Any]:
+    def _add_responses(self, results: Sequence[Message]) -> list[Any]:
         return self._extend(results, "llm")

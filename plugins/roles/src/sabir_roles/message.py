@@ -16,19 +16,19 @@ from sabir import Loss, Message
 from sabir.authoring import StoredNames, describe_kind, one_line, side_of
 from sabir.errors import SabirError
 
-from sabir_roles.base import MessageFlag, MessageRole, SenderRecipient, validate_sender_recipient, word_of
-from sabir_roles.content import copied, plain
+from sabir_roles.content import copy_containers, json_copy
+from sabir_roles.core_messages import CallContent, MessageDraft, Original, PartsContent, build_message, report_unsent
 from sabir_roles.errors import RoleError
 from sabir_roles.log import Log, dump_message, load_message
-from sabir_roles.rendered import Rendered
+from sabir_roles.roles import MessageFlag, MessageRole, SenderRecipient, person_text, validate_sender_recipient
+from sabir_roles.templated_message import TemplatedMessage
 from sabir_roles.templates import check_template
-from sabir_roles.vocabulary import Called, Origin, Statement, Words, make, nothing
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of a chat array: `{"type": "text", …}` or `{"type": "image_url", …}`."""
 
 
-class Made(NamedTuple):
+class CachedBuild(NamedTuple):
     """The latest core message (None if the message is empty), its losses, and the revision from which it was built."""
 
     message: Message | None = None
@@ -40,12 +40,12 @@ class Made(NamedTuple):
     """
 
 
-class RoledMessage(Rendered):
+class RoledMessage(TemplatedMessage):
     """Base class of editable messages with a role, a sender, a recipient, and content that a template renders.
 
-    `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of one of the
-    package's templates, or a compiled Template. None means no template: the text is the content's value if this is a
-    single string, otherwise the content as JSON. `sender` and `recipient` are roles, names or ids. `metadata` is data
+    `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of a
+    template of sabir_roles, or a compiled Template. None means no template: the text is the content's value if this is
+    a single string, otherwise the content as JSON. `sender` and `recipient` are roles, names or ids. `metadata` is data
     of your program, which is not sent. Setting an attribute raises RoleError for an invalid value.
 
     Create a System, an Instruction, an AssistantResponse, an ActionRequest or an ActionResponse, or convert a core
@@ -82,7 +82,7 @@ class RoledMessage(Rendered):
     _flag: MessageFlag | None = PrivateAttr(default=None)
     _source: Message | None = PrivateAttr(default=None)
     """The core message from which this message was converted."""
-    _made: Made = PrivateAttr(default=Made())
+    _cached: CachedBuild = PrivateAttr(default=CachedBuild())
 
     def __init_subclass__(cls, **how: Any) -> None:
         """Register the subclass in `kinds` and `of_side`. Raises RoleError if a class of another module has one of its
@@ -99,12 +99,12 @@ class RoledMessage(Rendered):
 
     def __str__(self) -> str:
         """Return the kind, the sender, the recipient and the start of the text, in one line of up to 100 characters."""
-        whom = f"{word_of(self.sender)} → {word_of(self.recipient)}"
+        people = f"{person_text(self.sender)} → {person_text(self.recipient)}"
         try:
-            said = self.text
+            text = self.text
         except SabirError as error:
-            said = f"[{error}]"
-        return one_line(f"{type(self).__name__} ({whom}): {said}", 100)
+            text = f"[{error}]"
+        return one_line(f"{type(self).__name__} ({people}): {text}", 100)
 
     __repr__ = __str__
 
@@ -116,7 +116,7 @@ class RoledMessage(Rendered):
         """Return a hash of the id, so that an edited message keeps its place in sets and dicts."""
         return hash(self.id)
 
-    # What is made of it
+    # The text and the core message
 
     @property
     def text(self) -> str:
@@ -125,12 +125,12 @@ class RoledMessage(Rendered):
         If the message was converted from a core message and not edited, the text of the core message. Cached until the
         message changes. Raises TemplateFailed if the template cannot be rendered.
         """
-        made = self._made
-        if made.is_stored and made.revision is self._revision and made.message is not None:
-            return made.message.text
+        cached = self._cached
+        if cached.is_stored and cached.revision is self._revision and cached.message is not None:
+            return cached.message.text
         source = self._source
-        is_taken = source is not None and source.kind == "parts" and self.to_message() is source
-        return source.text if source is not None and is_taken else self.written
+        is_original = source is not None and source.kind == "parts" and self.to_message() is source
+        return source.text if source is not None and is_original else self.written
 
     @property
     def rendered(self) -> str | list[Entry]:
@@ -142,15 +142,15 @@ class RoledMessage(Rendered):
     @property
     def image_content(self) -> list[Entry] | None:
         """The image entries of `rendered`; None if `rendered` is a text."""
-        found = self.rendered
-        return None if isinstance(found, str) else [entry for entry in found if entry["type"] == "image_url"]
+        entries = self.rendered
+        return None if isinstance(entries, str) else [entry for entry in entries if entry["type"] == "image_url"]
 
     @property
     def chat_msg(self) -> dict[str, Any] | None:
         """The message as `{"role": …, "content": …}`; None if the role is unset or the message is empty."""
-        if self.role in (None, MessageRole.UNSET) or not (said := self.rendered):
+        if self.role in (None, MessageRole.UNSET) or not (content := self.rendered):
             return None
-        return {"role": self.role.value, "content": said}
+        return {"role": self.role.value, "content": content}
 
     def to_message(self) -> Message | None:
         """Return the core message, which any adapter can send. None if the message is empty or its role is unset.
@@ -158,42 +158,43 @@ class RoledMessage(Rendered):
         Until the message changes, the same object is returned. For a message that was converted by `from_message` and
         not edited, it is the original. Raises TemplateFailed if the template cannot be rendered.
         """
-        return self._current().message
+        return self._cached_build().message
 
-    def _current(self) -> Made:
-        made, revision = self._made, self._revision
-        if made.revision is not revision:
-            made = self._made = Made(*self._make(), revision)
-        return made
+    def _cached_build(self) -> CachedBuild:
+        cached, revision = self._cached, self._revision
+        if cached.revision is not revision:
+            cached = self._cached = CachedBuild(*self._build(), revision)
+        return cached
 
-    def _make(self) -> tuple[Message | None, tuple[Loss, ...]]:
-        source, origin = self._source, None
+    def _build(self) -> tuple[Message | None, tuple[Loss, ...]]:
+        source, original = self._source, None
         if source is not None:
             kind = self.of_side.get((self.payload_kind, self.side), RoledMessage)
-            origin = Origin(source, kind._taken(source)._statement())
+            original = Original(source, kind._convert(source)._draft())
         elif self.role in (None, MessageRole.UNSET):
-            return nothing(self.id, "its role is unset")
-        return make(self.id, self._statement(), origin, self._made.message)
+            return report_unsent(self.id, "its role is unset")
+        return build_message(self.id, self._draft(), original, self._cached.message)
 
-    def _statement(self) -> Statement:
+    def _draft(self) -> MessageDraft:
         """Return the fields of this message from which the core message is built."""
-        return Statement(type(self).__name__, self.role, validate_sender_recipient(self.sender), self._stated())
+        sender = validate_sender_recipient(self.sender)
+        return MessageDraft(type(self).__name__, self.role, sender, self._core_content())
 
-    def _stated(self) -> Words | Called:
+    def _core_content(self) -> PartsContent | CallContent:
         """Return the content for the core message: a text, or a call or its result."""
-        return Words(self.written)
+        return PartsContent(self.written)
 
     @classmethod
-    def _taken(cls, message: Message) -> Self:
+    def _convert(cls, message: Message) -> Self:
         """Return an editable message of this kind for a core message. It is not linked to the core message yet."""
         if not cls.side:
             return cls(role=MessageRole.UNSET, id=message.id)
-        return cls._new(cls._read(message), message.policy, id=message.id)
+        return cls._new(cls._read_content(message), message.policy, id=message.id)
 
     @classmethod
-    def _read(cls, message: Message) -> dict[str, Any]:
+    def _read_content(cls, message: Message) -> dict[str, Any]:
         """Return the content of an editable message for a core message. Kinds with a `side` must define it."""
-        raise NotImplementedError(f"{cls.__name__} has a side but no method _read; define _read")
+        raise NotImplementedError(f"{cls.__name__} has a side but no method _read_content; define it")
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -201,14 +202,14 @@ class RoledMessage(Rendered):
 
         Raises TemplateFailed if the template cannot be rendered.
         """
-        return self._current().losses
+        return self._cached_build().losses
 
     @property
     def source(self) -> Message | None:
         """The core message that `from_message` converted to this message, or None."""
         return self._source
 
-    # How it comes to be, and how it changes
+    # Creating and changing
 
     @classmethod
     def create(cls, *_: Any, **__: Any) -> Self:
@@ -250,11 +251,11 @@ class RoledMessage(Rendered):
             raise RoleError(f"{describe_kind(message)} is not a core message; pass a sabir.Message")
         payload = message.payload.kind
         kind = RoledMessage if payload == "unknown" else cls.of_side[payload, side_of(message, speaks_as)]
-        taken = kind._taken(message)
-        if isinstance(taken, cls):
-            taken._source, taken._made = message, Made(message, (), taken._revision)
-            return taken
-        raise RoleError(f"the message is of kind {type(taken).__name__}, not {cls.__name__}; use RoledMessage")
+        editable = kind._convert(message)
+        if isinstance(editable, cls):
+            editable._source, editable._cached = message, CachedBuild(message, (), editable._revision)
+            return editable
+        raise RoleError(f"the message is of kind {type(editable).__name__}, not {cls.__name__}; use RoledMessage")
 
     def update(
         self,
@@ -275,9 +276,9 @@ class RoledMessage(Rendered):
         recipient: SenderRecipient | None = None,
         template: str | Template | None = None,
     ) -> None:
-        merged = plain(dict(content))
-        given = {"sender": sender, "recipient": recipient}
-        people = {name: validate_sender_recipient(value) for name, value in given.items() if value is not None}
+        merged = json_copy(dict(content))
+        passed = {"sender": sender, "recipient": recipient}
+        people = {name: validate_sender_recipient(value) for name, value in passed.items() if value is not None}
         check_template(template)
         if template is not None:
             self.template = template
@@ -292,18 +293,19 @@ class RoledMessage(Rendered):
         With `keep_role=False`, the role of the copy is unset.
         """
         fields = {name: getattr(self, name) for name in type(self).model_fields if name != "id"}
-        fields["content"], fields["metadata"] = plain(self.content), {**copied(self.metadata), "clone_from": self}
+        fields["content"] = json_copy(self.content)
+        fields["metadata"] = {**copy_containers(self.metadata), "clone_from": self}
         if not keep_role:
             fields["role"] = MessageRole.UNSET
         twin = type(self)(**fields)
         twin._flag = MessageFlag.MESSAGE_CLONE
-        twin._take_live(self)
+        twin._copy_unserialised(self)
         if self._source is not None:
             twin._source = self._source.model_copy(update={"id": twin.id})
         return twin
 
-    def _take_live(self, other: Self) -> None:
-        """Copy from another message the objects that are not serialised, such as model classes. Here there are none."""
+    def _copy_unserialised(self, other: Self) -> None:
+        """Copy from another message the objects that are not serialised, such as model classes. By default: none."""
 
     def is_clone(self) -> bool:
         """Return whether the message was created by `clone`, even if it was stored and loaded since then."""
@@ -323,7 +325,7 @@ class RoledMessage(Rendered):
         twin = type(self).from_dict(self.to_dict())
         assert isinstance(twin, type(self))
         twin.template, twin._flag = self.template, self._flag
-        twin._take_live(self)
+        twin._copy_unserialised(self)
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -337,28 +339,28 @@ class RoledMessage(Rendered):
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
             metadata["clone_from"] = origin.id
-        is_current = self._made.revision is self._revision
-        keeps = isinstance(self.template, Template) or (self._made.is_stored and is_current)
+        is_current = self._cached.revision is self._revision
+        is_stored = isinstance(self.template, Template) or (self._cached.is_stored and is_current)
         try:
-            made = self.to_message() if keeps else self._made.message
+            message = self.to_message() if is_stored else self._cached.message
         except RoleError:  # with a failing template there is no core message; the content is stored nevertheless
-            made, keeps = None, False
-        if made is self._source or (made and made.id == self.id and is_current and not keeps):
-            made = None  # after loading, the same core message is built again
+            message, is_stored = None, False
+        if message is self._source or (message and message.id == self.id and is_current and not is_stored):
+            message = None  # after loading, the same core message is built again
         return {
             **self.model_dump(mode="json", exclude=set(RoledMessage.model_fields)),
             "kind": kind_names(type(self)).name,
             "id": self.id,
             "created_at": self.created_at.isoformat(),
             "role": self.role and self.role.value,
-            "content": plain(self.content),
+            "content": json_copy(self.content),
             "template": self._template_text(self.template),
-            "sender": word_of(self.sender),
-            "recipient": word_of(self.recipient),
-            "metadata": plain(metadata),
+            "sender": person_text(self.sender),
+            "recipient": person_text(self.recipient),
+            "metadata": json_copy(metadata),
             "source": dump_message(self._source) if self._source else None,
-            "made": dump_message(made) if made else None,
-            "keeps_made": keeps,
+            "made": dump_message(message) if message else None,
+            "keeps_made": is_stored,
         }
 
     @classmethod
@@ -377,14 +379,16 @@ class RoledMessage(Rendered):
         if kind is None or not issubclass(kind, cls):
             known = ", ".join(each for each, of in cls.kinds.items() if issubclass(of, cls)) or cls.__name__
             raise RoleError(one_line(f"the kind {name!r} is not a kind of {cls.__name__}; expected one of {known}"))
-        source, made, keeps = stored.pop("source", None), stored.pop("made", None), stored.pop("keeps_made", False)
+        source, message = stored.pop("source", None), stored.pop("made", None)
+        is_stored = bool(stored.pop("keeps_made", False))
         loaded = kind(**{str(key): value for key, value in stored.items()})
         loaded._source = load_message(source) if source is not None else None
         if loaded._source is not None and kind.payload_kind not in ("", loaded._source.kind):
             reason = f"a {loaded._source.kind} message cannot be of kind {kind.__name__}"
             raise RoleError(f"the stored message is damaged: {reason}; pass the unchanged result of to_dict()")
-        if made is not None:
-            loaded._made = Made(load_message(made), (), loaded._revision if keeps else None, bool(keeps))
+        if message is not None:
+            revision = loaded._revision if is_stored else None
+            loaded._cached = CachedBuild(load_message(message), (), revision, is_stored)
         loaded._flag = MessageFlag.MESSAGE_LOAD
         return loaded
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from jinja2 import Template
 from sabir import Message
 
-from sabir_roles.base import MessageRole, SenderRecipient
 from sabir_roles.errors import RoleError
 from sabir_roles.message import RoledMessage
+from sabir_roles.roles import MessageRole, SenderRecipient
 
 DEFAULT_TEXT = "You are a helpful AI assistant. Let's think step by step."
 """The instructions of a System that is created without `system_message`."""
@@ -41,7 +41,7 @@ class System(RoledMessage):
         return self.content.get("system_datetime")
 
     @classmethod
-    def _read(cls, message: Message) -> dict[str, Any]:
+    def _read_content(cls, message: Message) -> dict[str, Any]:
         return {"system_message": message.text}
 
     @classmethod
@@ -62,9 +62,9 @@ class System(RoledMessage):
         and `template` replace the defaults of this kind. `content` is further values for the template. `system` is the
         deprecated name of `system_message` and warns. Raises RoleError if both are passed.
         """
-        system_message = _renamed(system_message, system)
-        said = {"system_message": DEFAULT_TEXT if system_message is None else system_message}
-        return cls._new({**said, **_time(system_datetime), **content}, sender, recipient, template)
+        system_message = _choose_instructions(system_message, system)
+        instructions = {"system_message": DEFAULT_TEXT if system_message is None else system_message}
+        return cls._new({**instructions, **_datetime_content(system_datetime), **content}, sender, recipient, template)
 
     def update(  # type: ignore[override]
         self,
@@ -80,14 +80,14 @@ class System(RoledMessage):
 
         `system_datetime=False` removes the time.
         """
-        system_message = _renamed(system_message, system)
-        said = {} if system_message is None else {"system_message": system_message}
-        self._change({**said, **_time(system_datetime), **content}, sender, recipient, template)
+        system_message = _choose_instructions(system_message, system)
+        instructions = {} if system_message is None else {"system_message": system_message}
+        self._change({**instructions, **_datetime_content(system_datetime), **content}, sender, recipient, template)
         if system_datetime is False:
             self.content.pop("system_datetime", None)
 
 
-def _renamed(system_message: Any, system: Any) -> Any:
+def _choose_instructions(system_message: Any, system: Any) -> Any:
     """Return the instructions from `system_message` or from its deprecated name `system`, which warns.
 
     Raises RoleError if both are passed.
@@ -100,11 +100,11 @@ def _renamed(system_message: Any, system: Any) -> Any:
     return system
 
 
-def _time(given: bool | str | None) -> dict[str, str]:
-    if given is True:
+def _datetime_content(time: bool | str | None) -> dict[str, str]:
+    if time is True:
         return {"system_datetime": datetime.now(UTC).isoformat(timespec="minutes")}
-    if given is None or given is False:
+    if time is None or time is False:
         return {}
-    if not isinstance(given, str):
-        raise RoleError(f"system_datetime is of type {type(given).__name__}; pass True, or the time as a text")
-    return {"system_datetime": given}
+    if not isinstance(time, str):
+        raise RoleError(f"system_datetime is of type {type(time).__name__}; pass True, or the time as a text")
+    return {"system_datetime": time}

@@ -40,7 +40,7 @@ class TemplateTooCostly(Exception):
     """Raised while a template is rendered that needs too much time or memory. Users get a TemplateFailed instead."""
 
 
-class _Costs:
+class _RenderCosts:
     """The costs of one render so far. `add` raises TemplateTooCostly above a limit."""
 
     def __init__(self) -> None:
@@ -58,13 +58,13 @@ class _Costs:
             raise TemplateTooCostly(f"rendering the template takes longer than {SECONDS:g} s")
 
 
-_COSTS: ContextVar[_Costs | None] = ContextVar("sabir_roles.template_costs", default=None)
+_COSTS: ContextVar[_RenderCosts | None] = ContextVar("sabir_roles.template_costs", default=None)
 
 
 @contextmanager
-def limited() -> Iterator[None]:
+def limit_costs() -> Iterator[None]:
     """Apply the limits in the `with` block, to all its renders together."""
-    token = _COSTS.set(_Costs())
+    token = _COSTS.set(_RenderCosts())
     try:
         yield
     finally:
@@ -72,15 +72,17 @@ def limited() -> Iterator[None]:
 
 
 def charge(size: int, passes: int = 0) -> None:
-    """Add characters and items (`size`) and loop passes to the costs. Raises TemplateTooCostly above a limit.
+    """Add characters and items (`size`) and loop passes to the render's costs. Raises TemplateTooCostly above a limit.
 
-    Outside of `limited`, for example for constants that are computed at compile time, each charge is counted alone.
+    Outside of `limit_costs`, for example for constants that are computed at compile time, each charge is counted alone.
     """
-    (_COSTS.get() or _Costs()).add(size, passes)
+    (_COSTS.get() or _RenderCosts()).add(size, passes)
 
 
 def charge_value(value: object) -> Any:  # the same value
-    """Charge the size of a new value, and return the value."""
+    """Add the size of a new value to the costs of the render, and return the value. Raises TemplateTooCostly above a
+    limit.
+    """
     charge(len(value) if isinstance(value, Sized) else 0)
     return value
 
@@ -108,7 +110,7 @@ def text_size(value: object) -> int:
 
 
 @pass_context
-def _concatenated(context: Context, values: list[object]) -> str:
+def _concatenate(context: Context, values: list[object]) -> str:
     charge(text_size(values))
     return "".join(map(str, values))
 
@@ -123,7 +125,7 @@ class _Charging(NodeTransformer):
         values = nodes.List(node.nodes, lineno=node.lineno)
         return nodes.Filter(values, "concatenated", [], [], None, None, lineno=node.lineno)
 
-    def charged(self, node: Any) -> nodes.Node:  # each of these nodes has a body
+    def charge_body(self, node: Any) -> nodes.Node:  # each of these nodes has a body
         """Insert the charge at the start of the node's body."""
         self.generic_visit(node)
         size = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
@@ -131,7 +133,7 @@ class _Charging(NodeTransformer):
         node.body.insert(0, nodes.ExprStmt(cost).set_lineno(node.lineno or 1))
         return node  # type: ignore[no-any-return]
 
-    visit_Template = visit_For = visit_Macro = visit_CallBlock = visit_Block = charged
+    visit_Template = visit_For = visit_Macro = visit_CallBlock = visit_Block = charge_body
 
 
 def _charge_format(text: str, mark: str, values: object) -> None:
@@ -148,54 +150,55 @@ def _check_arguments(arguments: tuple[object, ...]) -> None:
         raise TemplateTooCostly(f"an argument of a method or filter is larger than {LARGEST_ARGUMENT:,}")
 
 
-def _replaced(text: Any, old: Any = "", new: Any = "", *_: object) -> int:
+def _size_of_replace(text: Any, old: Any = "", new: Any = "", *_: object) -> int:
     text, old, new = str(text), str(old), str(new)
     return len(text) + (text.count(old) if old else len(text) + 1) * len(new)
 
 
-def _joined(values: Any, separator: Any = "", *_: object) -> int:
+def _size_of_join(values: Any, separator: Any = "", *_: object) -> int:
     if not isinstance(values, Collection):
         return 0
     return text_size(values) + len(values) * len(str(separator))
 
 
-def _indented(text: Any, width: Any = 4, *_: object) -> int:
+def _size_of_indent(text: Any, width: Any = 4, *_: object) -> int:
     return len(str(text)) + (len(width) if isinstance(width, str) else int(width)) * (str(text).count("\n") + 1)
 
 
-def _padded(text: Any, width: Any = 80, *_: object) -> int:
+def _size_of_pad(text: Any, width: Any = 80, *_: object) -> int:
     return max(len(str(text)), int(width))
 
 
-def _tabbed(text: Any, size: Any = 8, *_: object) -> int:
+def _size_of_expandtabs(text: Any, size: Any = 8, *_: object) -> int:
     return len(text) + int(size) * str(text).count("\t")
 
 
-def _translated(text: Any, table: Any = None, *_: object) -> int:
+def _size_of_translate(text: Any, table: Any = None, *_: object) -> int:
     longest = max((len(str(each)) for each in table.values()), default=1) if isinstance(table, Mapping) else 1
     return len(text) * max(longest, 1)
 
 
-def _wrapped_lines(text: Any, *others: Any) -> int:
+def _size_of_wordwrap(text: Any, *others: Any) -> int:
     return len(str(text)) * (1 + sum(len(each) for each in others if isinstance(each, str)))
 
 
-def _batched(values: Any, count: Any = 1, *_: object) -> int:
+def _size_of_batch(values: Any, count: Any = 1, *_: object) -> int:
     return max(int(count), len(values) if isinstance(values, Sized) else 0)
 
 
-def _rounded(number: Any, precision: Any = 0, *_: object) -> int:
+def _size_of_round(number: Any, precision: Any = 0, *_: object) -> int:
     return LARGEST + 1 if abs(int(precision)) > 300 else 0
 
 
 METHODS: Mapping[str, Callable[..., int]] = {
-    "replace": _replaced, "center": _padded, "ljust": _padded, "rjust": _padded, "zfill": _padded,
-    "expandtabs": _tabbed, "translate": _translated, "join": lambda separator, values, *_: _joined(values, separator),
+    "replace": _size_of_replace, "expandtabs": _size_of_expandtabs, "translate": _size_of_translate,
+    "center": _size_of_pad, "ljust": _size_of_pad, "rjust": _size_of_pad, "zfill": _size_of_pad,
+    "join": lambda separator, values, *_: _size_of_join(values, separator),
 }  # fmt: skip
 """Method of a text → a function that estimates the size of its result from the text and the arguments."""
 FILTERS: Mapping[str, Callable[..., int]] = {
-    "replace": _replaced, "center": _padded, "join": _joined, "indent": _indented, "batch": _batched,
-    "slice": _batched, "wordwrap": _wrapped_lines, "round": _rounded,
+    "replace": _size_of_replace, "center": _size_of_pad, "join": _size_of_join, "indent": _size_of_indent,
+    "batch": _size_of_batch, "slice": _size_of_batch, "wordwrap": _size_of_wordwrap, "round": _size_of_round,
 }  # fmt: skip
 """Filter → a function that estimates the size of its result from the value and the arguments."""
 TEXT_FILTERS = frozenset({
@@ -206,7 +209,7 @@ TEXT_FILTERS = frozenset({
 """Filters that first convert their value to a text."""
 
 
-def _charged_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _limit_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a version of a filter that is charged for the estimated size before it runs, and for its result."""
     first = 1 if hasattr(function, "jinja_pass_arg") else 0
     estimate = FILTERS.get(name)
@@ -231,15 +234,15 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
-    def __init__(self, **options: Any) -> None:  # those of jinja2.Environment
+    def __init__(self, **options: Any) -> None:  # the arguments of jinja2.Environment
         super().__init__(**options)
-        self.filters |= {"charge_pass": _charge_pass, "concatenated": _concatenated}
+        self.filters |= {"charge_pass": _charge_pass, "concatenated": _concatenate}
 
     def limit_filters(self) -> None:
         """Replace all filters of the environment with versions that are charged. Filters added later are not."""
         own = {"charge_pass", "concatenated"}
         self.filters |= {
-            name: _charged_filter(name, function) for name, function in self.filters.items() if name not in own
+            name: _limit_filter(name, function) for name, function in self.filters.items() if name not in own
         }
 
     def compile(
@@ -258,7 +261,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
             if bits > MOST_BITS:
                 raise TemplateTooCostly(f"the template computes a number of more than {MOST_BITS:,} bits")
         elif operator == "*":
-            charge(_repeated(left, right) or _repeated(right, left))
+            charge(_size_of_repeat(left, right) or _size_of_repeat(right, left))
         elif operator == "+" and isinstance(left, Sized) and isinstance(right, Sized):
             charge(len(left) + len(right))
         return super().call_binop(context, operator, left, right)
@@ -287,5 +290,5 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return format_limited
 
 
-def _repeated(value: Any, count: Any) -> int:
+def _size_of_repeat(value: Any, count: Any) -> int:
     return len(value) * count if isinstance(value, Sized) and isinstance(count, int) else 0

@@ -26,10 +26,10 @@ from jinja2.exceptions import TemplateSyntaxError
 from sabir.authoring import one_line
 
 from sabir_roles.errors import TemplateFailed
-from sabir_roles.template_limits import LimitedEnvironment, charge, charge_value, limited, text_size
+from sabir_roles.template_limits import LimitedEnvironment, charge, charge_value, limit_costs, text_size
 
 HEADINGS = ("Guidance", "Instruction", "Context", "Tools", "Response schema", "Response format", "Time")
-"""The headings of the sections in the package's own templates."""
+"""The headings of the sections in the templates of sabir_roles."""
 
 _ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """The characters that end a line, in Unicode and in Python."""
@@ -61,7 +61,7 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2).translate(_HIDDEN_ENDS)
 
 
-def _printed(value: object) -> object:
+def _charge_printed(value: object) -> object:
     """Charge the size of a value that a template prints, and return what is printed: str() of lists and mappings, other
     values unchanged.
 
@@ -91,60 +91,60 @@ def environment(loader: BaseLoader | None = None) -> LimitedEnvironment:
     'Be brief. It is Monday.'
     """
     own = PackageLoader("sabir_roles")
-    made = LimitedEnvironment(
+    sandbox = LimitedEnvironment(
         loader=ChoiceLoader([loader, own]) if loader else own,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
         autoescape=False,
-        finalize=_printed,
+        finalize=_charge_printed,
     )
-    made.filters |= {"text": as_text, "json": as_json}
-    made.filters.pop("random")
-    made.globals.pop("lipsum")
-    made.limit_filters()
-    return made
+    sandbox.filters |= {"text": as_text, "json": as_json}
+    sandbox.filters.pop("random")
+    sandbox.globals.pop("lipsum")
+    sandbox.limit_filters()
+    return sandbox
 
 
 _ENVIRONMENT = environment()
 
 
 def check_template(template: object) -> None:
-    """Check a template. Raises TemplateFailed unless it is None, a compiled Template, the file name of one of the
-    package's templates, or a source that compiles.
+    """Check a template. Raises TemplateFailed unless it is None, a compiled Template, the file name of a template
+    of sabir_roles, or a source that compiles.
     """
     if isinstance(template, str):
-        _compiled(template)
+        _compile(template)
     elif not isinstance(template, Template | None):
         kind = type(template).__name__
-        expected = "pass a jinja2 source, the file name of one of the package's templates, or a jinja2 Template"
+        expected = "pass a jinja2 source, the file name of a template of sabir_roles, or a jinja2 Template"
         raise TemplateFailed(f"a value of type {kind} is not a template; {expected}")
 
 
 @lru_cache(maxsize=256)
-def _compiled(source: str) -> Template:
-    """Return the compiled template for a source or for the file name of one of the package's templates.
+def _compile(source: str) -> Template:
+    """Return the compiled template for a source or for the file name of a template of sabir_roles.
 
     Raises TemplateFailed for an unknown file name, and for a source that does not compile.
     """
-    own = _own_names()
+    own = _list_own_templates()
     if source in own:
         return _ENVIRONMENT.get_template(source)
     if _FILE_NAME.fullmatch(source):
-        remedy = "or pass a source, or a Template of sabir_roles.environment(loader)"
-        raise TemplateFailed(f"there is no template {_name(source)}; use one of {', '.join(sorted(own))}, {remedy}")
+        remedy = "or pass the text of a template, or a Template from sabir_roles.environment(loader)"
+        raise TemplateFailed(f"there is no template {_quoted(source)}; use one of {', '.join(sorted(own))}, {remedy}")
     try:
         return _ENVIRONMENT.from_string(source)
     except TemplateSyntaxError as error:
         reason = f"line {error.lineno}: {error.message}"
     except (TemplateError, RecursionError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
-    raise TemplateFailed(one_line(f"the template {_name(source)} cannot be compiled: {reason}; correct its source"))
+    raise TemplateFailed(one_line(f"the template {_quoted(source)} cannot be compiled: {reason}; correct its source"))
 
 
 @lru_cache(maxsize=1)
-def _own_names() -> frozenset[str]:
+def _list_own_templates() -> frozenset[str]:
     return frozenset(_ENVIRONMENT.list_templates(extensions=["jinja2"]))
 
 
@@ -152,15 +152,15 @@ def render(template: str | Template, variables: dict[str, Any]) -> str:
     """Return the text of a template with these variables. Raises TemplateFailed if the template does not compile,
     fails, or exceeds a limit.
     """
-    compiled = _compiled(template) if isinstance(template, str) else template
-    name = _name(template if isinstance(template, str) else template.name or "passed as an object")
+    compiled = _compile(template) if isinstance(template, str) else template
+    name = _quoted(template if isinstance(template, str) else template.name or "passed as an object")
     try:
-        with limited():
+        with limit_costs():
             return compiled.render(variables)
     except UndefinedError as error:
         known = ", ".join(sorted(variables))
         raise TemplateFailed(
-            one_line(f"the template {name} failed: {error.message}; it may use the variables {known}")
+            one_line(f"the template {name} failed: {error.message}; use one of the variables {known}")
         ) from None
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
@@ -169,5 +169,5 @@ def render(template: str | Template, variables: dict[str, Any]) -> str:
         ) from error
 
 
-def _name(source: str) -> str:
+def _quoted(source: str) -> str:
     return ascii(one_line(source, 60))

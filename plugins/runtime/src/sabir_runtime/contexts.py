@@ -284,8 +284,10 @@ class BoundPolicy:
         Raises PolicyInvalid if the bound policy already has another name, or if the name is reserved.
         """
         if name == RUNTIME:
-            reason = f"the name {RUNTIME!r} is reserved for results that the library writes itself"
-            raise PolicyInvalid(f"{reason}; use another attribute name for {self.signature.function_name!r}")
+            remedy = f"bind {self.signature.function_name!r} to an attribute with another name"
+            raise PolicyInvalid(
+                f"the name {RUNTIME!r} is reserved for results that the library writes itself; {remedy}"
+            )
         if self._name not in ("", name):
             remedy = "call self._bind(…) again for the second name"
             raise PolicyInvalid(f"bound policy {self._name!r} cannot also be named {name!r}; {remedy}")

@@ -13,8 +13,7 @@ existing records. Each new record is written to the journal before the session c
 
 from sabir_session.continued import continued_model
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream
-from sabir_session.conversation.arguments import Instructions
-from sabir_session.conversation.asking import Content
+from sabir_session.conversation.arguments import Content, Instructions
 from sabir_session.conversation.conversation import Conversation
 from sabir_session.errors import (
     ConversationBusy,
@@ -34,25 +33,22 @@ from sabir_session.errors import (
     StoreLost,
     StoreTooNew,
 )
+from sabir_session.evaluation.approval import DENIED, HUMAN, Approve, Decision
 from sabir_session.evaluation.budgets import Budget, with_budget
 from sabir_session.evaluation.evaluate import EvaluateArguments, MainLoop, evaluate, evaluate_sync
 from sabir_session.evaluation.evaluations import current_messages, follow_up, unfinished_evaluations
-from sabir_session.evaluation.people import (
-    DENIED,
-    HUMAN,
-    Approve,
+from sabir_session.evaluation.events import (
     CallEnded,
     CallProgress,
     CallStarted,
-    Decision,
     Event,
     OutputArrived,
-    Recorder,
     ReplyArrived,
     RequestStarted,
     TextArrived,
     Watch,
 )
+from sabir_session.evaluation.performers import Recorder
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
@@ -65,15 +61,14 @@ from sabir_session.evaluation.prompts import (
     Strict,
     Validator,
 )
-from sabir_session.records import (
-    InnerMessage,
-    ToolCallRecord,
+from sabir_session.record_log import (
     enable_inner_message_recording,
     get_inner_messages,
     get_latest_evaluation_id,
     get_pending_tool_calls,
     inner_message_append,
 )
+from sabir_session.records import InnerMessage, ToolCallRecord
 from sabir_session.state.codec import SliceSnapshot, Snapshot
 from sabir_session.state.session import EventBus, InProcessEventBus, Journal, Session, Subscription
 from sabir_session.state.slices import Reducer, ReducerContext, append_item, replace_latest

@@ -1,35 +1,29 @@
-"""The records of conversations in a session: one for each message, reply or result, with their reducer and queries.
+"""Records: the messages of a conversation as a session stores them. Convert messages to records, and back.
 
-    system      sequence 0, turn 0
-    user        sequence 1, turn 0
-    assistant   sequence 2, turn 1     tool_calls: c1, c2
-    tool        sequence 3, turn 1     tool_call_id: c1
-    tool        sequence 4, turn 1     tool_call_id: c2
+    system      sequence 0, turn 0    instructions
+    user        sequence 1, turn 0    one question, of one message or more
+    assistant   sequence 2, turn 1    one reply; tool_calls: c1, c2
+    tool        sequence 3, turn 1    one result; tool_call_id: c1
+    tool        sequence 4, turn 1    one result; tool_call_id: c2
     assistant   sequence 5, turn 2
 
-A record's `content` is for people. Programs use its `messages`, the core messages. All messages of a reply are in one
-record, so that a crash cannot separate the calls of one reply.
-
-Evaluations are ordered by the time of their first record, then by arrival. The records of an evaluation are ordered by
-sequence, whatever the order in which they arrive. A result sets the status of its call in the same step. A result
-answers the nearest earlier unanswered call with the same id, because providers use an id again in a later turn. Of one
-reply's calls with the same id, the result answers the first unanswered call.
+Programs use a record's `messages`, the core messages. Its text and its calls are for people, and are used only without
+`messages`. All messages of a reply are in one record, so that a crash cannot separate the calls of one reply.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, groupby
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 from pydantic import Field
-from sabir import Message, Origin, Usage
-from sabir.authoring import FinishReason, NonEmpty, StoredModel, Text
+from sabir import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload, Reply, Target, TextPart, Usage
+from sabir.authoring import DecodeScope, FinishReason, NonEmpty, StoredModel, Text
 
-from sabir_session.errors import RecordConflict, SliceNotRegistered
 from sabir_session.state.codec import UTCDatetime, now
-from sabir_session.state.session import Session
-from sabir_session.state.slices import Fold, ReducerContext, kept_by
+
+SYSTEM = "system"
+USER = "user"
 
 Role: TypeAlias = Literal["system", "assistant", "user", "tool"]
 InstructionsMark: TypeAlias = Literal["new", "none", "same"]
@@ -123,267 +117,160 @@ class InnerMessage(StoredModel):
         )
 
 
-Record = TypeVar("Record", bound=StoredModel)
+class Heading(NamedTuple):
+    """The fields that all records of one evaluation share."""
 
-
-def changed(record: Record, field: str, value: object) -> Record:
-    """Return a copy of a record with one field changed, without validation. The other values are shared."""
-    if record.__pydantic_extra__:  # a newer writer's fields are copied too
-        copy = record.model_copy()
-        vars(copy)[field] = value
-        return copy
-    return type(record).construct_unchecked({**vars(record), field: value}, record.__pydantic_fields_set__)
-
-
-Place: TypeAlias = tuple[int, int]
-"""The place of a call: the sequence number of its record, and the index of the call in the record."""
-Answers: TypeAlias = dict[Place, InnerMessage]
-
-
-def answers_in(records: Iterable[InnerMessage]) -> Answers:
-    """Return the places of the answered calls in one evaluation's records, each with the record of its result."""
-    open_calls: dict[str, list[Place]] = {}
-    answers: Answers = {}
-    for record in records:
-        if record.role == "assistant":
-            for index, call in reversed(list(enumerate(record.tool_calls))):
-                open_calls.setdefault(call.call_id, []).append((record.sequence, index))
-        elif record.role == "tool" and record.tool_call_id:
-            stack = open_calls.get(record.tool_call_id)
-            if stack:
-                answers[stack.pop()] = record
-    return answers
-
-
-def advanced(records: Sequence[InnerMessage]) -> list[InnerMessage]:
-    """Return the records of one evaluation, with "completed" or "failed" as the status of each answered call.
-
-    An unanswered call keeps its recorded status.
-    """
-    answers = answers_in(records).items()
-    return _with_statuses(records, {place: "failed" if result.is_error else "completed" for place, result in answers})
-
-
-def as_recorded(records: Sequence[InnerMessage]) -> list[InnerMessage]:
-    """Return the records of one evaluation with "pending" as the status of the answered calls, as in the journal."""
-    return _with_statuses(records, dict.fromkeys(answers_in(records), "pending"))
-
-
-def _with_statuses(records: Iterable[InnerMessage], statuses: Mapping[Place, CallStatus]) -> list[InnerMessage]:
-    changed_sequences = {sequence for sequence, _ in statuses}
-    return [_with_own(record, statuses) if record.sequence in changed_sequences else record for record in records]
-
-
-def _with_own(record: InnerMessage, statuses: Mapping[Place, CallStatus]) -> InnerMessage:
-    calls = []
-    for index, call in enumerate(record.tool_calls):
-        status = statuses.get((record.sequence, index), call.status)
-        calls.append(call if status == call.status else changed(call, "status", status))
-    return record if tuple(calls) == record.tool_calls else changed(record, "tool_calls", tuple(calls))
-
-
-def is_earlier(record: InnerMessage, current: InnerMessage) -> bool:
-    """Return whether `record` equals `current`, or equals `current` as it was before its calls were answered."""
-    if len(record.tool_calls) != len(current.tool_calls):
-        return False
-    pairs = zip(record.tool_calls, current.tool_calls, strict=True)
-    calls = tuple(changed(call, "status", known.status) if call.status == "pending" else call for call, known in pairs)
-    return changed(record, "tool_calls", calls) == current
-
-
-class EvaluationRecords:
-    """The records of one evaluation. The statuses of calls are set when the records are read."""
-
-    def __init__(self) -> None:
-        self.sequences: list[int] = []
-        self.recorded: list[InnerMessage] = []
-        self._advanced: list[InnerMessage] | None = None
+    evaluation_id: str
+    prompt_ns: str
+    prompt_key: str
 
     @property
-    def records(self) -> list[InnerMessage]:
-        """The records, ordered by sequence number."""
-        if self._advanced is None:
-            self._advanced = advanced(self.recorded)
-        return self._advanced
-
-    def at(self, sequence: int) -> InnerMessage | None:
-        """Return the record with that sequence number, or None."""
-        position = bisect_left(self.sequences, sequence)
-        is_here = position < len(self.sequences) and self.sequences[position] == sequence
-        return self.records[position] if is_here else None
-
-    def add(self, record: InnerMessage) -> bool:
-        """Add a record. Return whether its sequence number precedes all others."""
-        position = bisect_left(self.sequences, record.sequence)
-        self.sequences.insert(position, record.sequence)
-        self.recorded.insert(position, record)
-        self._advanced = None
-        return not position
+    def prompt(self) -> str:
+        """The prompt's namespace and key as a text for errors."""
+        return repr(f"{self.prompt_ns}:{self.prompt_key}") if self.prompt_ns or self.prompt_key else "without a name"
 
 
-class RecordFold(Fold[InnerMessage]):
-    """The fold of `inner_message_append`. The cost of an append does not depend on the number of records."""
+class RecordWriter:
+    """Creates the records of one evaluation. Each record gets the next sequence number; each reply adds 1 to `turn`.
 
-    def __init__(self) -> None:
-        super().__init__({})
-        self._evaluations: dict[str, EvaluationRecords] = {}
-        """Evaluations by id, in the order in which their first records arrived."""
-        self._order: list[EvaluationRecords] = []
-        """Evaluations in the order of the times of their first records."""
-        self._taken: dict[int, InnerMessage] = {}
-        """Message id → record, to find duplicates."""
-        self._stale = False
+    A reply reserves sequence numbers for its results, in the order of its calls. Later records get higher numbers.
+    """
 
-    def plan(self, event: InnerMessage, context: ReducerContext) -> InnerMessage | None:
-        """Return the record, or None if an equal record is already here.
+    def __init__(self, heading: Heading, sequence: int = 0, turn: int = 0) -> None:
+        self._heading = heading
+        self._sequence = sequence
+        self.turn = turn
 
-        Raises RecordConflict if another record has its `message_id`, or its sequence number in the same evaluation.
+    def prompt_records(self, messages: Iterable[Message], speaks_as: str) -> Iterator[InnerMessage]:
+        """Yield the records of a prompt's messages. The first record is the instructions, even if they are empty."""
+        groups = list(_group_messages(messages, speaks_as))
+        if not groups or groups[0][0] != SYSTEM:
+            groups.insert(0, (SYSTEM, []))
+        for role, group in groups:
+            if role == "tool":
+                yield self.result_record(group[0])
+            else:
+                yield self._new_record(role, group, tool_calls=_calls_of(group))
+
+    def question_record(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
+        """Return the record of the messages of a question. It is one record, so that a crash cannot separate them.
+
+        `instructions` is "new" if the first message replaces the instructions, "none" if the question removes them, and
+        "same" or None otherwise.
         """
-        evaluation = self._evaluations.get(event.evaluation_id)
-        is_next = evaluation is None or event.sequence > evaluation.sequences[-1]
-        if is_next and event.message_id.int not in self._taken:  # as for nearly all records
-            return event
-        same_id = self._same_id(event)
-        if same_id is not None and is_earlier(event, same_id):
-            return None
-        shown = f"record {event.sequence} of evaluation {event.evaluation_id!r}"
-        if same_id is not None:
-            remedy = "give each record its own message_id, and never change a record"
-            raise RecordConflict(f"{shown} has the message_id {event.message_id} of another record; {remedy}")
-        if evaluation is not None and evaluation.at(event.sequence) is not None:
-            remedy = "use the next sequence number"
-            raise RecordConflict(f"{shown} already exists with another message_id; {remedy}")
-        return event
+        role = SYSTEM if all(message.policy == SYSTEM for message in messages) else USER
+        return self._new_record(role, messages, instructions=instructions)
 
-    def _same_id(self, record: InnerMessage) -> InnerMessage | None:
-        taken = self._taken.get(record.message_id.int)
-        return None if taken is None else self._evaluations[taken.evaluation_id].at(taken.sequence)
+    def dropped_record(self, replies: tuple[SpentReply, ...]) -> InnerMessage:
+        """Return the record of the replies of removed turns."""
+        return self._new_record(SYSTEM, (), dropped=replies)
 
-    def commit(self, plan: InnerMessage) -> None:
-        """Insert the record at its place."""
-        evaluation = self._evaluations.get(plan.evaluation_id) or EvaluationRecords()
-        is_known = bool(evaluation.recorded)
-        if evaluation.add(plan):
-            self._evaluations.pop(plan.evaluation_id, None)
-            self._evaluations[plan.evaluation_id] = evaluation
-            if is_known:
-                self._order.remove(evaluation)
-            start = bisect_right(self._order, plan.created_at, key=lambda each: each.recorded[0].created_at)
-            self._order.insert(start, evaluation)
-        self._taken[plan.message_id.int] = plan
-        self._stale = True
+    def reply_record(self, reply: Reply, *, needs_approval: bool = False) -> InnerMessage:
+        """Return the record of a reply with pending calls. Sequence numbers are reserved for their results.
 
-    def items(self) -> tuple[InnerMessage, ...]:
-        """Return the records as a tuple, which is cached until a record is added."""
-        if self._stale:
-            self._items = tuple(chain.from_iterable(evaluation.records for evaluation in self._order))
-            self._stale = False
-        return self._items
+        `needs_approval`: whether calls wait for a person's approval.
+        """
+        self.turn += 1
+        calls = _calls_of(reply.messages)
+        fields = {name: getattr(reply, name) for name in ("finish_reason", "raw_finish_reason", "usage")}
+        record = self._new_record(
+            "assistant", reply.messages, tool_calls=calls, needs_approval=needs_approval, **fields
+        )
+        self._sequence += len(calls)
+        return record
 
-    def arrived(self) -> tuple[InnerMessage, ...]:
-        """Return the records. Evaluations are in the order in which their first records arrived."""
-        return tuple(chain.from_iterable(evaluation.records for evaluation in self._evaluations.values()))
+    def result_record(
+        self, message: Message, sequence: int | None = None, *, gives_output: bool = False
+    ) -> InnerMessage:
+        """Return the record of a result. `sequence` is the number reserved for it; None means the next free number."""
+        assert message.result is not None
+        names = {"tool_call_id": message.result.invocation_id, "tool_name": message.result.option_name}
+        return self._new_record("tool", [message], sequence=sequence, gives_output=gives_output, **names)
 
-    def last(self) -> InnerMessage | None:
-        """Return the record that arrived last, or None."""
-        return next(reversed(self._taken.values()), None)
-
-    def covers(self, items: tuple[InnerMessage, ...]) -> bool:
-        """Return whether all of these records are here, even if their calls have been answered since."""
-        pairs = ((item, self._same_id(item)) for item in items)
-        return all(current is not None and is_earlier(item, current) for item, current in pairs)
-
-    def missing(self, items: tuple[InnerMessage, ...]) -> tuple[InnerMessage, ...]:
-        """Return the records that are not here, as they were before their calls were answered."""
-        groups = (list(group) for _, group in groupby(items, key=lambda item: item.evaluation_id))
-        recorded = chain.from_iterable(map(as_recorded, groups))
-        return tuple(record for record in recorded if record.message_id.int not in self._taken)
+    def _new_record(
+        self, role: str, messages: Iterable[Message], *, sequence: int | None = None, **fields: Any
+    ) -> InnerMessage:
+        messages = tuple(messages)
+        if sequence is None:
+            sequence, self._sequence = self._sequence, self._sequence + 1
+        content = ("\n\n" if role == USER else "").join(map(_text_of, messages))
+        common = {"role": role, "content": content, "messages": messages, "sequence": sequence, "turn": self.turn}
+        return InnerMessage.model_validate({**self._heading._asdict(), **common, **fields})
 
 
-@kept_by(RecordFold, kind="log")
-def inner_message_append(
-    items: tuple[InnerMessage, ...],
-    event: InnerMessage,
-    *,
-    context: ReducerContext,
-) -> tuple[InnerMessage, ...]:
-    """Return `items` with the record `event` inserted at its place, and with the status of the call that it answers.
-
-    This is the reducer of the slice of InnerMessage. Returns `items` itself if an equal record is already there. Raises
-    RecordConflict if another record has the same `message_id`, or the same sequence number in the same evaluation.
-    """
-    fold = RecordFold()
-    fold.extend(items)
-    plan = fold.plan(event, context)
-    if plan is None:
-        return items
-    fold.commit(plan)
-    return fold.items()
+def messages_of(record: InnerMessage) -> tuple[Message, ...]:
+    """Return the messages of a record. Without messages, build them from the text and the calls."""
+    if record.messages:
+        return record.messages
+    if record.role == "tool":
+        names = {"invocation_id": record.tool_call_id or "?", "option_name": record.tool_name or "?"}
+        result = OptionResultPayload.model_validate({**names, "result": record.content})
+        return (Message(policy=result.option_name, payload=result),)
+    policy = "llm" if record.role == "assistant" else record.role
+    payloads: list[PartsPayload | OptionCallPayload] = []
+    if record.content:
+        payloads.append(PartsPayload(parts=(TextPart(text=record.content),)))
+    scope = DecodeScope(Target(provider="unknown", dialect="unknown"))
+    payloads += [scope.read_call(call.call_id, call.name, call.arguments) for call in record.tool_calls]
+    return tuple(Message(policy=policy, payload=payload) for payload in payloads)
 
 
-def enable_inner_message_recording(session: Session) -> None:
-    """Register the slice of InnerMessage records in a session, and load the records of the session's journal.
-
-    `evaluate` calls it. A second call has no effect. Raises SliceConflict if the slice has another reducer, and
-    JournalInvalid if the journal is damaged.
-    """
-    session.mutate(InnerMessage).register(InnerMessage, inner_message_append)
-
-
-def get_inner_messages(session: Session, evaluation_id: str | None = None) -> tuple[InnerMessage, ...]:
-    """Return the records of a session, or of one of its evaluations, in order; () if there are none.
-
-    Raises SliceNotRegistered if the session has a journal whose records are not loaded: call
-    `enable_inner_message_recording` first.
-    """
-    _check_records(session)
-    records = session.select_all(InnerMessage)
-    if evaluation_id is None:
-        return records
-    return tuple(record for record in records if record.evaluation_id == evaluation_id)
+def find_spent_replies(records: Iterable[InnerMessage]) -> tuple[SpentReply, ...]:
+    """Return the numbers of the replies in records that are removed, and of replies that were removed earlier."""
+    spent: list[SpentReply] = []
+    for record in records:
+        spent += record.dropped
+        if record.is_reply:
+            reply = reply_of(record)
+            spent.append(SpentReply(usage=reply.usage, origin=reply.origin, finish_reason=reply.finish_reason))
+    return tuple(spent)
 
 
-def get_latest_evaluation_id(session: Session) -> str | None:
-    """Return the id of the evaluation that a resume continues: the last unfinished evaluation, or else the last of all.
-
-    The last evaluation is the evaluation whose first record arrived last, whatever its time. Returns None if nothing is
-    recorded. Raises SliceNotRegistered if the session has a journal whose records are not loaded.
-    """
-    _check_records(session)
-    lasts = get_last_records(session)
-    unfinished = [last for last in lasts if not last.is_end]
-    return (unfinished or lasts)[-1].evaluation_id if lasts else None
-
-
-def get_last_records(session: Session) -> list[InnerMessage]:
-    """Return the last record of each evaluation, in the order in which the evaluations began.
-
-    Records of removed turns are used only if an evaluation has no other records.
-    """
-    lasts: dict[str, InnerMessage] = {}
-    for record in session.select_arrived(InnerMessage):
-        if not record.dropped or record.evaluation_id not in lasts:
-            lasts[record.evaluation_id] = record
-    return [*lasts.values()]
-
-
-def _check_records(session: Session) -> None:
-    if session.has_journal and not session.is_registered(InnerMessage):
-        shown = "the records of the session's journal are not loaded"
-        raise SliceNotRegistered(f"{shown}; call enable_inner_message_recording(session) first")
-
-
-def get_pending_tool_calls(session: Session, evaluation_id: str) -> tuple[ToolCallRecord, ...]:
-    """Return the option calls of an evaluation that have no result yet, in order; () if all have results.
-
-    Raises SliceNotRegistered if the session has a journal whose records are not loaded.
-    """
-    records = get_inner_messages(session, evaluation_id)
-    answered = answers_in(records)
-    return tuple(
-        call
-        for record in records
-        if record.role == "assistant"
-        for index, call in enumerate(record.tool_calls)
-        if (record.sequence, index) not in answered
+def reply_of(record: InnerMessage) -> Reply:
+    """Build the reply of a record. Fields that are not recorded, such as losses and the request id, have defaults."""
+    messages = messages_of(record)
+    origins = [message.origin for message in messages if message.origin is not None]
+    return Reply(
+        messages=messages,
+        finish_reason=record.finish_reason or ("option_calls" if record.tool_calls else "stop"),
+        raw_finish_reason=record.raw_finish_reason,
+        usage=record.usage or Usage(),
+        origin=origins[0] if origins else Origin(provider="unknown", dialect="unknown"),
     )
+
+
+def _group_messages(messages: Iterable[Message], speaks_as: str) -> Iterator[tuple[str, list[Message]]]:
+    """Group messages into records: neighbouring messages of the assistant together, each other message alone."""
+    for role, group in groupby(messages, key=lambda message: _find_role(message, speaks_as)):
+        if role == "assistant":
+            yield role, list(group)
+        else:
+            yield from ((role, [message]) for message in group)
+
+
+def _find_role(message: Message, speaks_as: str) -> str:
+    if message.kind in ("option_call", "option_result"):
+        return "assistant" if message.kind == "option_call" else "tool"
+    return {speaks_as: "assistant", SYSTEM: SYSTEM}.get(message.policy, USER)
+
+
+def _calls_of(messages: Iterable[Message]) -> tuple[ToolCallRecord, ...]:
+    return tuple(
+        ToolCallRecord(
+            call_id=call.invocation_id,
+            name=call.option_name,
+            arguments=call.unreadable_arguments or call.arguments_json,
+        )
+        for call in (message.call for message in messages)
+        if call is not None
+    )
+
+
+def _text_of(message: Message) -> str:
+    """Return the text of a message for its record."""
+    result = message.result
+    if result is None or result.parts:
+        return message.text
+    if result.is_error:
+        return result.error_message or ""
+    return result.result if isinstance(result.result, str) else str(result.result_json)

@@ -2,7 +2,7 @@
 
     with Server([head(), b'{"ok": true}']) as server:       the script: bytes to send, and events to wait for
         …  sabir.adapter("acme:small", api_key="test", base_url=server.url)
-    server.asked[0].body                                    the body of the first request
+    server.requests[0].body                                    the body of the first request
 
 A step of a script may be an event that the test sets, so that no test depends on time. When the `with` block ends, the
 server closes its sockets, ends its threads, and closes connections that still wait for a response.
@@ -21,12 +21,12 @@ Step: TypeAlias = bytes | threading.Event
 """A step of a script: bytes to send, or an event to wait for, at most `Server.patience` seconds."""
 PATIENCE = 20.0
 """The longest wait in seconds. A test that needs longer is broken, not slow."""
-_GLANCE = 0.02
+_POLL_SECONDS = 0.02
 """Seconds between two checks whether a waiting client has closed its connection."""
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """One received request. The names of the headers are in lower case."""
 
     method: str
@@ -46,12 +46,12 @@ class Server:
     script: Sequence[Step]
     keeps_alive: bool = False
     patience: float = PATIENCE
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     """The received requests, in order."""
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set when the first request was received."""
     closed: threading.Event = field(default_factory=threading.Event)
-    """Set when a client closes a connection before the end of a response, or a connection that is kept alive."""
+    """Set when a client closes a connection that is kept alive, or whose response is incomplete."""
 
     gave_up: threading.Event = field(default_factory=threading.Event)
     """Set when an event of the script was not set within `patience` seconds."""
@@ -62,7 +62,7 @@ class Server:
         self._open: set[socket.socket] = set()
         self._listener = socketserver.ThreadingTCPServer(("127.0.0.1", 0), self._serve)  # type: ignore[arg-type]  # any callable
         self.url = f"http://127.0.0.1:{self._listener.server_address[1]}"
-        self._thread = threading.Thread(target=self._listener.serve_forever, args=(_GLANCE,), daemon=True)
+        self._thread = threading.Thread(target=self._listener.serve_forever, args=(_POLL_SECONDS,), daemon=True)
         self._thread.start()
 
     def __enter__(self) -> "Server":
@@ -87,46 +87,46 @@ class Server:
             self._open.add(connection)
         with contextlib.suppress(OSError), connection.makefile("rb") as stream:
             try:
-                while self._read(stream):
-                    self._answer(connection)
+                while self._receive(stream):
+                    self._send_script(connection)
                     if not self.keeps_alive:
                         break
             except OSError:
-                self._hung_up()
+                self._note_closing()
         with self._lock:
             self._open.discard(connection)
 
-    def _hung_up(self) -> None:
+    def _note_closing(self) -> None:
         if not self._over.is_set():
             self.closed.set()
 
-    def _read(self, stream: BinaryIO) -> bool:
+    def _receive(self, stream: BinaryIO) -> bool:
         """Record the next request and return True; False if the client closed the connection before.
 
         Raises ConnectionError if the client closes the connection within the request.
         """
         opening = stream.readline()
         if not opening:
-            self._hung_up()
+            self._note_closing()
             return False
         headers = {name.lower(): value.strip() for name, value in http.client.parse_headers(stream).items()}
         method, path, _ = opening.decode("latin-1").split(" ")
-        body = b"".join(_body(stream, headers))
-        self.asked.append(Asked(method, path, headers, body))
+        body = b"".join(_read_body(stream, headers))
+        self.requests.append(ReceivedRequest(method, path, headers, body))
         self.arrived.set()
         return True
 
-    def _answer(self, connection: socket.socket) -> None:
+    def _send_script(self, connection: socket.socket) -> None:
         for step in self.script:
             if isinstance(step, threading.Event):
                 self._wait(step, connection)
             else:
-                connection.sendall(step if self.keeps_alive else _closing(step))
+                connection.sendall(step if self.keeps_alive else _add_close_header(step))
 
     def _wait(self, step: threading.Event, connection: socket.socket) -> None:
         """Wait for the test's event. Raises ConnectionError if the client closes the connection meanwhile."""
-        connection.settimeout(_GLANCE)
-        for _ in range(int(self.patience / _GLANCE)):
+        connection.settimeout(_POLL_SECONDS)
+        for _ in range(int(self.patience / _POLL_SECONDS)):
             if step.is_set() or self._over.is_set():
                 break
             try:
@@ -134,7 +134,7 @@ class Server:
                     raise ConnectionError("the client closed the connection")
             except TimeoutError:
                 continue
-            step.wait(_GLANCE)  # the client sends more before the response: that is read later
+            step.wait(_POLL_SECONDS)  # the client sends more before the response: that is read later
         else:
             self.gave_up.set()
         connection.settimeout(None)
@@ -171,7 +171,7 @@ def unreachable() -> Iterator[str]:
         yield f"http://127.0.0.1:{reserved.getsockname()[1]}"
 
 
-def _closing(step: bytes) -> bytes:
+def _add_close_header(step: bytes) -> bytes:
     """Add the header `connection: close` to the head of a response.
 
     Otherwise a client would send another request, which nobody reads.
@@ -182,19 +182,19 @@ def _closing(step: bytes) -> bytes:
     return line + end + b"connection: close\r\n" + fields
 
 
-def _body(stream: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:
+def _read_body(stream: BinaryIO, headers: dict[str, str]) -> Iterator[bytes]:
     """Yield a request's body: in one piece of its content-length, or in its chunks."""
     if headers.get("transfer-encoding", "").lower() != "chunked":
-        yield _exactly(stream, int(headers.get("content-length", 0)))
+        yield _read_exactly(stream, int(headers.get("content-length", 0)))
         return
     while size := int(stream.readline().partition(b";")[0] or b"0", 16):
-        yield _exactly(stream, size)
+        yield _read_exactly(stream, size)
         stream.readline()
     stream.readline()
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
-    data = stream.read(size)
-    if len(data) < size:
+def _read_exactly(stream: BinaryIO, size: int) -> bytes:
+    received = stream.read(size)
+    if len(received) < size:
         raise ConnectionError("the client closed the connection in the middle of its request")
-    return data
+    return received

@@ -31,9 +31,9 @@ MARKERS = (
     "no_network(loopback=True): forbid the network in this test; with loopback=False also addresses of this machine",
 )
 
-_OF_SOCKETS = ("socket.connect", "socket.sendto", "socket.sendmsg")
+_SOCKET_EVENTS = ("socket.connect", "socket.sendto", "socket.sendmsg")
 """Audit events whose arguments are a socket and an address."""
-_BY_NAME = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+_LOOKUP_EVENTS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
 """Audit events whose first argument is a host, and whose second may be a port."""
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 
@@ -84,9 +84,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     """Check the address of an audit event of `socket`."""
     if not _guards:
         return
-    if event in _BY_NAME:
+    if event in _LOOKUP_EVENTS:
         address = arguments[:2]
-    elif event in _OF_SOCKETS and arguments[0].family in _INTERNET and isinstance(arguments[1], tuple):
+    elif event in _SOCKET_EVENTS and arguments[0].family in _INTERNET and isinstance(arguments[1], tuple):
         host, *port = arguments[1][:2]
         address = (host or "0.0.0.0", *port)
     else:

@@ -27,7 +27,7 @@ pytest_plugins = ("sabir_testing.network",)
 """The plugin with the fixtures and markers for the tests of users."""
 PAGE = "docs/reference/conformance.md"
 """The page that explains the rules of all test cases."""
-_MADE = pytest.StashKey[list["ScriptedAdapter"]]()
+_SCRIPTED_ADAPTERS = pytest.StashKey[list["ScriptedAdapter"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,21 +90,21 @@ def pytest_runtest_makereport(
     suite = suite_of(item)
     if suite is None or (report.passed and not report.failed):
         return report
-    from sabir_testing.kit.broken import how_to_opt_out, told, told_of_skip, told_of_success
+    from sabir_testing.kit.reports import advice_for_skip, advice_for_success, failure_text, how_to_opt_out
     from sabir_testing.kit.suite import is_new
 
     if report.skipped and not hasattr(report, "wasxfail"):
         by_marker = bool(call.excinfo and getattr(call.excinfo.value, "_use_item_location", False))
-        if (words := told_of_skip(report, suite.__name__, item.name)) is not None or by_marker:
-            report.outcome, report.longrepr = "failed", words or how_to_opt_out(suite.__name__, item.name)
+        if (advice := advice_for_skip(report, suite.__name__, item.name)) is not None or by_marker:
+            report.outcome, report.longrepr = "failed", advice or how_to_opt_out(suite.__name__, item.name)
     elif report.failed and call.excinfo is None:
-        report.longrepr = told_of_success(suite.__name__, suite.xfail, item.name)
+        report.longrepr = advice_for_success(suite.__name__, suite.xfail, item.name)
     elif report.failed and call.excinfo is not None:
         if is_new(getattr(item, "function", None), version("sabir-testing")):
             report.user_properties.append((WARNED_PROPERTY, str(call.excinfo.value).partition("\n")[0]))
             report.outcome, report.longrepr = "passed", None
         else:
-            report.longrepr = f"{told(call.excinfo.value)}\n\n{rule_of(item)}"
+            report.longrepr = f"{failure_text(call.excinfo.value)}\n\n{rule_of(item)}"
     return report
 
 
@@ -121,7 +121,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [each for key, group in terminalreporter.stats.items() if key != "deselected" for each in group]
     if not any(SUITE_PROPERTY in dict(getattr(report, "user_properties", ())) for report in reports):
         return
-    from sabir_testing.kit.broken import summary
+    from sabir_testing.kit.reports import summary
 
     terminalreporter.section("sabir conformance")
     for line in summary(terminalreporter.stats):
@@ -145,11 +145,11 @@ def scripted(request: pytest.FixtureRequest) -> MakeScripted:
     """
     from sabir_testing.scripted import ScriptedAdapter
 
-    made: list[ScriptedAdapter] = request.node.stash.setdefault(_MADE, [])
+    adapters: list[ScriptedAdapter] = request.node.stash.setdefault(_SCRIPTED_ADAPTERS, [])
 
     def make(*answers: "Scriptable", **how: "Unpack[ScriptedArguments]") -> ScriptedAdapter:
-        made.append(ScriptedAdapter(*answers, **how))
-        return made[-1]
+        adapters.append(ScriptedAdapter(*answers, **how))
+        return adapters[-1]
 
     return make
 
@@ -159,7 +159,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fail a test that passed if its scripted adapters have unused answers."""
     yield
     mismatches = []
-    for adapter in item.stash.get(_MADE, ()):
+    for adapter in item.stash.get(_SCRIPTED_ADAPTERS, ()):
         try:
             adapter.assert_finished()
         except AssertionError as mismatch:

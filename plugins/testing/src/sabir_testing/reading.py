@@ -1,7 +1,7 @@
 """Reading: the text of a body in any encoding, the JSON documents in it, and the texts in JSON values.
 
-bodies      decompressed (`unpacked`: gzip, deflate, br, zstd), and decoded (`as_text`: UTF-8, UTF-16 and UTF-32,
-            detected by their marks or zeros, and the encoding in the content type); base64 in texts (`encoded`)
+bodies      decompressed (`decompress`: gzip, deflate, br, zstd), and decoded (`as_text`: UTF-8, UTF-16 and UTF-32,
+            detected by their marks or zeros, and the encoding in the content type); base64 in texts (`base64_runs`)
 documents   {"a": 1}                    one document
             data: {"a": 1}\\n\\n          one document for each server-sent event, which may have several `data:` lines
             {"a": 1}\\n{"a": 2}\\n        one document for each line
@@ -27,29 +27,29 @@ from sabir.authoring import JSONValue
 
 # Values
 
-Place = tuple[str | int, ...]
+JSONPath = tuple[str | int, ...]
 """A path in a JSON value: names of fields and positions in arrays."""
 
 
 class Leaf(NamedTuple):
-    """A text, number, boolean or null in a JSON value, or the name of a field, with its place."""
+    """A text, number, boolean or null in a JSON value, or the name of a field, with its path."""
 
-    place: Place
+    path: JSONPath
     value: str | float | bool | None
     is_name: bool = False
 
 
-def walk(value: Any, place: Place = ()) -> Iterator[Leaf]:
-    """Yield every leaf of a JSON value, in order. The name of a field comes before its value, with the same place."""
+def walk(value: Any, path: JSONPath = ()) -> Iterator[Leaf]:
+    """Yield every leaf of a JSON value, in order. The name of a field comes before its value, with the same path."""
     if isinstance(value, Mapping):
         for name, member in value.items():
-            yield Leaf((*place, name), name, is_name=True)
-            yield from walk(member, (*place, name))
+            yield Leaf((*path, name), name, is_name=True)
+            yield from walk(member, (*path, name))
     elif isinstance(value, list | tuple):
         for position, member in enumerate(value):
-            yield from walk(member, (*place, position))
+            yield from walk(member, (*path, position))
     else:
-        yield Leaf(place, value)
+        yield Leaf(path, value)
 
 
 def leaves(value: JSONValue, *, has_names: bool = True) -> list[str]:
@@ -77,7 +77,7 @@ def objects(value: JSONValue) -> list[Mapping[str, JSONValue]]:
     return []
 
 
-def read(text: str | bytes) -> JSONValue:
+def as_json(text: str | bytes) -> JSONValue:
     """Return the JSON value of a text; the text itself if it is not JSON."""
     try:
         value: JSONValue = json.loads(text)
@@ -91,10 +91,10 @@ def every_string(value: JSONValue) -> Iterator[str]:
     for leaf in walk(value):
         if isinstance(leaf.value, str):
             yield leaf.value
-            yield from () if leaf.is_name else _inner(leaf.value)
+            yield from () if leaf.is_name else _strings_in_json(leaf.value)
 
 
-def _inner(text: str) -> Iterator[str]:
+def _strings_in_json(text: str) -> Iterator[str]:
     """Yield the strings in a text that is JSON, as arguments and results often are."""
     if text.startswith(("{", "[")):
         try:
@@ -105,7 +105,7 @@ def _inner(text: str) -> Iterator[str]:
 
 # Bodies
 
-_MARKS = (  # UTF-32 first, because its mark begins like the mark of UTF-16
+_BYTE_ORDER_MARKS = (  # UTF-32 first, because its mark begins like the mark of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -113,14 +113,15 @@ _MARKS = (  # UTF-32 first, because its mark begins like the mark of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
 )
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
-_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{6,}={0,2}")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{6,}={0,2}")
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
-def unpacked(body: bytes, encodings: str) -> bytes | None:
-    """Return the body decompressed by the value of `Content-Encoding`; None for an unknown encoding or invalid data.
+def decompress(body: bytes, encodings: str) -> bytes | None:
+    """Decompress a body by the value of its header `Content-Encoding`.
 
-    A plain text is returned unchanged, because some clients decompress the body and keep the header.
+    Returns None for an unknown encoding and for invalid data, but plain text unchanged: some clients decompress the
+    body and keep the header.
     """
     for name in reversed([each.strip().lower() for each in encodings.split(",")]):
         unpack = _UNPACKERS.get(name)
@@ -141,7 +142,7 @@ def is_plain(body: bytes) -> bool:
         return False
 
 
-def _inflated(body: bytes) -> bytes:
+def _inflate(body: bytes) -> bytes:
     """Decompress `deflate`, which servers send with or without the zlib header."""
     try:
         return zlib.decompress(body)
@@ -149,7 +150,7 @@ def _inflated(body: bytes) -> bytes:
         return zlib.decompress(body, -zlib.MAX_WBITS)
 
 
-def _by(*modules: str) -> Callable[[bytes], bytes]:
+def _decompress_with(*modules: str) -> Callable[[bytes], bytes]:
     """Return a function that calls `decompress` of the first installed module, or raises ImportError."""
 
     def unpack(body: bytes) -> bytes:
@@ -167,17 +168,17 @@ _UNPACKERS: Mapping[str, Callable[[bytes], bytes]] = {
     "identity": bytes,
     "gzip": gzip.decompress,
     "x-gzip": gzip.decompress,
-    "deflate": _inflated,
-    "br": _by("brotli", "brotlicffi"),
-    "zstd": _by("compression.zstd", "backports.zstd", "zstandard"),
+    "deflate": _inflate,
+    "br": _decompress_with("brotli", "brotlicffi"),
+    "zstd": _decompress_with("compression.zstd", "backports.zstd", "zstandard"),
 }
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", **dict.fromkeys((b"x\x01", b"x\x9c", b"x\xda"), "deflate")}
 
 
-def opened(body: bytes) -> bytes:
+def decompress_detected(body: bytes) -> bytes:
     """Return the body, decompressed if it begins like a known compression."""
     name = next((name for magic, name in _MAGIC.items() if body.startswith(magic)), "")
-    return unpacked(body, name) or body
+    return decompress(body, name) or body
 
 
 @dataclass(frozen=True)
@@ -188,14 +189,14 @@ class BodyText:
     encoding: str
     mark: bytes = b""
 
-    def written(self, text: str) -> bytes:
+    def encode(self, text: str) -> bytes:
         """Return the bytes of another text in the same encoding, with the same mark."""
         return self.mark + text.encode(self.encoding)
 
 
 def as_text(body: bytes, content_type: str = "") -> BodyText | None:
     """Return the text of a body; None if the body is not text."""
-    mark, encoding = next(((mark, name) for mark, name in _MARKS if body.startswith(mark)), (b"", ""))
+    mark, encoding = next(((mark, name) for mark, name in _BYTE_ORDER_MARKS if body.startswith(mark)), (b"", ""))
     charset = _CHARSET.search(content_type)
     for name in (encoding, json.detect_encoding(body), charset[1] if charset else "utf-8"):
         try:
@@ -207,24 +208,24 @@ def as_text(body: bytes, content_type: str = "") -> BodyText | None:
     return None
 
 
-class Encoded(NamedTuple):
-    """A run of base64 letters in a text, from `start` to `end`. `held` are the decoded bytes."""
+class Base64Run(NamedTuple):
+    """A run of base64 letters in a text, from `start` to `end`. `content` are the decoded bytes."""
 
     start: int
     end: int
     run: str
-    held: bytes
+    content: bytes
 
-    def written(self, held: bytes) -> str:
+    def encode(self, content: bytes) -> str:
         """Return other bytes as base64 of the same variant."""
         is_url_safe, is_padded = "-" in self.run or "_" in self.run, len(self.run) % 4 == 0
-        text = (base64.urlsafe_b64encode if is_url_safe else base64.b64encode)(held).decode()
+        text = (base64.urlsafe_b64encode if is_url_safe else base64.b64encode)(content).decode()
         return text if is_padded else text.rstrip("=")
 
 
-def encoded(text: str) -> Iterator[Encoded]:
+def base64_runs(text: str) -> Iterator[Base64Run]:
     """Yield the runs of base64 letters in a text, in order. Ordinary words can be such runs by chance."""
-    for match in _RUN.finditer(text):
+    for match in _BASE64.finditer(text):
         letters = match.group().rstrip("=")
         letters = letters[: len(letters) - (len(letters) % 4 == 1)]  # a single further letter encodes no byte
         padding = "=" * (-len(letters) % 4)
@@ -233,16 +234,16 @@ def encoded(text: str) -> Iterator[Encoded]:
         except ValueError:
             continue
         run = letters + padding if text.startswith(padding, match.start() + len(letters)) else letters
-        yield Encoded(match.start(), match.start() + len(run), run, content)
+        yield Base64Run(match.start(), match.start() + len(run), run, content)
 
 
 # Documents
 
-_DATA = re.compile(r"(?:^data:[^\r\n]*(?:\r\n|\r|\n|\Z))+", re.MULTILINE)
+_DATA_LINES = re.compile(r"(?:^data:[^\r\n]*(?:\r\n|\r|\n|\Z))+", re.MULTILINE)
 _LINE = re.compile(r"[^\r\n]+")
 _COUNTER = re.compile(r"(?:.*_)?index")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
-_HALF = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
 
 
@@ -257,13 +258,13 @@ class Document:
 
 def documents(text: str) -> list[Document]:
     """Return the JSON objects and arrays in a body's text, in order; [] if there are none."""
-    if document := list(_parsed(text, 0, len(text))):
+    if document := list(_parse_document(text, 0, len(text))):
         return document
     if is_framed(text):
-        return list(_framed(text))
-    if _DATA.search(text) is None:
-        return list(_lines(text, 0, len(text)))
-    return [document for block in _DATA.finditer(text) for document in _event(text, block.start(), block.end())]
+        return list(_parse_frames(text))
+    if _DATA_LINES.search(text) is None:
+        return list(_parse_lines(text, 0, len(text)))
+    return [document for block in _DATA_LINES.finditer(text) for document in _parse_event(text, *block.span())]
 
 
 def is_framed(text: str) -> bool:
@@ -271,7 +272,7 @@ def is_framed(text: str) -> bool:
     return _CONTROL.search(text) is not None
 
 
-def _framed(text: str) -> Iterator[Document]:
+def _parse_frames(text: str) -> Iterator[Document]:
     at = 0
     while (start := text.find("{", at)) >= 0:
         try:
@@ -285,100 +286,100 @@ def _framed(text: str) -> Iterator[Document]:
 def replace(text: str, changed: Sequence[tuple[Document, Any]]) -> str:
     """Return the text with other values instead of some of its documents, as compact JSON."""
     for document, value in sorted(changed, key=lambda each: each[0].start, reverse=True):
-        text = text[: document.start] + written(value) + text[document.end :]
+        text = text[: document.start] + compact_json(value) + text[document.end :]
     return text
 
 
-def around(text: str, found: Sequence[Document]) -> list[str]:
+def texts_between(text: str, parsed: Sequence[Document]) -> list[str]:
     """Return the parts of a text before, between and after its documents."""
-    ends = [0, *(document.end for document in found)]
-    starts = [*(document.start for document in found), len(text)]
+    ends = [0, *(document.end for document in parsed)]
+    starts = [*(document.start for document in parsed), len(text)]
     return [text[end:start] for end, start in zip(ends, starts, strict=True)]
 
 
-def written(value: Any) -> str:
+def compact_json(value: Any) -> str:
     """Return a value as compact JSON. If UTF-8 cannot encode one of its characters, all non-ASCII ones are escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return json.dumps(value, separators=(",", ":")) if _HALF.search(text) else text
+    return json.dumps(value, separators=(",", ":")) if _SURROGATE.search(text) else text
 
 
-def placed_texts(value: Any) -> Iterator[tuple[Place, str]]:
-    """Return all texts in a JSON value with their places, including the names of fields."""
-    return ((leaf.place, leaf.value) for leaf in walk(value) if isinstance(leaf.value, str))
+def texts_with_paths(value: Any) -> Iterator[tuple[JSONPath, str]]:
+    """Return all texts in a JSON value with their paths, including the names of fields."""
+    return ((leaf.path, leaf.value) for leaf in walk(value) if isinstance(leaf.value, str))
 
 
-def shown_place(place: Place) -> str:
-    """Return a place as a path, such as `choices[0].delta.content`."""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")
+def format_path(path: JSONPath) -> str:
+    """Return a path as text, such as `choices[0].delta.content`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A text that may be a piece of a longer text. `document` is the number of its document, `place` its path there."""
+    """A text that may be a piece of a longer text. `document` is the number of its document, `path` its path there."""
 
     document: int
-    place: Place
+    path: JSONPath
     text: str
 
 
-def streamed(values: Sequence[Any]) -> list[list[Fragment]]:
-    """Return groups of texts that a stream's reader would join: the texts at the same place of several documents.
+def group_fragments(values: Sequence[Any]) -> list[list[Fragment]]:
+    """Return groups of texts that a stream's reader would join: the texts with the same path in several documents.
 
     Documents with different counters (`index`, `output_index`) are in different groups.
     """
-    groups: dict[tuple[Place, Place], list[Fragment]] = {}
+    groups: dict[tuple[JSONPath, JSONPath], list[Fragment]] = {}
     for number, value in enumerate(values):
-        for place, text, counts in _leaves(value, (), ()):
-            groups.setdefault((place, counts), []).append(Fragment(number, place, text))
+        for path, text, counts in _text_leaves(value, (), ()):
+            groups.setdefault((path, counts), []).append(Fragment(number, path, text))
     return list(groups.values())
 
 
-def put(value: Any, place: Place, text: str) -> None:
-    """Set the text at a place of a value."""
-    for step in place[:-1]:
+def set_text(value: Any, path: JSONPath, text: str) -> None:
+    """Set the text at a path in a value."""
+    for step in path[:-1]:
         value = value[step]
-    value[place[-1]] = text
+    value[path[-1]] = text
 
 
-def _leaves(value: Any, place: Place, counts: Place) -> Iterator[tuple[Place, str, Place]]:
+def _text_leaves(value: Any, path: JSONPath, counts: JSONPath) -> Iterator[tuple[JSONPath, str, JSONPath]]:
     if isinstance(value, str):
-        if place:
-            yield place, value, counts
+        if path:
+            yield path, value, counts
     elif isinstance(value, dict):
         own = [member for name, member in value.items() if isinstance(member, int) and _COUNTER.fullmatch(str(name))]
         for name, member in value.items():
-            yield from _leaves(member, (*place, name), (*counts, *own))
+            yield from _text_leaves(member, (*path, name), (*counts, *own))
     elif isinstance(value, list):
         for position, member in enumerate(value):
-            yield from _leaves(member, (*place, position), counts)
+            yield from _text_leaves(member, (*path, position), counts)
 
 
-def _event(text: str, start: int, end: int) -> Iterator[Document]:
-    """Yield the joined `data:` lines of an event as one document; the document of each line if they are not JSON."""
+def _parse_event(text: str, start: int, end: int) -> Iterator[Document]:
+    """Yield the joined `data:` lines of an event as one document, or a document for each line that is JSON."""
     lines = list(_LINE.finditer(text, start, end))
-    value = _value("\n".join(line.group()[5:] for line in lines))
+    value = _parse_container("\n".join(line.group()[5:] for line in lines))
     if value is not None:
         first = lines[0].start() + 5
         yield Document(first + text.startswith(" ", first), lines[-1].end(), value)
         return
     for line in lines:
-        yield from _lines(text, line.start() + 5, line.end())
+        yield from _parse_lines(text, line.start() + 5, line.end())
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[Document]:
+def _parse_lines(text: str, start: int, end: int) -> Iterator[Document]:
     for line in _LINE.finditer(text, start, end):
-        yield from _parsed(text, line.start(), line.end())
+        yield from _parse_document(text, line.start(), line.end())
 
 
-def _parsed(text: str, start: int, end: int) -> Iterator[Document]:
+def _parse_document(text: str, start: int, end: int) -> Iterator[Document]:
     """Yield the document of a part of a text, if the part is JSON."""
     inside = text[start:end]
-    value = _value(inside)
+    value = _parse_container(inside)
     if value is not None:
         yield Document(start + len(inside) - len(inside.lstrip()), start + len(inside.rstrip()), value)
 
 
-def _value(text: str) -> Any:
+def _parse_container(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

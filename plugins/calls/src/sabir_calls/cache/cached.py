@@ -34,19 +34,21 @@ from sabir_calls.cache.keys import request_key
 from sabir_calls.cache.stores import ResponseStore, SQLiteResponses
 
 _COMPLETE = frozenset({"stop", "option_calls"})
-"""The finish reasons of replies that are stored. Others were cut off, refused or failed, and may end differently."""
+"""The finish reasons of replies that are stored. Other replies were cut off, refused or failed; a repeated request may
+succeed.
+"""
 _NOTHING_USED = Usage(input_tokens=0, output_tokens=0)
 
 
-class _Entry(NamedTuple):
-    """The place of one request in the store."""
+class _CacheEntry(NamedTuple):
+    """A request, and its key in the store."""
 
     store: ResponseStore
     key: str
     rendering: Rendering
 
     def find(self) -> Reply | None:
-        """Return the stored reply to this request, or None. An entry of another version of sabir does not count."""
+        """Return the stored reply to this request. None if there is none, or if this version cannot read it."""
         stored = self.store.get(self.key)
         if stored is None:
             return None
@@ -60,9 +62,12 @@ class _Entry(NamedTuple):
         return reply.model_copy(update=fields)
 
     def save(self, reply: Reply) -> Reply:
-        """Store a complete reply to this request, without the losses of the request; return the reply unchanged."""
+        """Store the reply, without the losses of the request, and return it unchanged.
+
+        A reply is not stored if it is incomplete, from the cache, or from a fallback in which a member failed.
+        """
         if reply.finish_reason in _COMPLETE and not reply.failed_members and not reply.from_cache:
-            losses = _without(reply.losses, self.rendering.losses)
+            losses = _remaining_losses(reply.losses, self.rendering.losses)
             self.store.put(self.key, reply.model_copy(update={"losses": losses}).model_dump_json().encode())
         return reply
 
@@ -92,7 +97,7 @@ class CachedAdapter(WrappedAdapter):
         return entry.find() or entry.save(await self.inner.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """Sync version of `send`."""
+        """Sync version of `send`: return the stored reply, or send a rendering unchanged."""
         entry = self._entry(rendering, {})
         return entry.find() or entry.save(self.inner.send_sync(rendering))
 
@@ -100,18 +105,18 @@ class CachedAdapter(WrappedAdapter):
         """Return the stored reply, or send a conversation."""
         messages, how = repeatable(messages, how)
         entry = self._entry(messages, how)
-        if found := entry.find():
-            return found
-        if isinstance(self.inner, ModelAdapter):  # sends the same request, without rendering again
+        if stored_reply := entry.find():
+            return stored_reply
+        if isinstance(self.inner, ModelAdapter):  # avoids a second rendering of the request
             return entry.save(await self.inner.send(entry.rendering))
         return entry.save(await self.inner.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Sync version of `complete`."""
+        """Sync version of `complete`: return the stored reply, or send a conversation."""
         messages, how = repeatable(messages, how)
         entry = self._entry(messages, how)
-        if found := entry.find():
-            return found
+        if stored_reply := entry.find():
+            return stored_reply
         if isinstance(self.inner, ModelAdapter):
             return entry.save(self.inner.send_sync(entry.rendering))
         return entry.save(self.inner.complete_sync(messages, **how))
@@ -119,33 +124,33 @@ class CachedAdapter(WrappedAdapter):
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply as a stream. A stored reply arrives as events too, one for each part's text."""
         messages, how = repeatable_or_rendering(messages, how)
-        relay = _Cached(self.inner.stream(messages, **how), self._entry(messages, how))
+        relay = _CachedStream(self.inner.stream(messages, **how), self._entry(messages, how))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Sync version of `stream`."""
+        """Sync version of `stream`: return the stored or the new reply as a stream."""
         messages, how = repeatable_or_rendering(messages, how)
-        relay = _Cached(self.inner.stream_sync(messages, **how), self._entry(messages, how))
+        relay = _CachedStream(self.inner.stream_sync(messages, **how), self._entry(messages, how))
         return SyncReplyStream(relay, relay.start)
 
-    def _entry(self, messages: Messages | Rendering, how: CallArguments) -> _Entry:
+    def _entry(self, messages: Messages | Rendering, how: CallArguments) -> _CacheEntry:
         rendering = messages if isinstance(messages, Rendering) else self.inner.render(messages, **how)
-        return _Entry(self.store, request_key(rendering, self.speaks_as), rendering)
+        return _CacheEntry(self.store, request_key(rendering, self.speaks_as), rendering)
 
 
-class _Cached(Relay):
+class _CachedStream(Relay):
     """A stream of the stored reply, or of a new reply that is stored at its end."""
 
-    def __init__(self, stream: ReplyStream | SyncReplyStream, entry: _Entry) -> None:
+    def __init__(self, stream: ReplyStream | SyncReplyStream, entry: _CacheEntry) -> None:
         super().__init__(stream)
         self._entry = entry
-        self._found: Reply | None = None
+        self._stored_reply: Reply | None = None
         self._is_silent = False
 
     @property
     def partial(self) -> Reply:
         """The stored reply, or the reply as far as it has arrived."""
-        return self._found or super().partial
+        return self._stored_reply or super().partial
 
     def skip_events(self) -> None:
         """Pass on no more events."""
@@ -154,19 +159,19 @@ class _Cached(Relay):
 
     def text_of(self, event: StreamEvent) -> str:
         """Return the text that an event adds to the reply, or ""."""
-        if self._found is None:
+        if self._stored_reply is None:
             return super().text_of(event)
         return event.text if isinstance(event, BlockDelta) and event.kind == "text" else ""
 
     def script(self) -> Script[Reply]:
         """Pass the events on, of the stored reply or of the wrapped stream."""
-        self._found = self._entry.find()
-        if self._found is None:
+        self._stored_reply = self._entry.find()
+        if self._stored_reply is None:
             return self._entry.save((yield from super().script()))
-        for event in events_of(self._found):
+        for event in events_of(self._stored_reply):
             if not self._is_silent:
                 yield Emit(event)
-        return self._found
+        return self._stored_reply
 
 
 def cached_responses(adapter: Adapter, store: ResponseStore | str | os.PathLike[str]) -> CachedAdapter:
@@ -213,7 +218,7 @@ def _blocks(reply: Reply) -> Iterator[Part | OptionCallPayload]:
             yield from message.parts
 
 
-def _without(losses: tuple[Loss, ...], others: tuple[Loss, ...]) -> tuple[Loss, ...]:
+def _remaining_losses(losses: tuple[Loss, ...], others: tuple[Loss, ...]) -> tuple[Loss, ...]:
     remaining = list(losses)
     for other in others:
         if other in remaining:

@@ -1,6 +1,6 @@
-"""Where replies are stored: in a SQLite file, or in memory.
+"""Stores of replies: a SQLite file, or memory.
 
-key ──▶ the reply as JSON          too old: not returned, and deleted; too many bytes: the least recently used go
+key ──▶ the reply as JSON       deleted: too old replies, and with too many bytes the least recently used replies
 """
 
 import os
@@ -67,7 +67,9 @@ class MemoryResponses:
             return reply
 
     def put(self, key: str, reply: bytes) -> None:
-        """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
+        """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
+        used ones. A reply that alone has more than `max_bytes` is not stored, and deletes all entries.
+        """
         with self._lock:
             self._remove(key)
             self._entries[key] = time.time(), reply
@@ -99,7 +101,7 @@ CREATE INDEX IF NOT EXISTS sabir_reply_uses_by_use ON sabir_reply_uses (used, by
 CREATE TABLE IF NOT EXISTS sabir_replies
     (key TEXT PRIMARY KEY REFERENCES sabir_reply_uses ON DELETE CASCADE, reply BLOB NOT NULL);
 """
-"""The replies are in a table of their own, so that counting and deleting entries reads none of their bytes."""
+"""SQL of the tables. The replies are in a separate table, so that counting and deleting entries does not read them."""
 
 
 class SQLiteResponses:
@@ -142,18 +144,20 @@ class SQLiteResponses:
         """Return the stored bytes, or None if there are none or they are older than `max_age`."""
         now = time.time()
         if self._max_age is not None:
-            self._execute("DELETE FROM sabir_reply_uses WHERE stored < ?", now - self._max_age)
-        rows = self._execute("SELECT reply FROM sabir_replies WHERE key = ?", key)
+            self._run_sql("DELETE FROM sabir_reply_uses WHERE stored < ?", now - self._max_age)
+        rows = self._run_sql("SELECT reply FROM sabir_replies WHERE key = ?", key)
         if not rows:
             return None
-        self._execute("UPDATE sabir_reply_uses SET used = ? WHERE key = ?", now, key)
+        self._run_sql("UPDATE sabir_reply_uses SET used = ? WHERE key = ?", now, key)
         reply: bytes = rows[0][0]
         return reply
 
     def put(self, key: str, reply: bytes) -> None:
-        """Store bytes, and delete other entries if the store is too large. Does not store more than `max_bytes`."""
+        """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
+        used ones. A reply that alone has more than `max_bytes` is not stored, and deletes all entries.
+        """
         now = time.time()
-        with self._transaction() as execute:
+        with self._in_transaction() as execute:
             execute("INSERT OR REPLACE INTO sabir_reply_uses VALUES (?, ?, ?, ?)", (key, now, now, len(reply)))
             execute("INSERT INTO sabir_replies VALUES (?, ?)", (key, reply))
             (size,) = execute("SELECT sum(bytes) FROM sabir_reply_uses").fetchone()
@@ -164,25 +168,25 @@ class SQLiteResponses:
 
     def delete(self, key: str) -> None:
         """Delete the entry of a key, if there is one."""
-        self._execute("DELETE FROM sabir_reply_uses WHERE key = ?", key)
+        self._run_sql("DELETE FROM sabir_reply_uses WHERE key = ?", key)
 
     def clear(self) -> None:
         """Delete all entries, and shrink the file."""
-        self._execute("DELETE FROM sabir_reply_uses")
-        self._execute("VACUUM")
+        self._run_sql("DELETE FROM sabir_reply_uses")
+        self._run_sql("VACUUM")
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._database.close()
 
-    def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # of columns, as SQLite returns them
+    def _run_sql(self, sql: str, *values: object) -> list[tuple[Any, ...]]:  # Any: values of columns
         with self._reporting():
             return self._database.execute(sql, values).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
-        """Run the statements of the `with` block as one change. Yields the function that executes them."""
+    def _in_transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """Run the statements of the `with` block in one transaction. Yields the function that executes a statement."""
         with self._reporting():
             self._database.execute("BEGIN IMMEDIATE")
             with self._database:  # commits, or rolls back after an exception
@@ -190,7 +194,7 @@ class SQLiteResponses:
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
-        """Hold the lock, and raise CacheError for an error of the database."""
+        """Hold the lock during the `with` block. Raises CacheError for an error of the database."""
         try:
             with self._lock:
                 yield

@@ -1,7 +1,7 @@
-"""Who may send next. Pure: the caller passes the time, and wakes the tickets that it is told to wake.
+"""The queue that decides which request may be sent next. It has no clock and no locks: callers pass the time.
 
-join ──▶ queue ──admit──▶ running ──finish──▶ left        first come, first served: a small request
-           └────────────leave────────────────▶ left        does not overtake a large one, so none starves
+join ──▶ queue ──admit──▶ running ──finish──▶ removed     first come, first served: a small request does not
+           └────────────leave────────────────▶ removed     overtake a large one, so each request is sent at some time
 """
 
 from collections import deque
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from sabir_calls.limits.window import Entry, Window
+from sabir_calls.limits.window import CountedRequest, Window
 
 
 def _ignore() -> None:
-    """The `wake` of a ticket that nobody waits for yet."""
+    """Do nothing. The `wake` of a ticket before a caller waits for it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -22,13 +22,13 @@ class Ticket:
 
     tokens: int
     wake: Callable[[], object] = _ignore
-    """Called, from any thread, when the ticket is first in the queue and may be admitted now."""
-    entries: list[Entry] = field(default_factory=list)
-    """The entry of each request that was sent for the ticket; empty until the ticket is admitted."""
+    """Called, from any thread, when the ticket is first in the queue, so that its caller calls `admit` again."""
+    requests: list[CountedRequest] = field(default_factory=list)
+    """Each request that was sent for the ticket, as counted in the window; empty until the ticket is admitted."""
 
 
 class Admission:
-    """The queue of waiting tickets, the running ones, and the window. Not thread-safe: its user holds a lock."""
+    """The queue of waiting tickets, the number of running tickets, and the window. Not thread-safe."""
 
     def __init__(self, window: Window, at_once: int | None) -> None:
         self._window = window
@@ -47,9 +47,8 @@ class Admission:
         self._queue.append(ticket)
 
     def admit(self, ticket: Ticket, now: float) -> float:
-        """Admit a ticket if it is its turn, and return 0.0; otherwise return the seconds to wait before asking again.
-
-        Infinity means: wait until `wake` is called.
+        """Admit a ticket, which must be in the queue, if it may start now, and return 0.0. Otherwise return the seconds
+        after which to call `admit` again; infinity means: when `wake` is called.
         """
         if self._queue[0] is not ticket or self.running >= self._at_once:
             return inf
@@ -63,11 +62,11 @@ class Admission:
         return 0.0
 
     def count(self, ticket: Ticket, now: float) -> None:
-        """Count one request of an admitted ticket. A retry is one more request."""
-        ticket.entries.append(self._window.add(now, ticket.tokens))
+        """Count one request of an admitted ticket: its first, or a retry."""
+        ticket.requests.append(self._window.add(now, ticket.tokens))
 
     def leave(self, ticket: Ticket) -> None:
-        """Remove a ticket from the queue, because its caller does not wait any longer."""
+        """Remove a ticket from the queue, because its caller stopped waiting."""
         self._queue.remove(ticket)
         self.wake_first()
 
@@ -75,19 +74,19 @@ class Admission:
         """End a running ticket. `tokens` replaces the estimate of its last request; None leaves the estimate."""
         self.running -= 1
         if tokens is not None:
-            self._window.correct(ticket.entries[-1], tokens)
+            self._window.correct(ticket.requests[-1], tokens)
         self.wake_first()
 
     def pause(self, until: float) -> None:
-        """Admit nobody before this moment. A pause that lasts longer already stays."""
+        """Admit no ticket before the time `until`. A longer pause stays in effect."""
         self._paused_until = max(self._paused_until, until)
 
     def wake_first(self) -> None:
-        """Wake the first ticket of the queue, so that it asks again."""
+        """Wake the first ticket of the queue, so that its caller calls `admit` again."""
         while self._queue:
             try:
                 self._queue[0].wake()
-            except RuntimeError:  # the event loop of the caller was closed while the caller waited
+            except RuntimeError:  # the event loop of the ticket's caller is closed: nobody waits for it
                 self._queue.popleft()
             else:
                 return

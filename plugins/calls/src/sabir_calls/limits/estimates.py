@@ -41,11 +41,8 @@ def _largest_reply(rendering: Rendering) -> int:
     if not any(name.encode() in rendering.body_bytes for name in _LIMITS):
         return TOKENS_OF_A_REPLY
     body = rendering.body
-    fields = {**body, **_section(body, "generationConfig")} if isinstance(body, Mapping) else {}
+    fields = body if isinstance(body, Mapping) else {}
+    config = fields.get("generationConfig")
+    fields = {**fields, **config} if isinstance(config, Mapping) else fields
     limits = (fields.get(name) for name in _LIMITS)
     return next((limit for limit in limits if type(limit) is int), TOKENS_OF_A_REPLY)
-
-
-def _section(body: Mapping[str, object], name: str) -> Mapping[str, object]:
-    section = body.get(name)
-    return section if isinstance(section, Mapping) else {}

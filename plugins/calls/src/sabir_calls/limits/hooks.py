@@ -1,5 +1,5 @@
-"""What the limit learns of the attempts inside one call: a failed attempt may tell when to try again, and each retry is
-one more request.
+"""Hooks that report the attempts of a call to its slot: each retry is one more request, and after a failure the
+provider may report when to try again.
 
     slot of the call ──context variable──▶ hooks of the call, which run in the same task or thread
 """
@@ -17,7 +17,7 @@ _slots: ContextVar[tuple[Slot, ...]] = ContextVar("sabir_calls_slots", default=(
 
 @contextmanager
 def calling_in(slot: Slot) -> Iterator[None]:
-    """Report the attempts of calls in the `with` block to `slot`, too."""
+    """Report the attempts of calls in the `with` block to `slot`, and to the slots of enclosing blocks."""
     token = _slots.set((*_slots.get(), slot))
     try:
         yield

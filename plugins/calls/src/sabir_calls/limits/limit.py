@@ -27,7 +27,7 @@ _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 
 
 class LimitStatus(NamedTuple):
-    """The present state of a Limit. Returned by `Limit.status`."""
+    """The present state of a Limit. Returned by the method `Limit.status`."""
 
     running: int
     """The number of requests that are running."""
@@ -71,8 +71,8 @@ class Limit:
                 raise SettingsInvalid(f"Limit: {name} is {number!r}; expected a whole number of at least 1, or None")
         seconds = _SECONDS.get(per, 0.0) if isinstance(per, str) else per
         if type(seconds) not in (int, float) or not isfinite(seconds) or seconds <= 0:
-            words = ", ".join(map(repr, _SECONDS))
-            raise SettingsInvalid(f"Limit: per is {per!r}; expected {words}, or a number of seconds")
+            periods = ", ".join(map(repr, _SECONDS))
+            raise SettingsInvalid(f"Limit: per is {per!r}; expected {periods}, or a number of seconds")
         self.tokens = tokens
         """The limit of tokens in each period, or None."""
         self._text = ", ".join(f"{name}={number}" for name, number in {**numbers, "per": per}.items() if number)
@@ -112,8 +112,8 @@ class Slot:
     def __enter__(self) -> "Slot":
         """Wait until the request may be sent. Blocks the thread."""
         event = threading.Event()
-        with self._queued(event.set):
-            while (seconds := self._ask()) > 0:
+        with self._wait_in_queue(event.set):
+            while (seconds := self._try_to_start()) > 0:
                 event.wait(None if seconds == inf else seconds)
                 event.clear()
         return self
@@ -121,8 +121,8 @@ class Slot:
     async def __aenter__(self) -> "Slot":
         """Wait until the request may be sent."""
         event = asyncio.Event()
-        with self._queued(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
-            while (seconds := self._ask()) > 0:
+        with self._wait_in_queue(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
+            while (seconds := self._try_to_start()) > 0:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(None if seconds == inf else seconds):
                         await event.wait()
@@ -154,8 +154,11 @@ class Slot:
                 self.limit._admission.pause(monotonic() + error.retry_after)
 
     @contextmanager
-    def _queued(self, wake: Callable[[], object]) -> Iterator[None]:
-        """Join the queue, and leave it if the `with` block raises. The block waits until `_ask` returns 0."""
+    def _wait_in_queue(self, wake: Callable[[], object]) -> Iterator[None]:
+        """Join the queue, and leave it if the `with` block raises. Add the time of the block to the limit's total.
+
+        The block must call `_try_to_start` until it returns 0.0.
+        """
         began = monotonic()
         self._ticket.wake = wake
         with self.limit._lock:
@@ -163,18 +166,18 @@ class Slot:
         try:
             yield
         except BaseException:
-            self._leave()
+            self._leave_queue()
             raise
         self._note_wait(began)
 
-    def _ask(self) -> float:
+    def _try_to_start(self) -> float:
         with self.limit._lock:
             return self.limit._admission.admit(self._ticket, monotonic())
 
-    def _leave(self) -> None:
+    def _leave_queue(self) -> None:
         """Leave the queue, or end the request if it was admitted while the caller was cancelled."""
         with self.limit._lock:
-            if self._ticket.entries:
+            if self._ticket.requests:
                 self.limit._admission.finish(self._ticket, 0)
             else:
                 self.limit._admission.leave(self._ticket)

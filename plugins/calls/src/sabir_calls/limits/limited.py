@@ -44,25 +44,25 @@ class LimitedAdapter(WrappedAdapter):
         """Wait for the limit, send a rendering unchanged, and return the reply."""
         async with self._slot(rendering) as slot:
             with calling_in(slot):
-                return _used(slot, await self.inner.send(rendering))
+                return _record_usage(slot, await self.inner.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """Sync version of `send`. Blocks the thread."""
         with self._slot(rendering) as slot, calling_in(slot):
-            return _used(slot, self.inner.send_sync(rendering))
+            return _record_usage(slot, self.inner.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Wait for the limit, send a conversation, and return the reply."""
         listed, how = repeatable(messages, how)
         async with self._slot_of(listed, how) as slot:
             with calling_in(slot):
-                return _used(slot, await self.inner.complete(listed, **how))
+                return _record_usage(slot, await self.inner.complete(listed, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread."""
         listed, how = repeatable(messages, how)
         with self._slot_of(listed, how) as slot, calling_in(slot):
-            return _used(slot, self.inner.complete_sync(listed, **how))
+            return _record_usage(slot, self.inner.complete_sync(listed, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply as a stream. Reading the first event waits for the limit and sends the request.
@@ -70,13 +70,13 @@ class LimitedAdapter(WrappedAdapter):
         The request runs until the stream is read to its end or closed.
         """
         messages, how = repeatable_or_rendering(messages, how)
-        relay = _Limited(self.inner.stream(messages, **how), self._slot_of(messages, how))
+        relay = _LimitedStream(self.inner.stream(messages, **how), self._slot_of(messages, how))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """Sync version of `stream`. Reading blocks the thread."""
         messages, how = repeatable_or_rendering(messages, how)
-        relay = _Limited(self.inner.stream_sync(messages, **how), self._slot_of(messages, how))
+        relay = _LimitedStream(self.inner.stream_sync(messages, **how), self._slot_of(messages, how))
         return SyncReplyStream(relay, relay.start)
 
     def _slot(self, rendering: Rendering) -> Slot:
@@ -88,15 +88,15 @@ class LimitedAdapter(WrappedAdapter):
         return self.limit.slot() if self.limit.tokens is None else self._slot(self.inner.render(messages, **how))
 
 
-class _Limited(Relay):
-    """A stream that waits for its slot before the first event, and gives the slot back at its end."""
+class _LimitedStream(Relay):
+    """A stream that enters its slot before the first event, and leaves the slot at its end."""
 
     def __init__(self, stream: ReplyStream | SyncReplyStream, slot: Slot) -> None:
         super().__init__(stream)
         self._slot = slot
 
     async def start(self) -> tuple[Script[Reply], Performer]:
-        """Wait for the slot."""
+        """Wait until the slot may be entered, and start the stream."""
         if isinstance(self.stream, ReplyStream):
             await self._slot.__aenter__()
         else:
@@ -111,7 +111,7 @@ class _Limited(Relay):
     def script(self) -> Script[Reply]:
         """Pass the events on. The slot ends with the stream, also if the stream fails or is closed."""
         try:
-            return _used(self._slot, (yield from super().script()))
+            return _record_usage(self._slot, (yield from super().script()))
         finally:
             self._slot.__exit__()
 
@@ -145,7 +145,7 @@ def limited(
     return LimitedAdapter(adapter, limit, estimate)
 
 
-def _used(slot: Slot, reply: Reply) -> Reply:
-    """Replace the slot's estimate by the usage of the reply, if the provider reported it, and return the reply."""
+def _record_usage(slot: Slot, reply: Reply) -> Reply:
+    """Replace the slot's estimate by the reply's tokens, if the provider reported them, and return the reply."""
     slot.use(reply.usage.total_tokens)
     return reply

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
-    """A request in a window: when it was admitted, and its tokens, first estimated and then as used."""
+class CountedRequest:
+    """A request in a window: when it was sent, and its tokens, first as estimated and then as used."""
 
     time: float
     tokens: int
@@ -25,7 +25,7 @@ class Window:
         self._seconds = seconds
         self._requests = requests
         self._tokens = tokens
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[CountedRequest] = deque()
         self._total = 0
 
     def delay(self, now: float, tokens: int) -> float:
@@ -33,8 +33,8 @@ class Window:
 
         A request with more tokens than the limit fits into an empty window.
         """
-        self._forget(now)
-        start = 0.0  # the moment after which an entry must have been added to still count
+        self._remove_old_requests(now)
+        start = 0.0  # the time from which the request fits; 0.0 for now
         if self._requests is not None and len(self._entries) >= self._requests:
             start = self._entries[len(self._entries) - self._requests].time + self._seconds
         if self._tokens is not None:
@@ -46,20 +46,23 @@ class Window:
                 start = max(start, entry.time + self._seconds)
         return max(0.0, start - now)
 
-    def add(self, now: float, tokens: int) -> Entry:
-        """Count a request, whether it fits or not, and return its entry."""
-        entry = Entry(now, tokens)
+    def add(self, now: float, tokens: int) -> CountedRequest:
+        """Count a request, even if it does not fit, and return its entry."""
+        entry = CountedRequest(now, tokens)
         self._entries.append(entry)
         self._total += tokens
         return entry
 
-    def correct(self, entry: Entry, tokens: int) -> None:
-        """Replace the tokens of an entry, for example by the tokens that the reply reports."""
+    def correct(self, entry: CountedRequest, tokens: int) -> None:
+        """Replace the tokens of a request, for example by the tokens that the reply reports.
+
+        A request that has left the window is not changed.
+        """
         if self._entries and entry.time >= self._entries[0].time:
             self._total += tokens - entry.tokens
             entry.tokens = tokens
 
-    def _forget(self, now: float) -> None:
+    def _remove_old_requests(self, now: float) -> None:
         """Remove the entries that are older than the window."""
         while self._entries and self._entries[0].time + self._seconds <= now:
             self._total -= self._entries.popleft().tokens

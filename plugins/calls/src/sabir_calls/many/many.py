@@ -3,7 +3,7 @@
 complete_many(llm, prompts)        a list of outcomes, in the order of the prompts
 each_completed(llm, prompts)       an iterator of outcomes, in the order in which they arrive
 
-prompts ──next_outcomes──▶ running calls ──collect──▶ outcomes         Run decides; the functions below only wait
+prompts ──next_outcomes──▶ running calls ──collect──▶ outcomes         _Run decides; the functions below only wait
 """
 
 import asyncio
@@ -19,19 +19,19 @@ from sabir.authoring import CallArguments, Messages, show_arguments
 
 from sabir_calls.arguments import repeatable
 from sabir_calls.cache.keys import request_key
-from sabir_calls.many.journal import Journal
+from sabir_calls.many.journal import ReplyJournal
 from sabir_calls.many.outcomes import Outcome, Progress, is_failure
 
 logger = logging.getLogger("sabir_calls")
 
-Report: TypeAlias = Callable[[Progress], object]
+ProgressFunction: TypeAlias = Callable[[Progress], object]
 """A function that is called after each change of the progress, in the thread or task that iterates."""
 CallT = TypeVar("CallT", "asyncio.Task[Reply]", "Future[Reply]")
 """The type of a running call, of an event loop or of a thread."""
 
 
 Prompts: TypeAlias = Iterable[Messages]
-"""Conversations to send: strings, or lists of messages."""
+"""Conversations to send: each is a string, a message or a list of messages."""
 OutcomeIterator: TypeAlias = AsyncGenerator[Outcome, None]
 """An async iterator of outcomes, which `contextlib.aclosing` closes."""
 SyncOutcomeIterator: TypeAlias = Generator[Outcome, None, None]
@@ -50,12 +50,12 @@ class ManyArguments(CallArguments, total=False):
     """
 
     at_once: int
-    progress: Report | None
+    progress: ProgressFunction | None
     resume: str | os.PathLike[str] | None
 
 
 class _Run(Generic[CallT]):
-    """One run over prompts: starts the calls, stores the replies, and counts. `start` starts one call."""
+    """One run over prompts: starts the calls, stores the replies, and counts them."""
 
     def __init__(self, llm: Adapter, prompts: Prompts, arguments: ManyArguments) -> None:
         self.at_once = arguments.pop("at_once", 8)
@@ -68,23 +68,23 @@ class _Run(Generic[CallT]):
         self.how: CallArguments = repeatable((), arguments)[1]
         """The arguments of each call."""
         self._prompts = enumerate(prompts)
-        self._journal = None if resume is None else Journal(resume)
-        self._places: dict[int, tuple[str, int]] = {}
+        self._journal = None if resume is None else ReplyJournal(resume)
+        self._entry_keys: dict[int, tuple[str, int]] = {}
         self.running: dict[CallT, int] = {}
         """Each running call, and the index of its prompt."""
         self._progress = Progress(total=len(prompts) if isinstance(prompts, Sized) else None)
 
     def next_outcomes(self, start: Callable[[list[Message]], CallT]) -> Iterator[Outcome]:
-        """Start calls until `at_once` are running. Yields the outcomes that need no call."""
+        """Start calls with `start` until `at_once` are running. Yield the outcomes of replies of earlier runs."""
         while len(self.running) < self.at_once and (following := next(self._prompts, None)):
             index, prompt = following
             messages, _ = repeatable(prompt, {})
             known = self._stored_reply(index, messages)
             if known is not None:
-                yield self._counted(Outcome(index, known, is_resumed=True))
+                yield self._count_outcome(Outcome(index, known, is_resumed=True))
             else:
                 self.running[start(messages)] = index
-                self._count(self._progress.started())
+                self._set_progress(self._progress.started())
 
     def collect(self, done: Iterable[CallT]) -> list[Outcome]:
         """Store and count the results of calls that are done, and return their outcomes.
@@ -97,18 +97,22 @@ class _Run(Generic[CallT]):
             error = call.exception()
             if error is None:
                 if self._journal is not None:
-                    self._journal.append(self._places.pop(index), call.result())
-                outcomes.append(self._counted(Outcome(index, call.result())))
+                    self._journal.append(self._entry_keys.pop(index), call.result())
+                outcomes.append(self._count_outcome(Outcome(index, call.result())))
             elif isinstance(error, SabirError) and is_failure(error):
-                outcomes.append(self._counted(Outcome(index, error=error)))
+                outcomes.append(self._count_outcome(Outcome(index, error=error)))
             else:
                 errors.append(error)
         for error in errors:
             raise error
         return outcomes
 
-    def leave(self, reason: BaseException) -> None:
-        """Store the replies that arrived while the run ended early, and note on `reason` what may have been paid."""
+    def end_early(self, reason: BaseException) -> None:
+        """Store the replies that have arrived, after the exception `reason` ended the run.
+
+        Add a note about the progress and possible charges to `reason`, unless the iterator was closed while no call was
+        running.
+        """
         self.collect([call for call in self.running if _has_reply(call)])
         unfinished = len(self.running)
         if unfinished or not isinstance(reason, GeneratorExit):
@@ -126,17 +130,17 @@ class _Run(Generic[CallT]):
         if self._journal is None:
             return None
         how = self.how.copy()
-        how["strict"] = False  # the call itself refuses losses
+        how["strict"] = False  # the call itself raises an error for losses
         rendering = self._llm.render(messages, **how)
-        place = self._journal.claim(request_key(rendering, getattr(self._llm, "speaks_as", "llm")))
-        self._places[index] = place
-        return self._journal.find(place)
+        entry_key = self._journal.claim(request_key(rendering, getattr(self._llm, "speaks_as", "llm")))
+        self._entry_keys[index] = entry_key
+        return self._journal.find(entry_key)
 
-    def _counted(self, outcome: Outcome) -> Outcome:
-        self._count(self._progress.finished(outcome))
+    def _count_outcome(self, outcome: Outcome) -> Outcome:
+        self._set_progress(self._progress.finished(outcome))
         return outcome
 
-    def _count(self, progress: Progress) -> None:
+    def _set_progress(self, progress: Progress) -> None:
         self._progress = progress
         if self._report is not None:
             self._report(progress)
@@ -171,7 +175,7 @@ async def each_completed(llm: Adapter, prompts: Prompts, **arguments: Unpack[Man
     run = _Run[asyncio.Task[Reply]](llm, prompts, arguments)
     try:
         while True:
-            for outcome in run.next_outcomes(lambda each: asyncio.create_task(_complete(llm, each, run.how))):
+            for outcome in run.next_outcomes(lambda each: asyncio.create_task(_complete_prompt(llm, each, run.how))):
                 yield outcome
             if not run.running:
                 return
@@ -179,8 +183,8 @@ async def each_completed(llm: Adapter, prompts: Prompts, **arguments: Unpack[Man
             for outcome in run.collect(done):
                 yield outcome
     except BaseException as error:
-        await _cancel(run.running)
-        run.leave(error)
+        await _cancel_tasks(run.running)
+        run.end_early(error)
         raise
     finally:
         run.close()
@@ -206,15 +210,15 @@ def each_completed_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[Many
                 yield from run.collect(wait(run.running, return_when=FIRST_COMPLETED).done)
         except BaseException as error:
             pool.shutdown(cancel_futures=True)
-            run.leave(error)
+            run.end_early(error)
             raise
 
 
-async def _complete(llm: Adapter, messages: list[Message], how: CallArguments) -> Reply:
+async def _complete_prompt(llm: Adapter, messages: list[Message], how: CallArguments) -> Reply:
     return await llm.complete(messages, **how)
 
 
-async def _cancel(tasks: Iterable[asyncio.Task[Reply]]) -> None:
+async def _cancel_tasks(tasks: Iterable[asyncio.Task[Reply]]) -> None:
     """Cancel tasks, and wait for their end."""
     for task in tasks:
         task.cancel()

@@ -1,4 +1,4 @@
-"""What became of each prompt, and how far a run is. Values without I/O."""
+"""The outcome of a prompt, and the progress of a run."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

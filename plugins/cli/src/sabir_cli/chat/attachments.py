@@ -8,7 +8,7 @@ import mimetypes
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, get_args
 
 import sabir
 from cyclopts import Parameter
@@ -16,25 +16,25 @@ from cyclopts import Parameter
 from sabir_cli.inputs import read_bytes
 from sabir_cli.output import UsageError
 
-Modality: TypeAlias = Literal["image", "audio", "video", "document"]
-"""Kinds of media. The package `sabir` has a function with each of these names."""
-
 
 def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
-    """Return the message part for a file or URL. `kind` is a Modality, or "file" to guess the kind from the name.
+    """Return the message part for a file or URL. `kind` is a `sabir.authoring.Modality`, or "file" to guess the kind
+    from the name.
 
     With "file", a URL of an unknown kind is a document, and a file of an unknown kind becomes a text part with its name
     and content. Raises UsageError for a text file that cannot be read or is not UTF-8 text, and MediaRefused for media
     that `sabir` refuses, for example a missing file.
     """
+    from sabir.authoring import Modality  # imported here, so that `sabir chat --help` appears fast
+
     is_url = source.startswith(("http://", "https://", "data:", "provider-file:"))
     source = source if is_url else str(Path(source).expanduser())
     if kind != "file":
-        return _media(kind, source)
+        return _media_part(kind, source)
     mime = mimetypes.guess_type(source)[0] or ""
     guessed = mime.partition("/")[0]
     if guessed in get_args(Modality):
-        return _media(guessed, source)
+        return _media_part(guessed, source)
     if is_url or mime == "application/pdf":
         return sabir.document(source)
     data = read_bytes(source, "a FILE")
@@ -47,14 +47,15 @@ def attach(kind: str, source: str) -> "sabir.MediaPart | sabir.TextPart":
         ) from None
 
 
-def _media(kind: str, source: str) -> "sabir.MediaPart":
+def _media_part(kind: str, source: str) -> "sabir.MediaPart":
+    """Call the function of `sabir` that is named like the kind, for example `sabir.image`."""
     part: sabir.MediaPart = getattr(sabir, kind)(source)
     return part
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Attached:
+class AttachmentFlags:
     """The flags that attach files, and an earlier conversation, to the first message."""
 
     image: Annotated[list[str] | None, Parameter(negative="", help="URL or file of an image; repeatable.")] = None

@@ -2,7 +2,7 @@
 
 PROMPT, piped text, or both ──▶ one turn ──▶ text      no PROMPT on a terminal ──▶ a loop, until /quit or Ctrl-D
 
-Files, options, the output's type and the folder of conversations are checked before anything is sent to the model.
+Before anything is sent to the model, files, options, the output's type and the folder of conversations are checked.
 """
 
 import os
@@ -16,29 +16,29 @@ import sabir
 from cyclopts import Parameter
 
 from sabir_cli import inputs
-from sabir_cli.chat.attachments import Attached
+from sabir_cli.chat.attachments import AttachmentFlags
 from sabir_cli.exits import Exit
 from sabir_cli.output import Output, UsageError
 
 if TYPE_CHECKING:  # the library is imported when a message is sent, not for the help page
     from sabir.authoring import JSONValue
 
-    from sabir_cli.chat.home import Place
-    from sabir_cli.chat.shown import Writer
-    from sabir_cli.chat.talk import Answer, Talk
+    from sabir_cli.chat.answer_printer import Writer
+    from sabir_cli.chat.console_chat import AnyAnswer, ConsoleChat
+    from sabir_cli.chat.home import ChatLocation
     from sabir_cli.config import Defaults
 
-NOTHING_ATTACHED = Attached()
+NO_ATTACHMENTS = AttachmentFlags()
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """The same values as `sabir.authoring.ReasoningEffort`, whose import would slow down the help page."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Keep:
+class ConversationFlags:
     """The flags that choose the conversation, and whether the conversation is saved."""
 
-    goes_on: Annotated[
+    continues_last: Annotated[
         bool, Parameter(name=["-c", "--continue"], negative="", help="Continue the last conversation.")
     ] = False
     name: Annotated[str | None, Parameter(help="Continue the conversation with this name, or begin it.")] = None
@@ -46,15 +46,15 @@ class Keep:
 
     def __post_init__(self) -> None:
         """Check that the flags do not contradict each other. Raises UsageError if they do."""
-        if self.goes_on and self.name is not None:
+        if self.continues_last and self.name is not None:
             raise UsageError("-c continues the last conversation, but --name names a conversation; remove -c or --name")
-        if self.no_keep and (self.goes_on or self.name is not None):
+        if self.no_keep and (self.continues_last or self.name is not None):
             raise UsageError("--no-keep cannot continue a saved conversation; remove --no-keep, or -c and --name")
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Asked:
+class CallFlags:
     """The flags with settings of the model call, the type of the answer, and the API's URL."""
 
     temperature: Annotated[float | None, Parameter(help="Sampling temperature.")] = None
@@ -65,7 +65,7 @@ class Asked:
         Parameter(negative="", help="key=value: a setting that only this vendor has; value may be JSON; repeatable."),
     ] = None
 
-    form: Annotated[
+    output_type: Annotated[
         str | None,
         Parameter(name="--output", help="Require an answer of this type: the file of a JSON schema, or module:Model."),
     ] = None
@@ -76,27 +76,27 @@ class Asked:
         for a --vendor without a value.
         """
         names = ("temperature", "max_output_tokens", "reasoning_effort")
-        given: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
+        fields: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.vendor:
-            given["vendor"] = {provider: dict(map(_vendor_setting, self.vendor))}
-        return sabir.Settings(**given).laid_over(defaults)
+            fields["vendor"] = {provider: dict(map(_vendor_setting, self.vendor))}
+        return sabir.Settings(**fields).laid_over(defaults)
 
 
-def _vendor_setting(given: str) -> "tuple[str, JSONValue]":
+def _vendor_setting(text: str) -> "tuple[str, JSONValue]":
     from sabir.authoring import decode_json
     from sabir.errors import NotJSON
 
-    key, equals, value = given.partition("=")
+    key, equals, value = text.partition("=")
     if not (key and equals):
-        raise UsageError(f"--vendor {given!r} has no value; write --vendor KEY=VALUE")
+        raise UsageError(f"--vendor {text!r} has no value; write --vendor KEY=VALUE")
     try:
         return key, decode_json(value)
     except NotJSON:
         return key, value
 
 
-NEW_AND_KEPT = Keep()
-AS_DEFAULTS_SAY = Asked()
+NEW_CONVERSATION = ConversationFlags()
+NO_CALL_FLAGS = CallFlags()
 
 
 def chat(
@@ -105,10 +105,10 @@ def chat(
     *,
     model: inputs.ModelFlag = None,
     system: Annotated[str | None, Parameter(help="Instructions to the model.")] = None,
-    keep: Keep = NEW_AND_KEPT,
-    attached: Attached = NOTHING_ATTACHED,
+    conversation_flags: ConversationFlags = NEW_CONVERSATION,
+    attachment_flags: AttachmentFlags = NO_ATTACHMENTS,
     option: inputs.OptionFlags = None,
-    asked: Asked = AS_DEFAULTS_SAY,
+    call_flags: CallFlags = NO_CALL_FLAGS,
     raw: Annotated[bool, Parameter(negative="", help="Print the text unchanged, not laid out as Markdown.")] = False,
     as_json: inputs.JSONFlag = False,
 ) -> int:
@@ -122,40 +122,50 @@ def chat(
     --name without a message finishes an interrupted answer, or prints the
     last answer again.
     """
-    from sabir_cli.chat.forms import load_form
-    from sabir_cli.chat.home import Place
+    from sabir_cli.chat.answer_printer import writer_for
+    from sabir_cli.chat.console_chat import ConsoleChat
+    from sabir_cli.chat.home import ChatLocation
+    from sabir_cli.chat.output_types import load_output_type
     from sabir_cli.config import Defaults
 
     output = Output(machine=as_json)
     defaults = Defaults.load()
     options = inputs.load_options(option)
-    form = None if asked.form is None else load_form(asked.form)
+    output_type = None if call_flags.output_type is None else load_output_type(call_flags.output_type)
     loops = prompt is None and not as_json and sys.stdin is not None and sys.stdin.isatty()
-    said = [] if loops else inputs.read_said(prompt)
-    before = [*attached.messages(), *attached.parts()]
-    if not said and not loops and not (keep.goes_on or keep.name):
+    texts = [] if loops else inputs.read_message(prompt)
+    attachments = [*attachment_flags.messages(), *attachment_flags.parts()]
+    if not texts and not loops and not (conversation_flags.continues_last or conversation_flags.name):
         raise UsageError("there is no message to send; write a PROMPT, or pipe text into the command")
 
     with ExitStack() as stack:
-        place = stack.enter_context(Place.of(defaults.home, keep.name, last=keep.goes_on, kept=not keep.no_keep))
-        llm = stack.enter_context(place.adapter(model, asked.base_url, output))
-        settings = asked.settings(defaults.settings, llm.target.provider)
-        how = {"options": options, "output": form, "settings": settings}
-        conversation = place.open(llm, system, None if attached.history else defaults.system, **how)
-        talk = _talk(conversation, output, plain=raw or not defaults.markdown, form=form)
-        talk.attached.extend(before)
+        location = stack.enter_context(
+            ChatLocation.of(
+                defaults.home,
+                conversation_flags.name,
+                continues_last=conversation_flags.continues_last,
+                is_saved=not conversation_flags.no_keep,
+            )
+        )
+        llm = stack.enter_context(location.adapter(model, call_flags.base_url, output))
+        settings = call_flags.settings(defaults.settings, llm.target.provider)
+        arguments = {"options": options, "output": output_type, "settings": settings}
+        conversation = location.open(llm, system, None if attachment_flags.history else defaults.system, **arguments)
+        writer = writer_for(output, plain=raw or not defaults.markdown)
+        chat = ConsoleChat(conversation, output, writer, shows_output=output_type is not None)
+        chat.attachments.extend(attachments)
         if loops:
-            return _loop(talk, place, defaults)
-        lasting = talk.writer = _Lasting(talk.writer)
-        code = _once(talk, said, as_json=as_json, name=place.name)
-        if lasting.error is not None:
-            raise lasting.error
+            return _run_loop(chat, location, defaults)
+        chat.writer = fail_safe = _FailSafeWriter(chat.writer)
+        code = _send_once(chat, texts, as_json=as_json, name=location.name)
+        if fail_safe.error is not None:
+            raise fail_safe.error
         return code
 
 
-class _Lasting:
-    """A writer that writes nothing after the first OSError, such as a closed pipe, so that the complete answer is still
-    recorded. The error is in `error`.
+class _FailSafeWriter:
+    """A writer that stores the first OSError, such as a closed pipe, in `error`, and then writes nothing more. So the
+    answer is still received and recorded completely.
     """
 
     def __init__(self, writer: "Writer") -> None:
@@ -175,44 +185,37 @@ class _Lasting:
             act()
         except OSError as error:
             self.error = error
-            with suppress(OSError, ValueError):  # so that the rest of the buffer is discarded without an error
+            with suppress(OSError, ValueError):  # discard the rest of the buffer, whose flush would fail
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _once(talk: "Talk", said: list[str], *, as_json: bool, name: str | None) -> int:
-    was_begun = talk.is_begun
+def _send_once(chat: "ConsoleChat", texts: list[str], *, as_json: bool, name: str | None) -> int:
+    had_question = chat.has_question
     try:
-        if said and talk.chat.unfinished:
-            talk.catch_up()
-        answer = talk.say(*said) if said else talk.repeat()
+        if texts and chat.conversation.unfinished:
+            chat.catch_up()
+        answer = chat.say(*texts) if texts else chat.repeat()
     except BaseException:
-        became = talk.recover()
-        if became is not None and (became.is_kept or was_begun):
-            talk.output.note(f"{became.text}{'; sabir chat -c continues it' if became.is_kept else ''}")
+        recovery = chat.recover()
+        if recovery is not None and (recovery.is_kept or had_question):
+            chat.output.note(f"{recovery.text}{'; sabir chat -c continues it' if recovery.is_kept else ''}")
         raise
     if as_json:
-        talk.output.document(_document(talk, answer, name))
-    return Exit.FAILED if talk.shown.heard and talk.shown.heard[-1].failed else Exit.OK
+        chat.output.document(_answer_document(chat, answer, name))
+    return Exit.FAILED if chat.printer.replies and chat.printer.replies[-1].failed else Exit.OK
 
 
-def _loop(talk: "Talk", place: "Place", defaults: "Defaults") -> int:
-    from sabir_cli.chat.entry import open_entry
-    from sabir_cli.chat.loop import hold
-    from sabir_cli.chat.words import suggest
+def _run_loop(chat: "ConsoleChat", location: "ChatLocation", defaults: "Defaults") -> int:
+    from sabir_cli.chat.loop import run_loop
+    from sabir_cli.chat.message_reader import open_reader
+    from sabir_cli.chat.slash_commands import suggest
 
-    history = None if place.name is None else defaults.home / "history"
-    hold(talk, open_entry(talk.output, history, suggest), place.name)
+    history = None if location.name is None else defaults.home / "history"
+    run_loop(chat, open_reader(chat.output, history, suggest), location.name)
     return Exit.OK
 
 
-def _talk(conversation: Any, output: Output, *, plain: bool, form: object) -> "Talk":  # its output is of any type
-    from sabir_cli.chat.shown import writer_for
-    from sabir_cli.chat.talk import Talk
-
-    return Talk(conversation, output, writer_for(output, plain=plain), shows_output=form is not None)
-
-
-def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any]:  # any JSON
+def _answer_document(chat: "ConsoleChat", answer: "AnyAnswer", name: str | None) -> dict[str, Any]:  # any JSON
     """Return the JSON document that `--json` prints. The value of its field `messages` can be passed to `sabir
     render`.
     """
@@ -222,11 +225,11 @@ def _document(talk: "Talk", answer: "Answer", name: str | None) -> dict[str, Any
     return {
         "name": name,
         "text": answer.text,
-        **({"output": talk.plain_output} if talk.shows_output else {}),
+        **({"output": chat.plain_output} if chat.shows_output else {}),
         **reply,
         "usage": answer.usage.model_dump(mode="json", exclude={"details_json"}),
         "cost": None if answer.cost is None else float(answer.cost),
         "losses": [loss.model_dump(mode="json") for loss in answer.losses],
-        "tokens_per_second": talk.shown.heard[-1].rate if talk.shown.heard else None,
-        "messages": [message.model_dump(mode="json", exclude_none=True) for message in talk.chat.sent_messages],
+        "tokens_per_second": chat.printer.replies[-1].rate if chat.printer.replies else None,
+        "messages": [message.model_dump(mode="json", exclude_none=True) for message in chat.conversation.sent_messages],
     }

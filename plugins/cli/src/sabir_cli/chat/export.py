@@ -11,59 +11,59 @@ import sabir
 
 from sabir_cli.output import UsageError, replace_file
 
-Form: TypeAlias = Literal["jsonl", "json", "markdown"]
-SUFFIXES: Mapping[str, Form] = {".jsonl": "jsonl", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
+ExportFormat: TypeAlias = Literal["jsonl", "json", "markdown"]
+SUFFIXES: Mapping[str, ExportFormat] = {".jsonl": "jsonl", ".json": "json", ".md": "markdown", ".markdown": "markdown"}
 
 
-def form_of(path: Path) -> Form:
+def format_of(path: Path) -> ExportFormat:
     """Return the format for the ending of a file's name. Raises UsageError for an ending that is not in SUFFIXES."""
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{str(path)!r} does not end in .jsonl, .json or .md, so its format is unknown; rename it")
     return SUFFIXES[path.suffix.lower()]
 
 
-def save(path: Path, messages: "Sequence[sabir.Message]", form: Form | None = None) -> None:
+def save(path: Path, messages: "Sequence[sabir.Message]", export_format: ExportFormat | None = None) -> None:
     """Write a conversation to a file, in the format `form`; None means the format for the file's ending.
 
     An existing file is replaced. Raises UsageError for an unknown ending, or if the file cannot be written.
     """
-    text = as_text(messages, form or form_of(path))
+    text = as_text(messages, export_format or format_of(path))
     try:
         replace_file(path.resolve(), text)
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}; choose another file") from None
 
 
-def as_text(messages: "Sequence[sabir.Message]", form: Form) -> str:
+def as_text(messages: "Sequence[sabir.Message]", export_format: ExportFormat) -> str:
     """Return a conversation as text in the given format."""
-    writers: Mapping[Form, Callable[[Sequence[sabir.Message]], str]] = {
+    writers: Mapping[ExportFormat, Callable[[Sequence[sabir.Message]], str]] = {
         "jsonl": sabir.dumps_lines, "json": sabir.dumps, "markdown": as_markdown,
     }  # fmt: skip
-    return writers[form](messages)
+    return writers[export_format](messages)
 
 
 def as_markdown(messages: "Iterable[sabir.Message]") -> str:
-    """Return a conversation as Markdown. Media are shown by their kind and name, and option calls and results in one
-    line each. Reasoning and opaque parts are left out.
+    """Return a conversation as Markdown. Media are shown by their kind, name and web address, and option calls and
+    results in one line each. Reasoning and opaque parts are left out.
     """
-    return "\n\n".join(_paragraphs(messages)) + "\n"
+    return "\n\n".join(_markdown_paragraphs(messages)) + "\n"
 
 
-def _paragraphs(messages: "Iterable[sabir.Message]") -> Iterator[str]:
+def _markdown_paragraphs(messages: "Iterable[sabir.Message]") -> Iterator[str]:
     speaker = ""
     for message in messages:
-        said = "\n\n".join(_said(message))
-        if said and message.result is None and speaker != (speaker := _speaker(message)):
+        text = "\n\n".join(_message_texts(message))
+        if text and message.result is None and speaker != (speaker := _speaker_name(message)):
             yield f"## {speaker}"
-        if said:
-            yield said
+        if text:
+            yield text
 
 
-def _speaker(message: "sabir.Message") -> str:
+def _speaker_name(message: "sabir.Message") -> str:
     return f"{message.origin.provider}:{message.origin.model}" if message.origin else message.policy
 
 
-def _said(message: "sabir.Message") -> Iterator[str]:
+def _message_texts(message: "sabir.Message") -> Iterator[str]:
     from sabir_cli.conversation import describe_call, describe_result
 
     if message.call is not None:
@@ -76,5 +76,5 @@ def _said(message: "sabir.Message") -> Iterator[str]:
         if isinstance(part, sabir.TextPart | sabir.RefusalPart):
             yield part.text
         elif isinstance(part, sabir.MediaPart):
-            where = part.url if part.url.startswith("http") else ""
-            yield f"[{part.modality}{f' {part.name}' if part.name else ''}]{f'({where})' if where else ''}"
+            address = part.url if part.url.startswith("http") else ""
+            yield f"[{part.modality}{f' {part.name}' if part.name else ''}]{f'({address})' if address else ''}"

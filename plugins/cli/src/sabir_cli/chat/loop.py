@@ -1,16 +1,16 @@
 """The chat on a terminal: send each message to the model, and run slash commands, until the user leaves.
 
-entry ──▶ /command ──▶ obey       text ──▶ say ──▶ the answer
-             └── error, Ctrl-C ──▶ a line that tells whether the turn was kept, and then the next message
+reader ──▶ /command ──▶ run_command       text ──▶ say ──▶ the answer
+               └── error, Ctrl-C ──▶ a line that says whether the turn was kept, and then the next message
 """
 
 import sabir
 from sabir.authoring import one_line
 
-from sabir_cli.chat.entry import Entry
+from sabir_cli.chat.console_chat import LONGEST_ANSWER, ConsoleChat, quoted
+from sabir_cli.chat.message_reader import MessageReader
+from sabir_cli.chat.slash_commands import Quit, is_command, run_command
 from sabir_cli.chat.summaries import USER
-from sabir_cli.chat.talk import LONGEST_ANSWER, Talk, quoted
-from sabir_cli.chat.words import Leave, is_word, obey
 from sabir_cli.failures import explain
 
 AGAIN = "press Ctrl-C again to leave"
@@ -18,66 +18,68 @@ LEAVING_WORDS = frozenset({"exit", "quit"})
 """Messages after which the program asks whether to leave, because these words end other programs."""
 
 
-def hold(talk: Talk, entry: Entry, name: str | None) -> None:
-    """Read messages and commands, and answer them, until the user leaves. `name` is the saved conversation's name; None
-    if the conversation is not saved.
+def run_loop(chat: ConsoleChat, reader: MessageReader, name: str | None) -> None:
+    """Read messages and commands, and process them, until the user leaves.
+
+    `name` is the saved conversation's name; None if the conversation is not saved. Raises BrokenPipeError, but no other
+    Exception: it is printed.
     """
-    _greet(talk, name)
+    _greet(chat, name)
     is_leaving = False
     while True:
         try:
-            text = entry.read().strip()
+            text = reader.read().strip()
         except EOFError:
             break
         except KeyboardInterrupt:
             if is_leaving:
                 break
             is_leaving = True
-            talk.output.note(f"{AGAIN}, or Ctrl-D")
+            chat.output.note(f"{AGAIN}, or Ctrl-D")
             continue
         is_leaving = False
         try:
-            _take(talk, entry, text)
-        except Leave:
+            _process_input(chat, reader, text)
+        except Quit:
             break
         except KeyboardInterrupt:
             is_leaving = True
-            became = talk.recover(stopped=True)
-            told = (became.text, became.remedy) if became else ()
-            talk.output.note("; ".join(("stopped", *told, AGAIN)))
+            recovery = chat.recover(stopped=True)
+            texts = (recovery.text, recovery.remedy) if recovery else ()
+            chat.output.note("; ".join(("stopped", *texts, AGAIN)))
         except BrokenPipeError:
             raise
         except Exception as error:
-            became = talk.recover()
-            talk.output.error(f"{explain(error)}{f' ({became.text}; {became.remedy})' if became else ''}")
-    _part(talk, name)
+            recovery = chat.recover()
+            chat.output.error(f"{explain(error)}{f' ({recovery.text}; {recovery.remedy})' if recovery else ''}")
+    _print_farewell(chat, name)
 
 
-def _take(talk: Talk, entry: Entry, text: str) -> None:
-    """Run a slash command, or send a message. Raises Leave if the user leaves, and what the command or the call
+def _process_input(chat: ConsoleChat, reader: MessageReader, text: str) -> None:
+    """Run a slash command, or send a message. Raises Quit if the user leaves, and what the command or the call
     raises.
     """
     if text.lower() in LEAVING_WORDS:
-        if entry.confirm(f"Leave? y/N (to send the word, type //{text}) "):
-            raise Leave
-    elif is_word(text):
-        obey(talk, text)
+        if reader.confirm(f"Leave? y/N (to send the word, type //{text}) "):
+            raise Quit
+    elif is_command(text):
+        run_command(chat, text)
     elif text:
-        talk.say(text[1:] if text.startswith("//") else text)
-        talk.output.note("")
+        chat.say(text[1:] if text.startswith("//") else text)
+        chat.output.note("")
 
 
-def _greet(talk: Talk, name: str | None) -> None:
-    where = f"saved as {name}" if name else "not saved; /save FILE writes it to a file"
-    talk.output.note(f"{talk.target} · {where} · /help")
-    said = [message for message in talk.chat.messages if message.policy == USER]
-    if said:
-        talk.output.note(f"> {quoted(said[-1])}", "bold dim")
-        last = _last_answer(talk.chat.messages)
-        if talk.chat.unfinished:
-            talk.output.note("this turn was interrupted: /retry continues it, /drop removes it", "yellow")
+def _greet(chat: ConsoleChat, name: str | None) -> None:
+    storage = f"saved as {name}" if name else "not saved; /save FILE writes it to a file"
+    chat.output.note(f"{chat.target} · {storage} · /help")
+    questions = [message for message in chat.conversation.messages if message.policy == USER]
+    if questions:
+        chat.output.note(f"> {quoted(questions[-1])}", "bold dim")
+        last = _last_answer(chat.conversation.messages)
+        if chat.conversation.unfinished:
+            chat.output.note("this turn was interrupted: /retry continues it, /drop removes it", "yellow")
         elif last:
-            talk.output.note(one_line(last, LONGEST_ANSWER))
+            chat.output.note(one_line(last, LONGEST_ANSWER))
 
 
 def _last_answer(messages: tuple[sabir.Message, ...]) -> str:
@@ -85,8 +87,8 @@ def _last_answer(messages: tuple[sabir.Message, ...]) -> str:
     return next((text for text in reversed(texts) if text), "")
 
 
-def _part(talk: Talk, name: str | None) -> None:
-    if talk.attached:
-        talk.output.note(f"{len(talk.attached)} attached, but never sent")
-    if name and talk.is_begun:
-        talk.output.note(f"saved as {name}; sabir chat -c continues it")
+def _print_farewell(chat: ConsoleChat, name: str | None) -> None:
+    if chat.attachments:
+        chat.output.note(f"{len(chat.attachments)} attached, but never sent")
+    if name and chat.has_question:
+        chat.output.note(f"saved as {name}; sabir chat -c continues it")

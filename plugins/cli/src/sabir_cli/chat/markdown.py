@@ -68,7 +68,7 @@ class _Table(TableElement):
             yield table
 
 
-class _Blocks(Markdown):
+class _BlockView(Markdown):
     """A renderable for some of the blocks of a parsed text."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
@@ -81,50 +81,50 @@ class _Blocks(Markdown):
         self.parsed = tokens
 
 
-class Block(NamedTuple):
+class MarkdownBlock(NamedTuple):
     """One block of the outermost level: the number of its first line (from 0), and its tokens."""
 
     line: int
     tokens: list[Token]
 
 
-def blocks(text: str) -> Iterator[Block]:
+def parse_blocks(text: str) -> Iterator[MarkdownBlock]:
     """Yield the outermost Markdown blocks of a text, in order."""
-    held: list[Token] = []
+    tokens: list[Token] = []
     depth = 0
     for token in _PARSER.parse(text):
-        token.children = [*map(_told, token.children)] if token.children else token.children
-        held.append(token)
+        token.children = [*map(_image_as_text, token.children)] if token.children else token.children
+        tokens.append(token)
         depth += token.nesting
         if depth == 0:
-            yield Block(held[0].map[0] if held[0].map else 0, held)
-            held = []
+            yield MarkdownBlock(tokens[0].map[0] if tokens[0].map else 0, tokens)
+            tokens = []
 
 
-def _told(token: Token) -> Token:
+def _image_as_text(token: Token) -> Token:
     """Return an image's token as a text with its description and URL; return any other token unchanged."""
     if token.type != "image":
         return token
     return Token("text", "", 0, content=f"{token.content} ({token.attrs.get('src', '')})".lstrip())
 
 
-class _Lines:
-    """The lines of a renderable, without blank lines at its start and end and blanks at the end of lines. With
-    `height`, only that many of the last lines.
+class _TrimmedLines:
+    """A renderable without blank lines at its start and end, and without blanks at the end of lines. With `height`,
+    only its last `height` lines.
     """
 
-    def __init__(self, whole: RenderableType, height: int | None = None) -> None:
-        self.whole, self.height = whole, height
+    def __init__(self, content: RenderableType, height: int | None = None) -> None:
+        self.content, self.height = content, height
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = [*map(_stripped, console.render_lines(self.whole, options, pad=False))]
-        told = [number for number, line in enumerate(lines) if line]
-        for line in lines[told[0] : told[-1] + 1][-(self.height or 0) :] if told else ():
+        lines = [*map(_without_trailing_blanks, console.render_lines(self.content, options, pad=False))]
+        filled = [number for number, line in enumerate(lines) if line]
+        for line in lines[filled[0] : filled[-1] + 1][-(self.height or 0) :] if filled else ():
             yield from line
             yield Segment.line()
 
 
-def _stripped(line: list[Segment]) -> list[Segment]:
+def _without_trailing_blanks(line: list[Segment]) -> list[Segment]:
     """Return a line without the blanks at its end."""
     while line and not line[-1].text.strip():
         line = line[:-1]
@@ -143,7 +143,7 @@ class MarkdownWriter:
         self._next = 0.0
 
     def write(self, text: str) -> None:
-        """Add a piece of the text. Redraw the growing block, but not if the last drawing was just before."""
+        """Add a piece of the text. Redraw the growing block, unless it was drawn a moment ago."""
         self._tail += printable(text)
         began = time.monotonic()
         if began >= self._next:
@@ -158,28 +158,28 @@ class MarkdownWriter:
             self._live.update("")
             self._live.stop()
             self._live = None
-        self._print(blocks(tail))
+        self._print(parse_blocks(tail))
         self._is_first = True
 
     def _draw(self) -> None:
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
             self._live.start()
-        *finished, last = [*blocks(self._tail[: self._tail.rfind("\n") + 1])] or [Block(0, [])]
+        *finished, last = [*parse_blocks(self._tail[: self._tail.rfind("\n") + 1])] or [MarkdownBlock(0, [])]
         self._print(finished)
         if finished:
             self._tail = "\n".join(self._tail.split("\n")[last.line :])
-        growing = Group(*self._shown(blocks(self._tail), self._is_first))
-        self._live.update(_Lines(growing, max(1, min(TALLEST, self._console.height - 2))), refresh=True)
+        growing = Group(*self._block_views(parse_blocks(self._tail), self._is_first))
+        self._live.update(_TrimmedLines(growing, max(1, min(TALLEST, self._console.height - 2))), refresh=True)
 
-    def _print(self, found: Iterable[Block]) -> None:
-        for view in self._shown(found, self._is_first):
+    def _print(self, blocks: Iterable[MarkdownBlock]) -> None:
+        for view in self._block_views(blocks, self._is_first):
             self._console.print(view)
             self._is_first = False
 
     @staticmethod
-    def _shown(found: Iterable[Block], is_first: bool) -> Iterator[RenderableType]:
+    def _block_views(blocks: Iterable[MarkdownBlock], is_first: bool) -> Iterator[RenderableType]:
         """Yield the blocks, with an empty line before each except the first."""
-        for number, block in enumerate(found):
-            view = _Lines(_Blocks(block.tokens))
+        for number, block in enumerate(blocks):
+            view = _TrimmedLines(_BlockView(block.tokens))
             yield view if is_first and not number else Group(Text(""), view)

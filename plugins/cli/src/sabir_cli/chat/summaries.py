@@ -2,8 +2,8 @@
 
     sabir_journals ──▶ name, parent          sabir_session_records ──▶ turns, first question, last reply, time
 
-After /drop, /retry or a fork, the first records of a journal belong to its parent journal. The records of such a
-journal are read from each journal separately. `docs/reference/sessions-and-runs.md` documents the tables.
+After /drop, /retry or a fork, the first records of a conversation belong to the parent of its journal. Such a
+conversation is read from all of these journals. `docs/reference/sessions-and-runs.md` documents the tables.
 """
 
 import json
@@ -22,7 +22,7 @@ from sabir_cli.output import UsageError
 if TYPE_CHECKING:
     import sqlite3
 
-FILE = "chats.db"
+STORE_FILE = "chats.db"
 """The name of the store in the home folder."""
 LONGEST_NAME = 120
 """Maximum length of a conversation's name in characters."""
@@ -34,6 +34,7 @@ LONGEST_WORDS = 200
 """Maximum length of `Summary.words` in characters."""
 WAIT = "wait until the other program releases it"
 _POSITIONS = 1 << 32
+"""The key of a record is the id of its journal times this number, plus its position in the journal."""
 _Journal: TypeAlias = tuple[int, str | None, int | None, int]
 """A journal's id, name (None if it is only a parent), parent's id, and the number of its records that belong to the
 parent.
@@ -47,7 +48,7 @@ FROM sabir_session_records
 WHERE kind IN ('sabir.message', 'sabir_session:InnerMessage') AND id >= ? AND id < ? ORDER BY id
 """
 """SQL for the records in a range of keys: each key, with 1 for a question, 2 for a reply and 0 for any other record.
-The role is usually at the beginning of a record, where it is found fastest.
+It compares the beginning of a record, which is faster than parsing the JSON, and parses only if the role is not there.
 """
 _TEXTS = """
 SELECT json_extract(last.body, '$.created_at'), json_extract(reply.body, '$.messages[0].origin'), question.body
@@ -72,8 +73,8 @@ class Summary(NamedTuple):
 
 @dataclass(slots=True)
 class _Counts:
-    """What is known of the records of a journal: the number of questions, and the keys of the last record, the first
-    question and the last reply.
+    """Counts of the records of a journal: the number of questions, and the keys of the last record, the first question
+    and the last reply.
     """
 
     last: int = 0
@@ -106,18 +107,18 @@ def read_summaries(file: Path) -> list[Summary]:
             if versions != [(LAYOUT,)]:
                 raise LookupError(f"the tables have layout {versions}, not {LAYOUT}")
             database.execute("BEGIN")  # all following queries read the same state of the file
-            return sorted(_summaries(database), key=lambda summary: summary.when, reverse=True)
+            return sorted(_query_summaries(database), key=lambda summary: summary.when, reverse=True)
     except (sqlite3.Error, ValueError) as error:
         remedy = WAIT if is_locked(error) else "restore the file from a backup, or set SABIR_HOME to another folder"
         raise UsageError(f"{str(file)!r} cannot be read: {error}; {remedy}") from None
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Return whether an error is SQLite's refusal because another program has locked the file."""
+    """Return whether SQLite raised an error because another program has locked the file."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def _summaries(database: "sqlite3.Connection") -> Iterator[Summary]:
+def _query_summaries(database: "sqlite3.Connection") -> Iterator[Summary]:
     by_journal: dict[int, _Counts] = {}
     for record, role in database.execute(_ROLES, (0, 1 << 62)):
         journal = record >> 32
@@ -126,43 +127,43 @@ def _summaries(database: "sqlite3.Connection") -> Iterator[Summary]:
         by_journal[journal].add(record, role)
     journals: dict[int, _Journal] = {row[0]: row for row in database.execute(_JOURNALS)}
     models: dict[str | None, str] = {}
-    for identity, name, parent, _ in journals.values():
+    for journal_id, name, parent, _ in journals.values():
         is_forked = parent is not None and name is not None
-        counts = _joined(database, journals, identity) if is_forked else by_journal.get(identity)
+        counts = _forked_counts(database, journals, journal_id) if is_forked else by_journal.get(journal_id)
         if name is None or counts is None or counts.first_question is None:
             continue
         keys = (counts.first_question, counts.last_reply, counts.last)
         ((when, origin, question),) = database.execute(_TEXTS, keys)
         if origin not in models:
-            models[origin] = _model(origin)
-        yield Summary(name, datetime.fromisoformat(when), models[origin], counts.questions, _words(question))
+            models[origin] = _origin_label(origin)
+        yield Summary(name, datetime.fromisoformat(when), models[origin], counts.questions, _first_text(question))
 
 
-def _joined(database: "sqlite3.Connection", journals: Mapping[int, _Journal], identity: int) -> _Counts:
+def _forked_counts(database: "sqlite3.Connection", journals: Mapping[int, _Journal], journal_id: int) -> _Counts:
     """Return the counts of a journal whose first records belong to its parents."""
-    stretches: list[tuple[int, int]] = []
-    following: int | None = identity
+    key_ranges: list[tuple[int, int]] = []
+    journal: int | None = journal_id
     end = _POSITIONS
-    while following is not None and end > 0:
-        _, _, parent, start = journals[following]
+    while journal is not None and end > 0:
+        _, _, parent, start = journals[journal]
         if end > start:
-            stretches.append((following * _POSITIONS + start, following * _POSITIONS + end))
-        following, end = parent, min(end, start)
+            key_ranges.append((journal * _POSITIONS + start, journal * _POSITIONS + end))
+        journal, end = parent, min(end, start)
     counts = _Counts()
-    for keys in reversed(stretches):
+    for keys in reversed(key_ranges):
         for record, role in database.execute(_ROLES, keys):
             counts.add(record, role)
     return counts
 
 
-def _model(origin: str | None) -> str:
+def _origin_label(origin: str | None) -> str:
     if origin is None:
         return ""
     fields: dict[str, Any] = json.loads(origin)
     return model_label(fields["provider"], fields["dialect"], fields["model"])
 
 
-def _words(body: str) -> str:
+def _first_text(body: str) -> str:
     """Return the first text of a question, cut to one line of LONGEST_WORDS characters; "" without a text."""
     for message in json.loads(body)["messages"]:
         if message["policy"] == USER:

@@ -110,7 +110,7 @@ class PendingRequest:
             self._due = self._loop.time() + self._silence
 
     async def send_until_ended(self, send: Send) -> envelopes.Ending:
-        """Send the request until it ends, and return the last reply: Answered or Failed.
+        """Send the request, again if workers are full or lost, and return its last reply: Answered or Failed.
 
         Raises RequestTimedOut, NoWorkers, WorkerLost, and any other error that ended the request.
         """
@@ -189,7 +189,7 @@ class PendingRequest:
         self.lost_workers += 1
         if self.lost_workers >= self._settings.attempts:
             last = f", the last was {self.worker}" if self.worker else ""
-            remedy = "check whether the policy ends or blocks workers, or raise `acceptance` and `silence`"
+            remedy = "check whether the policy ends or blocks its worker, or raise the times `acceptance` and `silence`"
             raise errors.WorkerLost(
                 f"{self.what}: {self.lost_workers} workers in turn did not finish it{last}; {remedy}"
             )
@@ -248,7 +248,7 @@ class CallerConnection:
         self.connection.gone.add_done_callback(self._fail_all)
 
     async def ask(self, request: envelopes.Request) -> envelopes.Ending:
-        """Send a request until it ends, and return its last reply: Answered or Failed.
+        """Send a request, again if workers are full or lost, and return its last reply: Answered or Failed.
 
         Waits for a free place while `in_flight` requests are in progress. Raises RequestTimedOut, NoWorkers,
         WorkerLost, NoServer, RunnerClosed, PayloadTooLarge or EnvelopeInvalid.

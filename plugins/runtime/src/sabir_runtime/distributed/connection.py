@@ -318,7 +318,8 @@ def _is_refusal(error: Exception | None) -> bool:
 def _remedy_for(refusal: Exception) -> str:
     """Return the remedy for an error of the login or of TLS."""
     if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
-        return "give the CA of the server's certificate (NATS_CA), and NATS_CERT and NATS_KEY if required"
+        own = "if the server requires a client certificate, also its file and its key's (NATS_CERT and NATS_KEY)"
+        return f"give the file of the CA that signed the server's certificate (ca=…, or NATS_CA), and {own}"
     return "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN"
 
 

@@ -59,7 +59,7 @@ def beats_for(reply: str) -> str:
 
 
 def asker_of(policy: str, reply: str) -> str:
-    """Return a text that identifies a request's caller and policy: equal for all sendings of a request."""
+    """Return a text that identifies a request, its caller and its policy, from the reply subject of any sending."""
     return f"{policy} {reply.rpartition('.')[0]}"
 
 

@@ -71,10 +71,12 @@ class Execution:
         self._is_idle = asyncio.Event()
         self.ended: Future[None] = Future()
         self.ended.set_running_or_notify_cancel()  # so a cancelled caller cannot cancel the future
-        """A future that is done when no part of the run is executing here, and the worker has released the run."""
+        """A future that is done when `perform` has ended and the worker has released the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """Perform the run's first call. Returns or raises only after all parts of the run have stopped."""
+        """Perform the run's first call and return its batch. If it is cancelled, wait until all parts of the run have
+        stopped, and raise the error of `stop`, if there is one.
+        """
         self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
         try:
             return await self._task

@@ -198,7 +198,7 @@ class Ledger:
         """Store the end of a call, and return None.
 
         `batch` is the policy's batch. `result` is the batch with the results of its option calls, or None if there are
-        no option calls. If the call already has another batch, a result or a failure, return its row instead.
+        no option calls. If the call has already ended, or has a batch other than `batch`, return its row instead.
         """
         at = time.time()
         return self._execute_write(_CLOSE, hold, path, to="done", new_batch=batch, outcome=result, failed=None, at=at)
@@ -206,7 +206,7 @@ class Ledger:
     def fail(self, hold: Hold, path: str, batch: str | None, failure: str) -> CallRow | None:
         """Store a call's failure, and return None.
 
-        If the call already has another batch, a result or a failure, return its row instead.
+        If the call has already ended, or has a batch other than `batch`, store nothing and return its row instead.
         """
         at = time.time()
         return self._execute_write(

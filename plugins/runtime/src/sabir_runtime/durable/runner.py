@@ -128,9 +128,9 @@ class DurableRunner(Runner, AsyncClosing):
         return super().create_bind_function(ctx)
 
     def perform(self, call: BoundCall) -> Awaitable[Batch]:
-        """Perform a bound call and return its batch. A call inside a run is stored as a part of this run.
+        """Perform a bound call and return its batch. Raises the errors of `run`.
 
-        A call outside of a run starts a new run with a random name. Raises the errors of `run`.
+        A call inside a run is stored as a part of this run. Any other call starts a new run with a random name.
         """
         outer = current_call.get()
         if outer is not None:
@@ -363,8 +363,8 @@ class DurableRunner(Runner, AsyncClosing):
     def _check_same(self, stored: RunRow, new_run: RunRow) -> None:
         """Raise RunConflict or ReplayMismatch if the stored run with this name has a different request."""
         if stored.application != new_run.application:
-            owner = f"application {stored.application!r}, and this runner's is {new_run.application!r}"
-            raise RunConflict(f"run {new_run.run!r} belongs to {owner}; use another run_id")
+            reason = f"run {new_run.run!r} belongs to application {stored.application!r}"
+            raise RunConflict(f"{reason}, and this runner's is {new_run.application!r}; use another run_id")
         context = self._contexts.get(stored.context)  # also under an earlier name
         is_same_context = stored.context == new_run.context or (
             context is not None and context is self._contexts.get(new_run.context)

@@ -243,7 +243,7 @@ class Runs(SyncClosing):
             self._enqueue(run)
 
     def park(self, run: str, reason: str, *, deaths: int = 0) -> None:
-        """Pause a run that cannot continue, and store the reason as its `fault`."""
+        """Pause a run that cannot continue. Store the reason as its `fault`, and how many workers died as `deaths`."""
         self.ledger.fence(run, wish="pause", fault=reason, deaths=deaths)
         self._client.cancel_workflow(run)
 

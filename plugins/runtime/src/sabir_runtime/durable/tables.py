@@ -184,7 +184,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class CallRow:
-    """A row of `sabir_calls`: a bound call of a run, or the answer to an option call."""
+    """A row of `sabir_calls`: a call of a bound policy (`kind` "call"), or the answer to an option call ("answer")."""
 
     run: str
     path: str

@@ -333,7 +333,7 @@ class DurableWorker:
         if stranded and stranded != self._stranded:
             counts = ", ".join(f"{number} of version {version!r}" for version, number in stranded.items())
             fork = f"`sabir runs fork RUN --for-version {self.settings.version}`"
-            remedy = f"start workers of those versions, fork these runs ({fork}), or cancel them"
+            remedy = f"start workers of those versions, or repeat these runs in this version ({fork}), or cancel them"
             log.warning("queued runs wait, because no worker of their version is running: %s; %s", counts, remedy)
         self._stranded = stranded
 

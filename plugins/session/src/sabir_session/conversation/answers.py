@@ -17,10 +17,17 @@ from typing import Any, Generic, Self, TypeAlias
 from sabir import Loss, Message, Reply, SettingsInvalid, Usage
 from sabir.authoring import AsyncClosing, FinishReason, SyncClosing, installed_hooks, one_line
 
-from sabir_session.conversation.reading import AsyncEvents, AsyncReading, Reading, SyncEvents, SyncReading
+from sabir_session.conversation.event_buffers import (
+    AsyncEventBuffer,
+    AsyncEvents,
+    EventBuffer,
+    SyncEventBuffer,
+    SyncEvents,
+)
+from sabir_session.evaluation.evaluations import Evaluation
+from sabir_session.evaluation.events import Event, OutputArrived, RequestStarted, TextArrived
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.people import Event, OutputArrived, RequestStarted, TextArrived
-from sabir_session.evaluation.prompts import Output, total
+from sabir_session.evaluation.prompts import Output, sum_usages
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +71,7 @@ class Answer(Generic[Output]):
     @property
     def usage(self) -> Usage:
         """The sum of the tokens of all replies. A number is None if a provider did not report it."""
-        return total(reply.usage for reply in self.replies)
+        return sum_usages(reply.usage for reply in self.replies)
 
     @property
     def cost(self) -> Decimal | None:
@@ -91,7 +98,50 @@ def cost_of(replies: tuple[Reply, ...]) -> Decimal | None:
     return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
 
-class Growing(Generic[Output]):
+class Totals:
+    """The sums of the tokens and costs of the replies of one evaluation, updated for new replies."""
+
+    def __init__(self) -> None:
+        self._evaluation: Evaluation | None = None
+        self._replies: list[Reply] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self._usage, self._usage_count = sum_usages(()), 0
+        self._cost, self._cost_count = Decimal(0), 0
+
+    def up_to(self, evaluation: Evaluation | None) -> "Totals":
+        """Set the evaluation whose replies are summed, and return this object. None means no replies.
+
+        The sums begin at zero if it is another evaluation than before.
+        """
+        if evaluation is not self._evaluation:
+            self._evaluation = evaluation
+            self._replies = [] if evaluation is None else evaluation.replies
+            self._reset()
+        return self
+
+    @property
+    def usage(self) -> Usage:
+        """The sum of the tokens of all replies. A number is None if a provider did not report it."""
+        new = self._replies[self._usage_count :]
+        if new:
+            self._usage = sum_usages([self._usage, *(reply.usage for reply in new)])
+            self._usage_count += len(new)
+        return self._usage
+
+    @property
+    def cost(self) -> Decimal | None:
+        """The cost of all replies in US dollars; None if the cost of a reply is not known."""
+        for reply in self._replies[self._cost_count :]:
+            cost = installed_hooks().cost(reply)
+            if cost is None:
+                return None
+            self._cost, self._cost_count = self._cost + cost, self._cost_count + 1
+        return self._cost
+
+
+class PartialOutputParser(Generic[Output]):
     """Parses the output of an answer while the answer arrives."""
 
     def __init__(self, outputs: Outputs[Output] | None) -> None:
@@ -109,20 +159,20 @@ class Growing(Generic[Output]):
             self._call += event.text
         else:
             self._text += event.text
-        earlier, self._part = self._part, self._outputs.part(self._call or self._text)
+        earlier, self._part = self._part, self._outputs.parse_partial(self._call or self._text)
         return None if self._part == earlier else self._part
 
 
-Start: TypeAlias = Callable[[Any], Coroutine[Any, Any, Answer[Output]]]
-"""Starts to answer a question for a Reading. The coroutine pauses until its events are read."""
+StartAnswer: TypeAlias = Callable[[Any], Coroutine[Any, Any, Answer[Output]]]
+"""Starts to answer a question for an EventBuffer. The coroutine pauses until its events are read."""
 
 
-class _Selection(Generic[Output]):
+class _EventSelection(Generic[Output]):
     """Selects what the iterators of a stream yield: all events, or texts and outputs of the stream's own question."""
 
-    def __init__(self, reading: Reading[Any], outputs: Outputs[Output] | None) -> None:
-        self._reading = reading
-        self._growing = Growing(outputs)
+    def __init__(self, buffer: EventBuffer[Any], outputs: Outputs[Output] | None) -> None:
+        self._buffer = buffer
+        self._parse_partial = PartialOutputParser(outputs)
 
     def event(self, event: Event) -> Event:
         """Return the event. Events of an unfinished earlier question are included."""
@@ -130,12 +180,12 @@ class _Selection(Generic[Output]):
 
     def text(self, event: Event) -> str | None:
         """Return the text of an event of the new question; None for other events."""
-        is_own = isinstance(event, TextArrived) and event.question == self._reading.question
+        is_own = isinstance(event, TextArrived) and event.question == self._buffer.question
         return event.text if is_own and isinstance(event, TextArrived) else None
 
     def output(self, event: Event) -> Output | None:
         """Return the output of the new question if the event changed it; else None."""
-        return self._growing(event) if event.question == self._reading.question else None
+        return self._parse_partial(event) if event.question == self._buffer.question else None
 
 
 class SyncAnswerStream(SyncClosing, Generic[Output]):
@@ -154,26 +204,26 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
     'Hello there!'
     """
 
-    def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
-        self._reading: SyncReading[Answer[Output]] = SyncReading(start)
-        self._select = _Selection(self._reading, outputs)
+    def __init__(self, start: StartAnswer[Output], outputs: Outputs[Output] | None) -> None:
+        self._buffer: SyncEventBuffer[Answer[Output]] = SyncEventBuffer(start)
+        self._select = _EventSelection(self._buffer, outputs)
 
     def __iter__(self) -> Iterator[Event]:
         """Iterate over the events that were not read yet. The first event sends the question; its errors raise here.
 
         Events of an unfinished earlier question come first, with another id as their `question`.
         """
-        return SyncEvents(self, self._reading, self._select.event)
+        return SyncEvents(self, self._buffer, self._select.event)
 
     @property
     def question(self) -> str:
         """The id of the question's first message, which is `question` of its events. "" before the question is sent."""
-        return self._reading.question
+        return self._buffer.question
 
     @property
     def text(self) -> Iterator[str]:
         """An iterator over the pieces of text of this question's replies, as they arrive. Other events are skipped."""
-        return SyncEvents(self, self._reading, self._select.text)
+        return SyncEvents(self, self._buffer, self._select.text)
 
     @property
     def outputs(self) -> Iterator[Output]:
@@ -181,7 +231,7 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
 
         The validator is not called for them. Yields nothing for an output function, and without an output type.
         """
-        return SyncEvents(self, self._reading, self._select.output)
+        return SyncEvents(self, self._buffer, self._select.output)
 
     def answer(self) -> Answer[Output]:
         """Read the stream to its end and return the answer. Raises the errors of `Conversation.ask`.
@@ -190,25 +240,25 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         """
         for _ in self:
             pass
-        return _complete(self._reading.result)
+        return _require_answer(self._buffer.result)
 
     def close(self) -> None:
         """Stop answering and close the connection. Recorded messages stay; `drop_last` removes the question."""
-        self._reading.leave()
+        self._buffer.stop()
 
     def __enter__(self) -> Self:
         """Return the stream. Other questions must wait until the answer is complete or the block ends."""
-        self._reading.is_entered = True
+        self._buffer.is_entered = True
         return self
 
     def __exit__(self, *raised: object) -> None:
         """Close the stream."""
-        self._reading.is_entered = False
+        self._buffer.is_entered = False
         self.close()
 
     def __del__(self) -> None:
         """Stop answering, so that the conversation can be used."""
-        self._reading.leave()
+        self._buffer.stop()
 
 
 class AnswerStream(AsyncClosing, Generic[Output]):
@@ -229,26 +279,26 @@ class AnswerStream(AsyncClosing, Generic[Output]):
     'Hello there!'
     """
 
-    def __init__(self, start: Start[Output], outputs: Outputs[Output] | None) -> None:
-        self._reading: AsyncReading[Answer[Output]] = AsyncReading(start)
-        self._select = _Selection(self._reading, outputs)
+    def __init__(self, start: StartAnswer[Output], outputs: Outputs[Output] | None) -> None:
+        self._buffer: AsyncEventBuffer[Answer[Output]] = AsyncEventBuffer(start)
+        self._select = _EventSelection(self._buffer, outputs)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         """Iterate over the events that were not read yet. The first event sends the question; its errors raise here.
 
         Events of an unfinished earlier question come first, with another id as their `question`.
         """
-        return AsyncEvents(self, self._reading, self._select.event)
+        return AsyncEvents(self, self._buffer, self._select.event)
 
     @property
     def question(self) -> str:
         """The id of the question's first message, which is `question` of its events. "" before the question is sent."""
-        return self._reading.question
+        return self._buffer.question
 
     @property
     def text(self) -> AsyncIterator[str]:
         """An iterator over the pieces of text of this question's replies, as they arrive. Other events are skipped."""
-        return AsyncEvents(self, self._reading, self._select.text)
+        return AsyncEvents(self, self._buffer, self._select.text)
 
     @property
     def outputs(self) -> AsyncIterator[Output]:
@@ -256,7 +306,7 @@ class AnswerStream(AsyncClosing, Generic[Output]):
 
         The validator is not called for them. Yields nothing for an output function, and without an output type.
         """
-        return AsyncEvents(self, self._reading, self._select.output)
+        return AsyncEvents(self, self._buffer, self._select.output)
 
     async def answer(self) -> Answer[Output]:
         """Read the stream to its end and return the answer. Raises the errors of `Conversation.ask`.
@@ -265,32 +315,32 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         """
         async for _ in self:
             pass
-        task = self._reading.task
-        return _complete(None if task is None or self._reading.is_left else task.result())
+        task = self._buffer.task
+        return _require_answer(None if task is None or self._buffer.is_stopped else task.result())
 
     async def aclose(self) -> None:
         """Stop answering: close the connection, cancel running options and wait for them to end.
 
         Recorded messages stay; `Conversation.drop_last` removes the question.
         """
-        await self._reading.close()
+        await self._buffer.close()
 
     async def __aenter__(self) -> Self:
         """Return the stream. Other questions must wait until the answer is complete or the block ends."""
-        self._reading.is_entered = True
+        self._buffer.is_entered = True
         return self
 
     async def __aexit__(self, *raised: object) -> None:
         """Close the stream."""
-        self._reading.is_entered = False
+        self._buffer.is_entered = False
         await self.aclose()
 
     def __del__(self) -> None:
         """Stop answering, so that the conversation can be used."""
-        self._reading.leave()
+        self._buffer.stop()
 
 
-def _complete(answer: Answer[Output] | None) -> Answer[Output]:
+def _require_answer(answer: Answer[Output] | None) -> Answer[Output]:
     if answer is None:
         remedy = "read the stream to its end, or call `ask()` without arguments to finish the question"
         raise SettingsInvalid(f"the stream was closed before the answer was complete; {remedy}")

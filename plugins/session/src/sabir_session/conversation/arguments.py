@@ -1,22 +1,38 @@
-"""The optional arguments of a conversation, and the types that its signatures name."""
+"""The arguments of conversations and questions: their types and checks, and the right names for arguments of others.
 
+chat.retries = -1 ──▶ SettingsInvalid: what was expected        Conversation(…, system_prompt=…) ──▶ WrongWord: the word
+chat.tools = […]  ──▶ AttributeError: what can be changed
+"""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import Generic, TypedDict, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
-from sabir import Settings
-from sabir.authoring import KnownPart
+from sabir import Message, Settings, SettingsInvalid
+from sabir.authoring import KnownPart, one_line
+from sabir.errors import WrongWord
 from typing_extensions import TypeAliasType
 
+from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.people import Approve, Watch
+from sabir_session.evaluation.events import Watch
+from sabir_session.evaluation.outputs import Outputs
 from sabir_session.evaluation.prompts import Options, Strict, Validator
 from sabir_session.stores.store import Store
 
 Wanted = TypeVar("Wanted")
 
+Content = TypeAliasType("Content", str | KnownPart | Message)
+"""One item of a question: a text, a part such as `sabir.image(…)`, or a message. Neighbouring texts and parts become
+one message of the user."""
+
+
+AsyncFunction: TypeAlias = Callable[..., Coroutine[Any, Any, Wanted]]
+
+
 Instructions = TypeAliasType("Instructions", str | tuple[str | KnownPart, ...])
 """The system message of a conversation: a text, or a tuple of texts and parts. "" means no system message."""
-NAME = "conversation"
+DEFAULT_NAME = "conversation"
 """The default name of a conversation in its store."""
 
 
@@ -34,3 +50,78 @@ class ConversationArguments(TypedDict, Generic[Wanted], total=False):
     watch: Watch | None
     keep: str | Path | Store | None
     name: str
+
+
+class QuestionArguments(TypedDict, Generic[Wanted], total=False):
+    """The optional arguments of one question: `settings` override the conversation's settings field by field, and
+    `output_validator` replaces the conversation's validator.
+    """
+
+    output_validator: Validator[Wanted] | None
+    settings: Settings | None
+
+
+UNSET: Any = type("_Unset", (), {"__repr__": lambda self: "…"})()
+"""The default of `output` in `ask`: the conversation's own output. The default of `instructions` in Conversation: the
+recorded instructions. None is not the default, because `output=None` means text."""
+
+
+class QuestionOptions(NamedTuple):
+    """The output and the settings with which one question is answered."""
+
+    outputs: Outputs[Any] | None
+    settings: Settings | None
+    is_own: bool
+    """Whether both are the conversation's own, because the question passed neither."""
+
+
+Check = tuple[Callable[[object], bool], str]
+_FUNCTION_OR_NONE: Check = (lambda value: value is None or callable(value), "a function, or None")
+_ANY: Check = (lambda value: True, "")
+ATTRIBUTES: Mapping[str, Check] = {
+    "model": (lambda value: isinstance(value, str) or hasattr(value, "render"), "'provider:model', or an adapter"),
+    "instructions": (lambda value: isinstance(value, str | tuple), "a text, or a tuple of texts and parts"),
+    "options": (lambda value: isinstance(value, Iterable) and not isinstance(value, str), "a list of functions"),
+    "output": _ANY,
+    "output_validator": _FUNCTION_OR_NONE,
+    "retries": (lambda value: type(value) is int and value >= 0, "a whole number of at least 0"),
+    "settings": (lambda value: value is None or isinstance(value, Settings), "sabir.Settings(…), or None"),
+    "strict": (lambda value: not isinstance(value, str), "True, False, or a set of kinds of loss"),
+    "budget": (lambda value: value is None or isinstance(value, Budget), "Budget(…), or None"),
+    "approve": _FUNCTION_OR_NONE,
+    "watch": _FUNCTION_OR_NONE,
+}
+"""Attribute → the check of a value, and the description of the expected values."""
+_REMEDIES: Mapping[str, str] = {
+    "system system_prompt prompt developer": "instructions=…",
+    "output_type result_type response_format response_model output_schema schema": "output=…, a type or a function",
+    "max_retries output_retries": "retries=…, how often the model may correct an answer that does not fit",
+    "message_history history messages": "ask(*messages, …), which also accepts messages",
+    "api_key base_url client": "an adapter as the model: sabir.adapter('provider:model', …)",
+    "session session_id conversation_id thread_id db database store path memory checkpointer": "keep=… and name=…",
+    "deps context": "a bound method as an option, or a parameter of the type sabir.ToolContext in an option",
+}
+REMEDIES = {word: remedy for words, remedy in _REMEDIES.items() for word in words.split()}
+"""Another library's argument → the argument to use."""
+
+
+def refuse_unknown_arguments(function: str, misnamed: Iterable[str], known: tuple[str, ...]) -> None:
+    """Raise WrongWord for the first of the arguments `misnamed`, which the function does not have.
+
+    The error names the argument to use. `known` are the arguments that the function has.
+    """
+    for word in misnamed:
+        if word in ATTRIBUTES:
+            raise WrongWord(f"{function}() has no argument `{word}`; set it on the conversation: chat.{word} = …")
+        if word in REMEDIES:
+            raise WrongWord(f"{function}() has no argument `{word}`; use {REMEDIES[word]}")
+        Settings.refuse_misnamed(function, {word: None}, known)
+
+
+def check_value(name: str, value: object) -> None:
+    """Raise AttributeError if a conversation has no attribute `name`, and SettingsInvalid for a wrong value."""
+    if name not in ATTRIBUTES:
+        raise AttributeError(f"a conversation has no attribute {name!r} to set; you can set {', '.join(ATTRIBUTES)}")
+    fits, expected = ATTRIBUTES[name]
+    if not fits(value):
+        raise SettingsInvalid(f"Conversation: {name} is {one_line(repr(value), 60)}; expected {expected}")

@@ -4,78 +4,77 @@
     answer = chat.ask_sync("Umbrella today?")          await chat.ask(…) · chat.stream(…) · chat.stream_sync(…)
     chat.model = "other:model"
 
-    ask ──▶ finish an earlier question ──▶ render ──▶ record the question ──▶ evaluate ──▶ Answer
-                                              └─ refused: nothing is recorded, nothing is sent
+    Conversation ──▶ QuestionAnswerer ──▶ evaluate ──▶ Evaluation ──▶ records ──▶ session ──▶ journal
 
 A conversation is one evaluation, like an evaluation of `evaluate`, that grows with each question. It has the same
 steps, records, budgets and approvals.
+
+    chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a type, or the return type of a function
+    chat.ask("…") ──▶ Answer[Output]                                   the conversation's own output type
 """
 
-import logging
+import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from decimal import Decimal
-from itertools import groupby
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never, Unpack, cast, overload
+from typing import Any, Generic, Never, Unpack, cast, overload
 
 import sabir
-from sabir import (
-    RUNTIME,
-    Adapter,
-    Message,
-    Option,
-    Rendering,
-    SabirError,
-    Settings,
-    SettingsInvalid,
-    TextPart,
-    Usage,
-)
-from sabir.authoring import OptionLike
-from sabir.errors import OptionInvalid
+from sabir import Adapter, Message, Option, Rendering, Settings, TextPart, Usage
+from sabir.authoring import AsyncClosing, OptionLike, SyncClosing
 from typing_extensions import TypeForm
 
-from sabir_session.conversation.answers import Answer
-from sabir_session.conversation.arguments import NAME, ConversationArguments, Instructions
-from sabir_session.conversation.asking import OWN, Asked, Asking, AsyncFunction, Content, How
-from sabir_session.conversation.keeping import Kept
-from sabir_session.conversation.reading import AsyncReading, Reading, Turn, wait_for
-from sabir_session.conversation.totals import Totals
-from sabir_session.conversation.words import check_value, refuse_words
-from sabir_session.evaluation import people
+from sabir_session.conversation.answering import (
+    PreparedQuestion,
+    QuestionAnswerer,
+    instructions_change,
+    question_messages,
+)
+from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream, Totals
+from sabir_session.conversation.arguments import (
+    DEFAULT_NAME,
+    UNSET,
+    AsyncFunction,
+    Content,
+    ConversationArguments,
+    Instructions,
+    QuestionArguments,
+    QuestionOptions,
+    Wanted,
+    check_value,
+    refuse_unknown_arguments,
+)
+from sabir_session.conversation.storage import ConversationStorage
+from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.evaluate import (
-    EvaluationArguments,
-    check_functions,
-    outputs_of,
-    performer_of,
-    proceed,
-    requests_of,
-)
-from sabir_session.evaluation.outputs import RETRIES, Outputs, Requests
-from sabir_session.evaluation.perform import LoopPerformer, Performer
-from sabir_session.evaluation.prompts import (
-    ApprovalPending,
-    BudgetExhausted,
-    ConversationNotFound,
-    Options,
-    Output,
-    Strict,
-    Validator,
-)
-from sabir_session.records import InstructionsMark
+from sabir_session.evaluation.evaluate import EvaluationArguments, build_outputs, build_requests, run_without_suspending
+from sabir_session.evaluation.events import Watch
+from sabir_session.evaluation.outputs import RETRIES, Outputs
+from sabir_session.evaluation.performers import LoopPerformer, SyncPerformer
+from sabir_session.evaluation.prompts import Options, Output, Strict, Validator
 from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
 
-if TYPE_CHECKING:
-    import asyncio
 
-logger = logging.getLogger("sabir")
+class _HelpPage(ABCMeta):
+    """The metaclass of classes whose help() lists public names only. `dir()` of such a class lists all names.
+
+    It is an ABCMeta, so that a user's class can have a Conversation and an ABC as its bases.
+    """
+
+    def __dir__(cls) -> list[str]:
+        """Return the names of the class. `inspect.classify_class_attrs`, which help() calls, gets the public names."""
+        names = list(super().__dir__())
+        if sys._getframe(1).f_code.co_name != "classify_class_attrs":
+            return names
+        return [name for name in names if not name.startswith("_")]  # the class's own signature is shown above them
 
 
-class Conversation(Asking[Output]):
+class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
     """A conversation with a model. It stores all messages, runs the options that the model calls, and can be reopened.
 
     `model` is `provider:model` or an adapter, `instructions` the system message. `output` is the type of the answers,
@@ -121,32 +120,29 @@ class Conversation(Asking[Output]):
         model: str | Adapter,
         *,
         output: Any = None,  # by the overloads
-        instructions: Instructions = OWN,
+        instructions: Instructions = UNSET,
         options: Options = (),
         output_validator: Validator[Any] | None = None,  # by the overloads
         retries: int = RETRIES,
         settings: Settings | None = None,
         strict: Strict | None = None,
         budget: Budget | None = None,
-        approve: people.Approve | None = None,
-        watch: people.Watch | None = None,
+        approve: Approve | None = None,
+        watch: Watch | None = None,
         keep: str | Path | Store | None = None,
-        name: str = NAME,
+        name: str = DEFAULT_NAME,
         **misnamed: Never,
     ) -> None:
-        refuse_words("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
+        refuse_unknown_arguments("Conversation", misnamed, ("output", *ConversationArguments.__annotations__))
         check_name(name)
         self._adapters: dict[str, Adapter] = {}
         self._model: str | Adapter
-        self._sent_instructions: Message | None = None
-        self._pending: Asked | None = None
         self._outputs_cache: tuple[object, Outputs[Any] | None] | None = None
         self._totals = Totals()
-        self._turn: Turn | None = None
         self.model = model
         self._instructions: Message | None = None
         self._has_instructions = False
-        if instructions is not OWN:
+        if instructions is not UNSET:
             self.instructions = instructions
         self.options = options
         self.output = output
@@ -158,7 +154,7 @@ class Conversation(Asking[Output]):
         self.approve = approve
         self.watch = watch
         self._default_outputs()
-        self._kept = Kept(keep, name)
+        self._answerer = QuestionAnswerer(ConversationStorage(keep, name))
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute. Raises AttributeError for an unknown name, and SettingsInvalid for an invalid value."""
@@ -202,7 +198,7 @@ class Conversation(Asking[Output]):
     @property
     def _current_instructions(self) -> Message | None:
         """The instructions that were set in this object, else the recorded instructions."""
-        return self._instructions if self._has_instructions else self._kept.instructions
+        return self._instructions if self._has_instructions else self._answerer.storage.instructions
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -221,22 +217,23 @@ class Conversation(Asking[Output]):
     @property
     def name(self) -> str:
         """The name of the conversation in its store."""
-        return self._kept.name
+        return self._answerer.storage.name
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """All recorded messages. Each version of the instructions precedes the first question with that version."""
-        return self._kept.messages
+        return self._answerer.storage.messages
 
     @property
     def sent_messages(self) -> tuple[Message, ...]:
         """The messages that the next request sends before its question: first the current instructions, if any."""
-        return tuple(self._sent_with(()))
+        change = instructions_change(self._answerer.storage.instructions, self._current_instructions)
+        return tuple(self._answerer.storage.messages_with(*change))
 
     @property
     def unfinished(self) -> bool:
         """Whether the last question has no answer yet, as after a crash. The next `ask` finishes it first."""
-        return self._kept.is_unfinished
+        return self._answerer.storage.is_unfinished
 
     @property
     def usage(self) -> Usage:
@@ -244,14 +241,151 @@ class Conversation(Asking[Output]):
 
         A number is None if a provider did not report it.
         """
-        return self._totals.up_to(self._kept.evaluation).usage
+        return self._totals.up_to(self._answerer.storage.evaluation).usage
 
     @property
     def cost(self) -> Decimal | None:
         """The cost of all replies in `messages` in US dollars; None if unknown, for example without sabir-prices."""
-        return self._totals.up_to(self._kept.evaluation).cost
+        return self._totals.up_to(self._answerer.storage.evaluation).cost
 
-    def preview(self, *content: Content, output: object = OWN, settings: Settings | None = None) -> Rendering:
+    @overload
+    async def ask(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    async def ask(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    async def ask(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    async def ask(self, *content: Content, **how: Unpack[QuestionArguments[Output]]) -> Answer[Output]: ...
+    async def ask(
+        self,
+        *content: Content,
+        output: Any = UNSET,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> Answer[Any]:
+        """Ask a question. Return the answer when the model has answered and all its option calls have results.
+
+        `output` is the type of this answer, or a function to call with the model's values; None means text. `settings`
+        override the conversation's settings field by field. `output_validator` replaces the conversation's validator
+        for this question. Without content, `ask` finishes the last question, or returns its answer again; an output
+        function then runs again. An unfinished earlier question is finished first, unless you `drop_last()`.
+
+        Raises RenderingRefused before anything is recorded; CallError, ApprovalPending or BudgetExhausted, after which
+        `ask()` continues; OutputError if the answer does not fit after the last retry; ConversationBusy while another
+        question is being answered; ConversationNotFound without content if nothing was asked; OptionInvalid,
+        SettingsInvalid or WrongWord for wrong arguments; RecordingFailed, or StoreError if the conversation is closed.
+
+        >>> import asyncio, sabir_session
+        >>> asyncio.run(sabir_session.Conversation("echo:m").ask("41", output=int)).output
+        41
+        """
+        options = self._question_options(output, output_validator, settings, misnamed)
+        return await self._answerer.answer(LoopPerformer, content, options, self._prepare, None)
+
+    @overload
+    def ask_sync(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> Answer[Wanted]: ...
+    @overload
+    def ask_sync(self, *content: Content, **how: Unpack[QuestionArguments[Output]]) -> Answer[Output]: ...
+    def ask_sync(
+        self,
+        *content: Content,
+        output: Any = UNSET,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> Answer[Any]:
+        """Sync version of `ask`. Blocks the thread, runs options one by one, and raises for coroutine functions.
+        >>> import sabir_session
+        >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
+        'Hello!'
+        """
+        options = self._question_options(output, output_validator, settings, misnamed)
+        return run_without_suspending(self._answerer.answer(SyncPerformer, content, options, self._prepare, None))
+
+    @overload
+    def stream(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> AnswerStream[Wanted]: ...
+    @overload
+    def stream(self, *content: Content, **how: Unpack[QuestionArguments[Output]]) -> AnswerStream[Output]: ...
+    def stream(
+        self,
+        *content: Content,
+        output: Any = UNSET,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> AnswerStream[Any]:
+        """Ask a question and return the answer as a stream of events. The arguments are the same as in `ask`.
+
+        The question is sent when the first event is read, where the errors of `ask` are raised; only errors of `output`
+        and of unknown arguments are raised at once. Events of an unfinished earlier question come first, with another
+        `question` id, and are not part of the stream's `text`.
+
+        >>> import asyncio, sabir_session
+        >>> async def texts(chat: sabir_session.Conversation) -> list[str]:
+        ...     async with chat.stream("Hello there!") as stream:
+        ...         return [text async for text in stream.text]
+        >>> asyncio.run(texts(sabir_session.Conversation("echo:m")))
+        ['Hello ', 'there!']
+        """
+        options = self._question_options(output, output_validator, settings, misnamed)
+        start = partial(self._answerer.answer, LoopPerformer, content, options, self._prepare)
+        return AnswerStream(start, options.outputs)
+
+    @overload
+    def stream_sync(
+        self, *content: Content, output: TypeForm[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(
+        self, *content: Content, output: AsyncFunction[Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(
+        self, *content: Content, output: Callable[..., Wanted], **how: Unpack[QuestionArguments[Wanted]]
+    ) -> SyncAnswerStream[Wanted]: ...
+    @overload
+    def stream_sync(self, *content: Content, **how: Unpack[QuestionArguments[Output]]) -> SyncAnswerStream[Output]: ...
+    def stream_sync(
+        self,
+        *content: Content,
+        output: Any = UNSET,  # by the overloads
+        output_validator: Validator[Any] | None = None,
+        settings: Settings | None = None,
+        **misnamed: Never,
+    ) -> SyncAnswerStream[Any]:
+        """Sync version of `stream`. The question is answered in the thread that reads, and only while it reads."""
+        options = self._question_options(output, output_validator, settings, misnamed)
+        start = partial(self._answerer.answer, SyncPerformer, content, options, self._prepare)
+        return SyncAnswerStream(start, options.outputs)
+
+    def preview(self, *content: Content, output: object = UNSET, settings: Settings | None = None) -> Rendering:
         """Return the request that `ask` would send, with its losses, but send and record nothing.
 
         Raises RenderingRefused if the request has losses of the kinds in `strict`.
@@ -261,8 +395,10 @@ class Conversation(Asking[Output]):
         >>> rendering.body["messages"], rendering.losses
         ([{'from': 'user', 'text': 'Hello!'}], ())
         """
-        requests = self._requests(self._asked(output, None, settings, {}))
-        return self.adapter.render(self._sent_with(content), **requests.how)
+        question = self._prepare(self._question_options(output, None, settings, {}))
+        messages = (*question.instructions, *question_messages(content))
+        sent = self._answerer.storage.messages_with(messages, question.mark)
+        return self.adapter.render(sent, **question.requests.call_arguments)
 
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
@@ -270,10 +406,7 @@ class Conversation(Asking[Output]):
         Effects of options are not undone. A budget still counts the replies. Raises ConversationNotFound if nothing was
         asked, ConversationBusy while a question is being answered, and StoreError if other records follow the question.
         """
-        self._leave_abandoned()
-        dropped = self._kept.drop_last()
-        self._pending = None
-        return dropped
+        return self._answerer.drop_last()
 
     @contextmanager
     def replacing_last(self) -> Iterator[tuple[Message, ...]]:
@@ -283,13 +416,8 @@ class Conversation(Asking[Output]):
         one transaction replaces the old messages. Otherwise the old messages stay. Raises ConversationNotFound if
         nothing was asked, and ConversationBusy while a question is being answered.
         """
-        self._leave_abandoned()
-        try:
-            with self._kept.replacing_last() as messages:
-                self._pending = None
-                yield messages
-        finally:
-            self._pending = None
+        with self._answerer.replacing_last() as messages:
+            yield messages
 
     def fork(self, name: str) -> "Conversation[Output]":
         """Return a new conversation with the same attributes and messages, stored under `name` in the same store.
@@ -303,11 +431,10 @@ class Conversation(Asking[Output]):
         'a second try'
         """
         check_name(name)
-        self._leave_abandoned()
         other = copy(self)
-        other._adapters, other._totals, other._turn = {}, Totals(), None
+        other._adapters, other._totals = {}, Totals()
         other.model = self._model
-        other._kept = self._kept.fork(name)
+        other._answerer = self._answerer.fork(name)
         return other
 
     def close(self) -> None:
@@ -316,15 +443,13 @@ class Conversation(Asking[Output]):
         These are the sync clients of its models, and the store, unless a fork still uses the store. Adapters and stores
         that you passed stay open.
         """
-        self._leave_abandoned()
-        self._kept.close()
+        self._answerer.close()
         for adapter in self._adapters.values():
             adapter.close()
 
     async def aclose(self) -> None:
-        """Async version of `close`, which also closes the clients that `ask` and `stream` opened."""
-        self._leave_abandoned()
-        self._kept.close()
+        """Do what `close` does, and also close the clients that `ask` and `stream` opened."""
+        self._answerer.close()
         for adapter in self._adapters.values():
             await adapter.aclose()
 
@@ -336,162 +461,35 @@ class Conversation(Asking[Output]):
         """Return the parser of the conversation's own output, or None for text. Cached until the attributes change."""
         key = (self.output, self.output_validator, self.retries)
         if self._outputs_cache is None or self._outputs_cache[0] != key:
-            self._outputs_cache = key, outputs_of(*key)
+            self._outputs_cache = key, build_outputs(*key)
         return self._outputs_cache[1]
 
-    def _asked(
+    def _question_options(
         self,
         output: object,
         validator: Validator[Any] | None,
         settings: Settings | None,
         misnamed: Mapping[str, object],
-    ) -> Asked:
-        refuse_words("ask", misnamed, ("output", *How.__annotations__))
+    ) -> QuestionOptions:
+        refuse_unknown_arguments("ask", misnamed, ("output", *QuestionArguments.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
-        if output is OWN and validator is None:
-            return Asked(self._default_outputs(), settings or self.settings, settings is None)
-        outputs = outputs_of(self.output if output is OWN else output, validator, self.retries)
-        return Asked(outputs, settings or self.settings, False)
+        if output is UNSET and validator is None:
+            return QuestionOptions(self._default_outputs(), settings or self.settings, settings is None)
+        outputs = build_outputs(self.output if output is UNSET else output, validator, self.retries)
+        return QuestionOptions(outputs, settings or self.settings, False)
 
-    def _question(self, content: tuple[Content, ...]) -> tuple[Message, ...]:
-        """Return the messages of a question: neighbouring texts and parts are one message."""
-        question: list[Message] = []
-        for _, items in groupby(content, key=lambda item: isinstance(item, Message)):
-            together = [*items]
-            messages = [item for item in together if isinstance(item, Message)]
-            question += messages or [sabir.user(*(item for item in together if not isinstance(item, Message)))]
-        if any(message.policy == RUNTIME for message in question):
-            raise SettingsInvalid(
-                f"a question has a message of the policy {RUNTIME!r}, which is reserved for this library; "
-                "use another policy"
-            )
-        return tuple(question)
-
-    def _instructions_change(self) -> tuple[tuple[Message, ...], InstructionsMark]:
-        """Return the instructions that the next question records, if they changed, and how they changed."""
-        recorded, current = self._kept.instructions, self._current_instructions
-        if current is None:
-            return (), "same" if recorded is None else "none"
-        if recorded is not None and (recorded is current or recorded.payload == current.payload):
-            return (), "same"
-        return (current,), "new"
-
-    def _sent_with(self, content: tuple[Content, ...]) -> list[Message]:
-        """Return the messages of the request that a question makes."""
-        instructions, mark = self._instructions_change()
-        return self._kept.sent_with((*instructions, *self._question(content)), mark)
-
-    def _requests(self, asked: Asked) -> Requests:
-        return requests_of(self.adapter, asked.outputs, self._how(asked))
-
-    def _how(self, asked: Asked) -> EvaluationArguments:
-        """Return the arguments with which a question is evaluated."""
-        return EvaluationArguments(
+    def _prepare(self, options: QuestionOptions | None) -> PreparedQuestion:
+        """Prepare a question with the attributes of this moment. None means the conversation's own options."""
+        options = options or QuestionOptions(self._default_outputs(), self.settings, True)
+        arguments = EvaluationArguments(
             options=self.options,
-            settings=asked.settings,
+            settings=options.settings,
             strict=self.strict,
             budget=self.budget,
             approve=self.approve,
             watch=self.watch,
         )
-
-    async def _answered(
-        self,
-        performer_class: type[Performer],
-        content: tuple[Content, ...],
-        asked: Asked,
-        reading: Reading[Any] | None,
-    ) -> Answer[Any]:
-        ending = self._leave_abandoned()
-        if ending is not None and performer_class is LoopPerformer:
-            await wait_for(ending)
-        with Turn(self._kept.asking(), reading) as turn:
-            self._turn = turn
-            if reading is not None:
-                reading.turn = turn
-            if not content and asked.is_own and self._pending is not None:
-                asked = self._pending
-            if self._kept.is_unfinished and content:
-                first = self._pending or Asked(self._default_outputs(), self.settings, True)
-                with telling(NOT_ASKED, SabirError):
-                    await self._finish(performer_class, first, self._requests(first), turn)
-            requests = self._requests(asked)
-            rendering = self._begin(performer_class, content, asked, requests) if content else None
-            evaluation = self._kept.evaluation
-            if evaluation is None or not evaluation.length:
-                nothing = f"the conversation {self.name!r} has no question yet"
-                raise ConversationNotFound(f"{nothing}, so ask() has nothing to finish; pass a question")
-            if reading is not None:
-                reading.question = evaluation.question
-            return await self._finish(performer_class, asked, requests, turn, rendering)
-
-    def _leave_abandoned(self) -> "asyncio.Task[Any] | None":
-        """Stop the stream of the last question if nobody reads it. Return its task if the task still has to end."""
-        turn = self._turn
-        reading = None if turn is None else turn.reading
-        if turn is None or reading is None or not reading.is_abandoned:
-            return None
-        reading.leave()
-        return reading.task if turn.is_open and isinstance(reading, AsyncReading) else None
-
-    def _begin(
-        self, performer_class: type[Performer], content: tuple[Content, ...], asked: Asked, requests: Requests
-    ) -> Rendering | None:
-        """Render a question, and record it. Return the rendering if the adapter can send the rendering itself.
-
-        If rendering raises, nothing is recorded.
-        """
-        check_functions(performer_class, requests)
-        instructions, mark = self._instructions_change()
-        question = (*instructions, *self._question(content))
-        if requests.sends_renderings:
-            with self._kept.lent_with(question, mark) as messages:
-                rendering = requests.adapter.render(messages, **requests.how)
-        else:
-            rendering = requests.adapter.render(self._kept.sent_with(question, mark), **requests.how)
-        if mark != "same" and self._kept.instructions is not self._sent_instructions:
-            changed = f"the instructions of the conversation {self.name!r} differ from the recorded instructions"
-            logger.warning("%s; only the new instructions are sent", changed)
-        self._kept.say(question, requests.speaks_as, mark)
-        self._pending = asked
-        self._sent_instructions = self._kept.instructions
-        return rendering if requests.sends_renderings else None
-
-    async def _finish(
-        self,
-        performer_class: type[Performer],
-        asked: Asked,
-        requests: Requests,
-        turn: Turn,
-        rendering: Rendering | None = None,
-    ) -> Answer[Any]:
-        evaluation = self._kept.evaluation
-        assert evaluation is not None
-        with telling(KEPT, *UNANSWERED):
-            session, how = self._kept.session, self._how(asked)
-            io = performer_of(performer_class, session, evaluation, requests, how, turn.reading)
-            io.prepared, turn.performer = rendering, io
-            output = await proceed(evaluation, io)
-        self._pending = None
-        messages, replies = evaluation.last_turn
-        return Answer(replies, messages, output)
-
-
-for _name in ("ask", "ask_sync", "stream", "stream_sync"):
-    setattr(Conversation, _name, vars(Asking)[_name])  # help() lists them first, as the class's own methods
-
-KEPT = "The question is stored without an answer: ask() tries again, drop_last() removes the question."
-NOT_ASKED = "This error belongs to the earlier, unfinished question; the new question was not sent."
-UNANSWERED = (sabir.CallError, ApprovalPending, BudgetExhausted, OptionInvalid)
-"""The errors after which a question has no answer yet."""
-
-
-@contextmanager
-def telling(note: str, *kinds: type[sabir.SabirError]) -> Iterator[None]:
-    """Add a note to errors of these kinds that the `with` block raises."""
-    try:
-        yield
-    except kinds as error:
-        error.add_note(note)
-        raise
+        requests = build_requests(self.adapter, options.outputs, arguments)
+        change = instructions_change(self._answerer.storage.instructions, self._current_instructions)
+        return PreparedQuestion(requests, arguments, *change)

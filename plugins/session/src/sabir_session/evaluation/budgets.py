@@ -75,7 +75,7 @@ class Budget:
             raise SettingsInvalid("Budget: cost= needs price=, a function that returns the cost of a reply")
 
 
-class Ledger:
+class UsageLedger:
     """The sums of the turns, tokens and costs of replies. `price` is None if the budget does not limit the cost.
 
     `tokens` and `cost` are None if the number of one reply is not known.
@@ -102,18 +102,18 @@ class Ledger:
 class Spending:
     """The used amounts of a budget. Thread-safe. `ledger` contains the amounts that were used before."""
 
-    def __init__(self, budget: Budget, ledger: Ledger | None = None) -> None:
+    def __init__(self, budget: Budget, ledger: UsageLedger | None = None) -> None:
         self._budget = budget
         self._began = time.monotonic()
         self._lock = Lock()
-        self._ledger = ledger or Ledger(budget.price if budget.cost is not None else None)
+        self._ledger = ledger or UsageLedger(budget.price if budget.cost is not None else None)
 
     def add(self, reply: Reply) -> None:
         """Count a reply. Raises SettingsInvalid if `price` does not return None or a number of at least 0."""
         with self._lock:
             self._ledger.add(reply)
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the remaining seconds; None without a time limit."""
         seconds = self._budget.seconds
         return None if seconds is None else max(0.0, seconds - time.monotonic() + self._began)
@@ -151,40 +151,40 @@ class BudgetedAdapter(WrappedAdapter):
 
     async def send(self, rendering: Rendering) -> Reply:
         """Send a rendering unchanged, and count the reply. Raises BudgetExhausted instead if a limit is reached."""
-        return self._counted(await self._checked.send(rendering))
+        return self._count_reply(await self._adapter_in_budget.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
         """Sync version of `send`. Blocks the thread."""
-        return self._counted(self._checked.send_sync(rendering))
+        return self._count_reply(self._adapter_in_budget.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Send a conversation, and count the reply. Raises BudgetExhausted instead if a limit is reached."""
-        return self._counted(await self._checked.complete(messages, **how))
+        return self._count_reply(await self._adapter_in_budget.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Sync version of `complete`. Blocks the thread."""
-        return self._counted(self._checked.complete_sync(messages, **how))
+        return self._count_reply(self._adapter_in_budget.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply as a stream. If the stream is closed early, the part of the reply that arrived is counted.
 
         Raises BudgetExhausted at once, before the stream is read, if a limit is reached.
         """
-        relay = _CountedStream(self._checked.stream(messages, **how), self._spending)
+        relay = _CountedStream(self._adapter_in_budget.stream(messages, **how), self._spending)
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """Sync version of `stream`. Reading blocks the thread."""
-        relay = _CountedStream(self._checked.stream_sync(messages, **how), self._spending)
+        relay = _CountedStream(self._adapter_in_budget.stream_sync(messages, **how), self._spending)
         return SyncReplyStream(relay, relay.start)
 
     @property
-    def _checked(self) -> Adapter:
+    def _adapter_in_budget(self) -> Adapter:
         """The wrapped adapter. Raises BudgetExhausted if a limit is reached."""
         self._spending.check()
         return self.inner
 
-    def _counted(self, reply: Reply) -> Reply:
+    def _count_reply(self, reply: Reply) -> Reply:
         self._spending.add(reply)
         return reply
 

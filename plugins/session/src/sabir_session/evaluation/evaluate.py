@@ -19,11 +19,12 @@ from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInv
 from sabir.authoring import show_arguments
 from sabir.errors import OptionInvalid
 
-from sabir_session.evaluation import people
+from sabir_session.evaluation.approval import Approve, apply_decision, denial_result
 from sabir_session.evaluation.budgets import MOST_REQUESTS, Budget, Spending
-from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin, restore
-from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, received, tries
-from sabir_session.evaluation.perform import LoopPerformer, Performer, Run, SyncPerformer
+from sabir_session.evaluation.evaluations import Evaluation, OpenCall, begin_evaluation, restore_evaluation
+from sabir_session.evaluation.events import CallEnded, Reader, ReplyArrived, RequestStarted, Watch
+from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, count_retries, output_received
+from sabir_session.evaluation.performers import CallRun, LoopPerformer, Recorder, StepPerformer, SyncPerformer
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
@@ -35,9 +36,9 @@ from sabir_session.evaluation.prompts import (
     Strict,
     Validator,
     as_prompt,
-    total,
+    sum_usages,
 )
-from sabir_session.records import enable_inner_message_recording
+from sabir_session.record_log import enable_inner_message_recording
 from sabir_session.state.session import Session
 
 Request = TypeVar("Request")
@@ -50,7 +51,7 @@ class EvaluationArguments(TypedDict, total=False):
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
     strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
-    budget: the limits of the evaluation; without a budget, at most 50 requests in one call.
+    budget: the limits of the evaluation; without a budget, one call of `evaluate` sends at most 50 requests.
     approve: a function that allows, denies or postpones each option call before the call runs.
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.
@@ -61,8 +62,8 @@ class EvaluationArguments(TypedDict, total=False):
     settings: Settings | None
     strict: Strict | None
     budget: Budget | None
-    approve: people.Approve | None
-    watch: people.Watch | None
+    approve: Approve | None
+    watch: Watch | None
     retries: int
     output_validator: Validator[Any] | None
 
@@ -79,7 +80,7 @@ class SessionArguments(TypedDict, total=False):
     """
 
     session: Session | None
-    recorder: people.Recorder | None
+    recorder: Recorder | None
     resume: bool
     evaluation_id: str | None
 
@@ -90,7 +91,7 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
     strict: the kinds of loss that raise RenderingRefused; None means the adapter's `strict`.
-    budget: the limits of the evaluation; without a budget, at most 50 requests in one call.
+    budget: the limits of the evaluation; without a budget, one call of `evaluate` sends at most 50 requests.
     approve: a function that allows, denies or postpones each option call before the call runs.
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.
@@ -128,7 +129,7 @@ async def evaluate(
     >>> response.text, len(response.messages)
     ('Hello!', 2)
     """
-    return await _evaluated("evaluate", LoopPerformer, adapter, as_prompt(prompt), how)
+    return await _run_evaluation("evaluate", LoopPerformer, adapter, as_prompt(prompt), how)
 
 
 @show_arguments
@@ -145,10 +146,10 @@ def evaluate_sync(
     >>> sabir_session.evaluate_sync(sabir.adapter("echo:m"), "Hello!").text
     'Hello!'
     """
-    return to_its_end(_evaluated("evaluate_sync", SyncPerformer, adapter, as_prompt(prompt), how))
+    return run_without_suspending(_run_evaluation("evaluate_sync", SyncPerformer, adapter, as_prompt(prompt), how))
 
 
-def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
+def run_without_suspending(steps: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine that never suspends, and return its result."""
     try:
         steps.send(None)
@@ -157,63 +158,63 @@ def to_its_end(steps: Coroutine[Any, Any, Result]) -> Result:
     raise AssertionError("a sync performer has suspended")
 
 
-async def _evaluated(
-    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+async def _run_evaluation(
+    caller: str, performer_class: type[StepPerformer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
 ) -> PromptResponse[Output]:
     """Check the arguments, run the evaluation to its end, and return the response."""
-    evaluation, io = _prepared(function, performer_class, adapter, prompt, how)
-    return _response(evaluation, cast("Output", await proceed(evaluation, io)))
+    evaluation, performer = _prepare_evaluation(caller, performer_class, adapter, prompt, how)
+    return _build_response(evaluation, cast("Output", await finish_evaluation(evaluation, performer)))
 
 
-def _response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
+def _build_response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
     """Return the response of an evaluation with at least one reply."""
     return PromptResponse(
         **evaluation.heading._asdict(),
         reply=evaluation.replies[-1],
         messages=tuple(evaluation.messages),
         output=output,
-        usage=total(reply.usage for reply in evaluation.replies),
+        usage=sum_usages(reply.usage for reply in evaluation.replies),
     )
 
 
-def _prepared(
-    function: str, performer_class: type[Performer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
-) -> tuple[Evaluation, Performer]:
+def _prepare_evaluation(
+    caller: str, performer_class: type[StepPerformer], adapter: Adapter, prompt: Prompt[Output], how: EvaluateArguments
+) -> tuple[Evaluation, StepPerformer]:
     """Check the arguments, before anything is sent, run or recorded. Return the evaluation and its performer."""
-    Settings.refuse_misnamed(function, how, tuple(EvaluateArguments.__annotations__))
-    _check_types(function, adapter, how)
+    Settings.refuse_misnamed(caller, how, tuple(EvaluateArguments.__annotations__))
+    _check_types(caller, adapter, how)
     session, evaluation_id = how.get("session"), how.get("evaluation_id")
-    outputs = outputs_of(prompt.output, how.get("output_validator"), how.get("retries", RETRIES))
+    outputs = build_outputs(prompt.output, how.get("output_validator"), how.get("retries", RETRIES))
     if session is not None:
         enable_inner_message_recording(session)
-    requests = requests_of(adapter, outputs, how)
+    requests = build_requests(adapter, outputs, how)
     if how.get("resume"):
-        evaluation = restore(session, prompt, requests.speaks_as, evaluation_id)
+        evaluation = restore_evaluation(session, prompt, requests.speaks_as, evaluation_id)
     elif evaluation_id is not None:
-        raise SettingsInvalid(f"{function}: evaluation_id= names the evaluation to resume; add resume=True")
+        raise SettingsInvalid(f"{caller}: evaluation_id= names the evaluation to resume; add resume=True")
     else:
-        evaluation = begin(prompt, requests.speaks_as)
-    io = performer_of(performer_class, session, evaluation, requests, how)
-    io.recorder = how.get("recorder")
-    return evaluation, io
+        evaluation = begin_evaluation(prompt, requests.speaks_as)
+    performer = create_performer(performer_class, session, evaluation, requests, how)
+    performer.recorder = how.get("recorder")
+    return evaluation, performer
 
 
-def outputs_of(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
+def build_outputs(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
     """Return the output parser; None for plain text. Raises SettingsInvalid for a validator without an output type."""
     if output is None and validator is not None:
         raise SettingsInvalid("output_validator= needs an output to check; pass output= too")
     return None if output is None else Outputs(output, validator, retries)
 
 
-def requests_of(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:
+def build_requests(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:
     """Return the adapter, options and settings of an evaluation's requests."""
     options = Option.all_of(how.get("options") or ())
     return Requests(adapter, options, outputs, how.get("settings"), how.get("strict"))
 
 
-def check_functions(performer_class: type[Performer], requests: Requests) -> None:
+def check_functions(performer_class: type[StepPerformer], requests: Requests) -> None:
     """Raise OptionInvalid or SettingsInvalid for a function that the performer class cannot run."""
-    for option in requests.offered:
+    for option in requests.options:
         option.check_runs(asynchronous=performer_class is LoopPerformer)
     if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
         raise SettingsInvalid(
@@ -221,23 +222,23 @@ def check_functions(performer_class: type[Performer], requests: Requests) -> Non
         )
 
 
-def performer_of(
-    performer_class: type[Performer],
+def create_performer(
+    performer_class: type[StepPerformer],
     session: Session | None,
     evaluation: Evaluation,
     requests: Requests,
     how: EvaluationArguments,
-    reader: people.Reader | None = None,
-) -> Performer:
+    reader: Reader | None = None,
+) -> StepPerformer:
     """Return the performer of an evaluation. Raises OptionInvalid for an option that cannot run or is missing."""
     check_functions(performer_class, requests)
-    called = {call.message.call.option_name for call in evaluation.open if not requests.is_named(call.message)}
-    missing = sorted(called.difference(option.name for option in requests.offered))
+    calls = [call.message for call in evaluation.open_calls if not requests.has_output_name(call.message)]
+    missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.options))
     if missing:  # the error results of these calls would be recorded, and no resume could replace them
-        calls = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
-        raise OptionInvalid(f"{calls}; pass these options= to resume, or abandon the calls with follow_up()")
+        reason = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
+        raise OptionInvalid(f"{reason}; pass these options= to resume, or abandon the calls with follow_up()")
     budget = how.get("budget") or Budget(turns=len(evaluation.dropped) + len(evaluation.replies) + MOST_REQUESTS)
-    spending = Spending(budget, evaluation.spent(budget))
+    spending = Spending(budget, evaluation.update_ledger(budget))
     arguments = requests, session, spending, how.get("approve"), how.get("watch"), reader
     return performer_class(*arguments, question=evaluation.question)
 
@@ -257,97 +258,97 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-async def proceed(evaluation: Evaluation, io: Performer) -> object:
+async def finish_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
     """Continue an evaluation until its last reply calls no option and its output fits.
 
     Returns the output, or None without an output type. Raises BudgetExhausted, ApprovalPending and OutputError.
     """
     try:
         for record in evaluation.unrecorded:
-            await io.record(record)
+            await performer.record(record)
         evaluation.unrecorded = ()
         while True:
-            if evaluation.open:
-                await _answer(evaluation, io)
+            if evaluation.open_calls:
+                await _answer_open_calls(evaluation, performer)
             elif evaluation.is_over:
                 try:
-                    return await _output(evaluation, io)
+                    return await _read_output(evaluation, performer)
                 except OutputInvalid as error:
-                    await _ask_again(evaluation, io, error)
+                    await _request_correction(evaluation, performer, error)
             else:
-                await _ask(evaluation, io)
+                await _request_reply(evaluation, performer)
     except BudgetExhausted as error:
         if evaluation.replies:
-            error.response = _response(evaluation, None)
+            error.response = _build_response(evaluation, None)
         raise
     finally:
-        io.cancelled.set()
+        performer.cancelled.set()
 
 
-async def _ask(evaluation: Evaluation, io: Performer) -> None:
+async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> None:
     """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
-    io.spending.check()
-    await io.show(people.RequestStarted(evaluation.turn + 1, question=io.question))
-    reply = await io.complete(io.take_prepared() or evaluation.sent)
-    await io.record(evaluation.take(reply, io.asked_about or ()))
-    io.spending.add(reply)
-    await io.show(people.ReplyArrived(reply, question=io.question))
+    performer.spending.check()
+    await performer.emit_and_wait(RequestStarted(evaluation.turn + 1, question=performer.question))
+    reply = await performer.complete(performer.pop_prepared() or evaluation.messages_to_send)
+    await performer.record(evaluation.add_reply(reply, performer.options_to_approve or ()))
+    performer.spending.add(reply)
+    await performer.emit_and_wait(ReplyArrived(reply, question=performer.question))
 
 
-async def _output(evaluation: Evaluation, io: Performer) -> object:
+async def _read_output(evaluation: Evaluation, performer: StepPerformer) -> object:
     """Return the output of the last reply, or None without an output type. Raises OutputError if it does not fit."""
-    outputs, reply = io.requests.outputs, evaluation.replies[-1]
+    outputs, reply = performer.requests.outputs, evaluation.replies[-1]
     if outputs is None:
         return None
-    return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, io.apply)
+    return await outputs.finish(outputs.read(reply, evaluation.output_call), reply, performer.call_user)
 
 
-async def _ask_again(evaluation: Evaluation, io: Performer, error: OutputInvalid) -> None:
+async def _request_correction(evaluation: Evaluation, performer: StepPerformer, error: OutputInvalid) -> None:
     """Add a message that tells the model why its answer was refused. Raises the error after the last retry."""
-    assert io.requests.outputs is not None
-    if tries(evaluation.last_turn.messages) >= io.requests.outputs.retries:
+    assert performer.requests.outputs is not None
+    if count_retries(evaluation.last_turn.messages) >= performer.requests.outputs.retries:
         raise error
-    await io.record(evaluation.follow(io.requests.complaint(error)))
+    await performer.record(evaluation.add_messages(performer.requests.correction(error)))
 
 
-async def _answer(evaluation: Evaluation, io: Performer) -> None:
+async def _answer_open_calls(evaluation: Evaluation, performer: StepPerformer) -> None:
     """Run the open calls, and record each result when it arrives. Raises ApprovalPending if calls wait for a person."""
-    if evaluation.needs_approval and io.asked_about is None:
-        raise _pending(evaluation, "resume with approve=, which decides about them")
-    runs: list[Run] = []
-    outputs = [call for call in evaluation.open if io.requests.is_output(call.message)]
-    for call in [call for call in evaluation.open if call not in outputs]:
-        asks = call.message.call.option_name in (io.asked_about or ())
-        decision = await io.ask(call.message) if asks else None
+    if evaluation.needs_approval and performer.options_to_approve is None:
+        raise _approval_error(evaluation, "resume with approve=, which decides about them")
+    runs: list[CallRun] = []
+    outputs = [call for call in evaluation.open_calls if performer.requests.is_output(call.message)]
+    for call in [call for call in evaluation.open_calls if call not in outputs]:
+        asks = call.message.call.option_name in (performer.options_to_approve or ())
+        decision = await performer.decide(call.message) if asks else None
         if decision is None or decision.kind == "allow":
-            runs.append(Run(call, people.with_arguments(call.message, decision)))
+            runs.append(CallRun(call, apply_decision(call.message, decision)))
         elif decision.kind == "deny":
-            await _settle(evaluation, io, call, people.denial(call.message, decision))
-    io.start(runs)
+            await _record_result(evaluation, performer, call, denial_result(call.message, decision))
+    performer.start(runs)
     for _ in runs:
         is_recording = False
         try:
-            run, result = await io.take()
+            run, result = await performer.next_result()
             is_recording = True
-            await _settle(evaluation, io, run.open, result)
+            await _record_result(evaluation, performer, run.open_call, result)
             is_recording = False
-            await io.shown()
+            await performer.wait_until_read()
         except BaseException as error:
             from asyncio import CancelledError
 
-            late = await io.stop()
+            late = await performer.stop()
             has_failed = is_recording and not isinstance(error, CancelledError)
             for run, result in () if has_failed else late:  # these calls ended although they were cancelled
-                await _settle(evaluation, io, run.open, result)
+                await _record_result(evaluation, performer, run.open_call, result)
             raise
-    if len(evaluation.open) > len(outputs):
-        raise _pending(evaluation, "resume the evaluation to have approve= decide again")
+    if len(evaluation.open_calls) > len(outputs):
+        raise _approval_error(evaluation, "resume the evaluation to have approve= decide again")
     for call in outputs:  # after all other results, so that the result that ends the evaluation is the last record
-        await io.record(evaluation.settle(call, received(call.message), gives_output=True))
+        await performer.record(evaluation.add_result(call, output_received(call.message), gives_output=True))
 
 
-def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
-    calls = tuple(call.message for call in evaluation.open if call.message.call.option_name != OUTPUT_OPTION)
+def _approval_error(evaluation: Evaluation, remedy: str) -> ApprovalPending:
+    calls = tuple(call.message for call in evaluation.open_calls if call.message.call.option_name != OUTPUT_OPTION)
     names = ", ".join(call.call.option_name for call in calls)
     evaluation_id = evaluation.heading.evaluation_id
     return ApprovalPending(
@@ -355,9 +356,9 @@ def _pending(evaluation: Evaluation, remedy: str) -> ApprovalPending:
     )
 
 
-async def _settle(evaluation: Evaluation, io: Performer, call: OpenCall, result: Message) -> None:
-    await io.record(evaluation.settle(call, result))
-    io.tell(people.CallEnded(call.message, result, question=io.question))
+async def _record_result(evaluation: Evaluation, performer: StepPerformer, call: OpenCall, result: Message) -> None:
+    await performer.record(evaluation.add_result(call, result))
+    performer.emit(CallEnded(call.message, result, question=performer.question))
 
 
 @show_arguments

@@ -1,8 +1,8 @@
 """The evaluations of a session: begin, find and continue them.
 
-    begin(prompt)                     a new evaluation ──────────────┐
-    restore(session, prompt)          a recorded evaluation ─────────┴▶ Evaluation ── take(reply) ──▶ records
-    follow_up(session, message)       adds the next messages                        └── settle(call, result) ──▶ records
+    begin_evaluation(prompt)               a new evaluation ─────────────────┐
+    restore_evaluation(session, prompt)    a recorded evaluation ────────────┴▶ Evaluation ── add_reply ───▶ records
+    follow_up(session, message)       adds the next messages                        └── add_result ──▶ records
     unfinished_evaluations(session)   the ids of unfinished evaluations
 
 `begin` and `restore` both build the Evaluation from records, so a new evaluation continues in the same way as an
@@ -22,23 +22,27 @@ from itertools import count
 from typing import NamedTuple, cast
 from uuid import uuid4
 
-from sabir import (
-    RUNTIME,
-    Message,
-    Reply,
-)
+from sabir import RUNTIME, Message, Reply
 from sabir.authoring import OptionCall, as_messages
 
-from sabir_session.evaluation.budgets import Budget, Ledger
+from sabir_session.evaluation.budgets import Budget, UsageLedger
 from sabir_session.evaluation.prompts import ConversationNotFound, Output, Prompt, PromptMismatch
-from sabir_session.evaluation.writing import SYSTEM, USER, Heading, RecordWriter, messages_of, reply_of, spent_in
-from sabir_session.records import (
-    InnerMessage,
-    InstructionsMark,
+from sabir_session.record_log import (
     enable_inner_message_recording,
     get_inner_messages,
     get_last_records,
     get_latest_evaluation_id,
+)
+from sabir_session.records import (
+    SYSTEM,
+    USER,
+    Heading,
+    InnerMessage,
+    InstructionsMark,
+    RecordWriter,
+    find_spent_replies,
+    messages_of,
+    reply_of,
 )
 from sabir_session.state.session import Session
 
@@ -60,39 +64,39 @@ class OpenCall(NamedTuple):
     is_resume: bool
 
 
-class Begun(NamedTuple):
+class TurnStart(NamedTuple):
     """The start of a turn: how many messages and how many replies precede the turn."""
 
     messages: int
     replies: int
 
 
-class Turn(NamedTuple):
+class TurnContent(NamedTuple):
     """The messages and replies of one turn, beginning with the question."""
 
     messages: tuple[Message, ...]
     replies: tuple[Reply, ...]
 
 
-def turn_start(records: Sequence[InnerMessage]) -> int:
+def turn_position(records: Sequence[InnerMessage]) -> int:
     """Return the position of the first record of the last turn.
 
     Records of removed turns do not begin a turn.
     """
     start = len(records)
-    while start and (records[start - 1].dropped or not _asks(records[start - 1])):
+    while start and (records[start - 1].dropped or not _is_question(records[start - 1])):
         start -= 1
-    while start and _asks(records[start - 1]):
+    while start and _is_question(records[start - 1]):
         start -= 1
     return start
 
 
-def _asks(record: InnerMessage) -> bool:
+def _is_question(record: InnerMessage) -> bool:
     """Return whether a record is part of a question, not a reply, a result or a message of the runtime."""
     return record.role in (SYSTEM, USER) and all(message.policy != RUNTIME for message in record.messages)
 
 
-def _mark_of(record: InnerMessage) -> InstructionsMark:
+def _find_mark(record: InnerMessage) -> InstructionsMark:
     """Return the effect of a record on the instructions.
 
     Records without a mark are the start of a prompt, or questions of earlier versions, which recorded changed
@@ -112,13 +116,13 @@ def current_messages(records: Sequence[InnerMessage]) -> tuple[Message, ...]:
     The current instructions come first; earlier versions of the instructions are left out. `records` are the records of
     one evaluation, as `get_inner_messages(session, evaluation_id)` returns them.
     """
-    sent = _Sent()
+    sent = _SentMessages()
     for record in records:
-        sent.add(messages_of(record), _mark_of(record))
+        sent.add(messages_of(record), _find_mark(record))
     return tuple(sent.messages)
 
 
-class _Sent:
+class _SentMessages:
     """The messages of a request of an evaluation: the current instructions, then all other messages."""
 
     def __init__(self) -> None:
@@ -134,9 +138,9 @@ class _Sent:
         self.messages += messages
 
 
-def _last_turn(records: Sequence[InnerMessage]) -> Begun:
-    earlier = records[: turn_start(records)]
-    return Begun(sum(len(messages_of(record)) for record in earlier), sum(record.is_reply for record in earlier))
+def _find_turn_start(records: Sequence[InnerMessage]) -> TurnStart:
+    earlier = records[: turn_position(records)]
+    return TurnStart(sum(len(messages_of(record)) for record in earlier), sum(record.is_reply for record in earlier))
 
 
 class Evaluation:
@@ -147,40 +151,40 @@ class Evaluation:
     ) -> None:
         self.heading = heading
         self.unrecorded = tuple(unrecorded)
-        following = 1 + max(record.sequence for record in records)
+        next_sequence = 1 + max(record.sequence for record in records)
         turn, first = max(record.turn for record in records), records[0]
-        self.dropped = spent_in(record for record in records if record.dropped)
+        self.dropped = find_spent_replies(record for record in records if record.dropped)
         """The replies of removed turns, which a budget still counts."""
-        self.ledger: Ledger | None = None
-        """The used amounts of all replies; None until `spent` is called."""
+        self.ledger: UsageLedger | None = None
+        """The used amounts of all replies; None until `update_ledger` is called."""
         records = [record for record in records if not record.dropped]
         self.replies = [reply_of(record) for record in records if record.is_reply]
         end = len(records)
         while end and records[end - 1].role == "tool":
             end -= 1
         self._messages: list[Message] = []
-        self._sent = _Sent()
+        self._sent = _SentMessages()
         for record in records[:end]:
-            self._add(messages_of(record), _mark_of(record))
-        self._settled, waiting = _matched(records[end - 1], records[end:]) if end else ({}, {})
-        self.open: list[OpenCall] = []
-        for position, (call, sequence) in waiting.items():
-            self.open.append(OpenCall(position, call, sequence, _key(records[end - 1], position), is_resume))
-            following = max(following, sequence + 1)
-        self.writer = RecordWriter(heading, following, turn)
+            self._append_messages(messages_of(record), _find_mark(record))
+        self._results_by_position, unanswered = _match_results(records[end - 1], records[end:]) if end else ({}, {})
+        self.open_calls: list[OpenCall] = []
+        for position, (call, sequence) in unanswered.items():
+            self.open_calls.append(OpenCall(position, call, sequence, _call_key(records[end - 1], position), is_resume))
+            next_sequence = max(next_sequence, sequence + 1)
+        self.writer = RecordWriter(heading, next_sequence, turn)
         self._last = records[-1] if records else first
-        self._begun = _last_turn(records)
+        self._turn_start = _find_turn_start(records)
         self.needs_approval = bool(end) and records[end - 1].needs_approval
 
     @property
     def messages(self) -> list[Message]:
         """All messages so far, with every version of the instructions, and results in the order of their calls."""
-        return [*self._messages, *self._results()]
+        return [*self._messages, *self._last_results()]
 
     @property
-    def sent(self) -> list[Message]:
+    def messages_to_send(self) -> list[Message]:
         """The messages of the next request: the current instructions first, without earlier instructions."""
-        return [*self._sent.messages, *self._results()]
+        return [*self._sent.messages, *self._last_results()]
 
     @property
     def instructions(self) -> Message | None:
@@ -190,23 +194,23 @@ class Evaluation:
     @property
     def length(self) -> int:
         """The number of all messages so far."""
-        return len(self._messages) + len(self._settled)
+        return len(self._messages) + len(self._results_by_position)
 
-    def sent_with(self, messages: Sequence[Message], instructions: InstructionsMark) -> list[Message]:
-        """Return the messages of the request after `follow` with these messages, without adding them."""
-        next_sent = _Sent()
-        next_sent.instructions, next_sent.messages = self.instructions, self.sent
+    def messages_with(self, messages: Sequence[Message], instructions: InstructionsMark) -> list[Message]:
+        """Return the messages of the request after `add_messages` with these messages, without adding them."""
+        next_sent = _SentMessages()
+        next_sent.instructions, next_sent.messages = self.instructions, self.messages_to_send
         next_sent.add(messages, instructions)
         return next_sent.messages
 
     @contextmanager
-    def lent_with(self, messages: Sequence[Message], instructions: InstructionsMark) -> Iterator[list[Message]]:
-        """Yield the list of `sent_with` for the `with` block. The caller must copy what it needs.
+    def lend_messages(self, messages: Sequence[Message], instructions: InstructionsMark) -> Iterator[list[Message]]:
+        """Yield the list of `messages_with` for the `with` block. The caller must copy what it needs.
 
         To avoid a copy of all messages, the evaluation's own list is extended and restored if possible.
         """
-        if instructions != "same" or self._settled:
-            yield self.sent_with(messages, instructions)
+        if instructions != "same" or self._results_by_position:
+            yield self.messages_with(messages, instructions)
             return
         sent = self._sent.messages
         length = len(sent)
@@ -216,19 +220,19 @@ class Evaluation:
         finally:
             del sent[length:]
 
-    def _add(self, messages: Sequence[Message], mark: InstructionsMark = "same") -> None:
+    def _append_messages(self, messages: Sequence[Message], mark: InstructionsMark = "same") -> None:
         self._messages += messages
         self._sent.add(messages, mark)
 
-    def _results(self) -> list[Message]:
+    def _last_results(self) -> list[Message]:
         """Return the results of the last reply's calls, in the order of the calls."""
-        return [message for _, message in sorted(self._settled.items())]
+        return [message for _, message in sorted(self._results_by_position.items())]
 
     def _close_reply(self) -> None:
         """Append the results of the last reply to the messages. No more results can be added to that reply."""
-        if self._settled:
-            self._add(self._results())
-            self._settled = {}
+        if self._results_by_position:
+            self._append_messages(self._last_results())
+            self._results_by_position = {}
 
     @property
     def turn(self) -> int:
@@ -236,16 +240,16 @@ class Evaluation:
         return self.writer.turn
 
     @property
-    def last_turn(self) -> Turn:
+    def last_turn(self) -> TurnContent:
         """The messages and replies of the last turn, beginning with the question."""
-        messages = (*self._messages[self._begun.messages :], *self._results())
-        return Turn(messages, tuple(self.replies[self._begun.replies :]))
+        messages = (*self._messages[self._turn_start.messages :], *self._last_results())
+        return TurnContent(messages, tuple(self.replies[self._turn_start.replies :]))
 
     @property
     def question(self) -> str:
         """The id of the first message of the last question, without the instructions; "" if nothing was asked."""
-        asked = self._messages[self._begun.messages :]
-        return next((message.id for message in asked if message is not self.instructions), "")
+        messages = self._messages[self._turn_start.messages :]
+        return next((message.id for message in messages if message is not self.instructions), "")
 
     @property
     def is_over(self) -> bool:
@@ -257,7 +261,7 @@ class Evaluation:
         """The invocation id of the call that gave the output; None if the last reply's text gives it."""
         return self._last.tool_call_id if self._last.gives_output else None
 
-    def spent(self, budget: Budget) -> Ledger:
+    def update_ledger(self, budget: Budget) -> UsageLedger:
         """Return the ledger with the used amounts of all replies, including the replies of removed turns.
 
         The same ledger is returned again while the budget's `price` is the same, and counts each reply once. Raises
@@ -265,14 +269,14 @@ class Evaluation:
         """
         price = budget.price if budget.cost is not None else None
         if self.ledger is None or self.ledger.price != price:
-            self.ledger = Ledger(price)
+            self.ledger = UsageLedger(price)
             for each in self.dropped:
                 self.ledger.add(Reply(messages=(), **dict(each)))
         for reply in self.replies[self.ledger.turns - len(self.dropped) :]:
             self.ledger.add(reply)
         return self.ledger
 
-    def follow(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
+    def add_messages(self, *messages: Message, instructions: InstructionsMark | None = None) -> InnerMessage:
         """Add the messages of a question or of the runtime, and return their record. Open calls never get results.
 
         Messages of the runtime continue the turn. Any other message begins a turn. `instructions` is "new" if the first
@@ -280,76 +284,77 @@ class Evaluation:
         """
         self._close_reply()
         if any(message.policy != RUNTIME for message in messages):
-            self._begun = Begun(len(self._messages), len(self.replies))
-        self._last = self.writer.following(*messages, instructions=instructions)
-        self._add(messages, _mark_of(self._last))
-        self.open, self.needs_approval = [], False
+            self._turn_start = TurnStart(len(self._messages), len(self.replies))
+        self._last = self.writer.question_record(*messages, instructions=instructions)
+        self._append_messages(messages, _find_mark(self._last))
+        self.open_calls, self.needs_approval = [], False
         return self._last
 
-    def take(self, reply: Reply, asked_about: Collection[str] = ()) -> InnerMessage:
+    def add_reply(self, reply: Reply, options_to_approve: Collection[str] = ()) -> InnerMessage:
         """Add a reply. Return its record, which must be stored before a call of the reply runs.
 
-        `asked_about` are the options whose calls need approval. The record stores whether calls need approval, so that
-        no resume runs them without approval.
+        `options_to_approve` are the options whose calls need approval. The record stores whether calls need approval,
+        so that no resume runs them without approval.
         """
-        self.needs_approval = any(call.call.option_name in asked_about for call in reply.option_calls)
-        record = self.writer.reply(reply, needs_approval=self.needs_approval)
+        self.needs_approval = any(call.call.option_name in options_to_approve for call in reply.option_calls)
+        record = self.writer.reply_record(reply, needs_approval=self.needs_approval)
         self.replies.append(reply)
         self._close_reply()
-        self._add(reply.messages)
-        self.open = [
-            OpenCall(position, call, record.sequence + 1 + position, _key(record, position), is_resume=False)
+        self._append_messages(reply.messages)
+        self.open_calls = [
+            OpenCall(position, call, record.sequence + 1 + position, _call_key(record, position), is_resume=False)
             for position, call in enumerate(reply.option_calls)
         ]
         self._last = record
         return record
 
-    def settle(self, call: OpenCall, result: Message, *, gives_output: bool = False) -> InnerMessage:
+    def add_result(self, call: OpenCall, result: Message, *, gives_output: bool = False) -> InnerMessage:
         """Add the result of a call. Return its record, which must be stored at once.
 
         With `gives_output`, the call's arguments are the output, and the result is the last result of its reply.
         """
-        self.open.remove(call)
-        self._settled[call.position] = result
-        self._last = self.writer.result(result, None if gives_output else call.sequence, gives_output=gives_output)
+        self.open_calls.remove(call)
+        self._results_by_position[call.position] = result
+        sequence = None if gives_output else call.sequence
+        self._last = self.writer.result_record(result, sequence, gives_output=gives_output)
         return self._last
 
 
-def _key(asked: InnerMessage, position: int) -> str:
-    return f"{asked.message_id}/{position}"
+def _call_key(reply: InnerMessage, position: int) -> str:
+    return f"{reply.message_id}/{position}"
 
 
-def _matched(
-    asked: InnerMessage, results: Sequence[InnerMessage]
+def _match_results(
+    reply: InnerMessage, results: Sequence[InnerMessage]
 ) -> tuple[dict[int, Message], dict[int, tuple[OptionCall, int]]]:
     """Return the results by the positions of their calls, and the open calls with the numbers of their future results.
 
     A result answers the call for which its sequence number was reserved, else the first call with its id. Results
     without a call come last.
     """
-    calls = [cast(OptionCall, message) for message in messages_of(asked) if message.kind == "option_call"]
-    waiting = {position: (call, asked.sequence + 1 + position) for position, call in enumerate(calls)}
-    settled: dict[int, Message] = {}
+    calls = [cast(OptionCall, message) for message in messages_of(reply) if message.kind == "option_call"]
+    unanswered = {position: (call, reply.sequence + 1 + position) for position, call in enumerate(calls)}
+    results_by_position: dict[int, Message] = {}
     for record in results:
-        same = [position for position, (call, _) in waiting.items() if call.call.invocation_id == record.tool_call_id]
-        placed = [position for position in same if waiting[position][1] == record.sequence]
-        position = next(iter(placed or same), len(calls) + len(settled))
-        waiting.pop(position, None)
-        settled[position] = messages_of(record)[0]
-    taken = {record.sequence for record in results}
-    behind = count(max(taken, default=0) + 1)
-    free = {place: (call, next(behind) if at in taken else at) for place, (call, at) in waiting.items()}
-    return settled, free
+        with_id = [at for at, (call, _) in unanswered.items() if call.call.invocation_id == record.tool_call_id]
+        with_sequence = [at for at in with_id if unanswered[at][1] == record.sequence]
+        position = next(iter(with_sequence or with_id), len(calls) + len(results_by_position))
+        unanswered.pop(position, None)
+        results_by_position[position] = messages_of(record)[0]
+    used = {record.sequence for record in results}
+    later = count(max(used, default=0) + 1)
+    open_calls = {at: (call, next(later) if n in used else n) for at, (call, n) in unanswered.items()}
+    return results_by_position, open_calls
 
 
-def begin(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
+def begin_evaluation(prompt: Prompt[Output], speaks_as: str) -> Evaluation:
     """Return a new evaluation of a prompt. Its `unrecorded` are the records of the prompt's messages."""
     heading = Heading(str(uuid4()), prompt.ns, prompt.key)
-    records = tuple(RecordWriter(heading).opening(prompt.opening(), speaks_as))
+    records = tuple(RecordWriter(heading).prompt_records(prompt.opening(), speaks_as))
     return Evaluation(heading, records, records, is_resume=False)
 
 
-def restore(
+def restore_evaluation(
     session: Session | None, prompt: Prompt[Output], speaks_as: str, evaluation_id: str | None = None
 ) -> Evaluation:
     """Return an evaluation of a session, to continue it: the evaluation `evaluation_id`.
@@ -365,22 +370,23 @@ def restore(
         raise ConversationNotFound(f"no conversation to resume: no session was passed; {remedy}")
     records = _records_of(session, evaluation_id, "evaluate without resume=True to begin a conversation")
     heading = heading_of(records[0])
-    given = heading._replace(prompt_ns=prompt.ns, prompt_key=prompt.key)
-    if heading != given:
-        remedy = _other_of(session, given) or "pass the recorded prompt, or evaluate without resume=True"
-        raise PromptMismatch(f"the recorded prompt is {heading.prompt}, but this prompt is {given.prompt}; {remedy}")
+    wanted = heading._replace(prompt_ns=prompt.ns, prompt_key=prompt.key)
+    if heading != wanted:
+        remedy = _suggest_earlier(session, wanted) or "pass the recorded prompt, or evaluate without resume=True"
+        raise PromptMismatch(f"the recorded prompt is {heading.prompt}, but this prompt is {wanted.prompt}; {remedy}")
     messages = prompt.opening()
     if not messages:
-        return resumed(records)
-    opening = tuple(RecordWriter(heading).opening(messages, speaks_as))
-    if not _begin_alike(records, opening):
-        shown = f"evaluation {heading.evaluation_id} was recorded with another text of the prompt"
+        return evaluation_of(records)
+    opening = tuple(RecordWriter(heading).prompt_records(messages, speaks_as))
+    if not _has_same_start(records, opening):
+        difference = f"evaluation {heading.evaluation_id} was recorded with another text of the prompt"
         if not (prompt.ns or prompt.key):
             remedy = "pass the recorded messages or none, evaluate without resume=True, or use follow_up()"
-            raise PromptMismatch(f"{shown}; {remedy}")
-        logger.warning("%s %s; the recorded text is used", shown, given.prompt)
+            raise PromptMismatch(f"{difference}; {remedy}")
+        logger.warning("%s %s; the recorded text is used", difference, wanted.prompt)
     missing: tuple[InnerMessage, ...] = ()
-    if not any(record.is_reply for record in records) and len(_contents(records)) < len(_contents(opening)):
+    is_shorter = len(_message_contents(records)) < len(_message_contents(opening))
+    if is_shorter and not any(record.is_reply for record in records):
         missing = opening[len(records) :]
     return Evaluation(heading, (*records, *missing), missing, is_resume=True)
 
@@ -397,9 +403,9 @@ def follow_up(session: Session, *messages: Message, evaluation_id: str | None = 
     """
     enable_inner_message_recording(session)
     records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")
-    evaluation = resumed(records)
+    evaluation = evaluation_of(records)
     for message in as_messages(messages):
-        session.mutate(InnerMessage).append(evaluation.follow(message))
+        session.mutate(InnerMessage).append(evaluation.add_messages(message))
 
 
 def unfinished_evaluations(session: Session) -> tuple[str, ...]:
@@ -428,26 +434,26 @@ def heading_of(record: InnerMessage) -> Heading:
     return Heading(record.evaluation_id, record.prompt_ns, record.prompt_key)
 
 
-def resumed(records: Sequence[InnerMessage]) -> Evaluation:
+def evaluation_of(records: Sequence[InnerMessage]) -> Evaluation:
     """Return the evaluation of these records, to continue it."""
     return Evaluation(heading_of(records[0]), records, (), is_resume=True)
 
 
-def _begin_alike(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
+def _has_same_start(records: Sequence[InnerMessage], opening: Sequence[InnerMessage]) -> bool:
     """Return whether the recorded start of an evaluation has the same contents as the prompt's messages."""
-    recorded = _contents(record for record in records if record.turn == 0)
-    wanted = _contents(opening)
+    recorded = _message_contents(record for record in records if record.turn == 0)
+    wanted = _message_contents(opening)
     if len(recorded) != len(wanted) and any(record.is_reply for record in records):
         return False
     return all(one == other for one, other in zip(recorded, wanted, strict=False))
 
 
-def _contents(records: Iterable[InnerMessage]) -> list[tuple[str, object]]:
+def _message_contents(records: Iterable[InnerMessage]) -> list[tuple[str, object]]:
     return [(message.policy, message.payload) for record in records for message in messages_of(record)]
 
 
-def _other_of(session: Session, given: Heading) -> str:
+def _suggest_earlier(session: Session, wanted: Heading) -> str:
     """Return the remedy that names an earlier evaluation of this prompt; "" if there is none."""
     lasts = map(heading_of, get_last_records(session))
-    of_prompt = [last.evaluation_id for last in lasts if last[1:] == given[1:]]
+    of_prompt = [last.evaluation_id for last in lasts if last[1:] == wanted[1:]]
     return f"an earlier evaluation has this prompt: resume it with evaluation_id={of_prompt[-1]!r}" if of_prompt else ""

@@ -65,7 +65,7 @@ OUTPUT_OPTION = "final_answer"
 """The option whose arguments are the output, for models that accept no schema."""
 
 
-class Applies(Protocol):
+class UserFunctionCaller(Protocol):
     """Calls a function of the caller, in the event loop or in this thread."""
 
     async def __call__(self, argument: str, function: Callable[[], Any]) -> Any:  # each function has its own type
@@ -73,27 +73,27 @@ class Applies(Protocol):
 
 
 class Outputs(Generic[Output]):
-    """The parser of an output. `form` is the output type, or a function to call with the model's values.
+    """The parser of an output. `output_type` is a type, or a function to call with the model's values.
 
     `validator` checks the output, and `retries` is how often the model may correct an answer that does not fit. Raises
     OptionInvalid for a function whose signature cannot be read, and SettingsInvalid for a type without a JSON schema.
     """
 
-    def __init__(self, form: object, validator: Validator[Output] | None = None, retries: int = RETRIES) -> None:
+    def __init__(self, output_type: object, validator: Validator[Output] | None = None, retries: int = RETRIES) -> None:
         self.retries = retries
         self._validator = validator
-        self._function = form if inspect.isroutine(form) or isinstance(form, partial) else None
+        self._function = output_type if inspect.isroutine(output_type) or isinstance(output_type, partial) else None
         if self._function is not None:
             signature = Signature.of(self._function)
             if signature.provided:
-                shown = f"the output function {signature.name!r} has the parameter {signature.provided[0].name!r}"
-                raise OptionInvalid(f"{shown}, whose type is available to options only; remove the parameter")
+                parameter = f"the output function {signature.name!r} has the parameter {signature.provided[0].name!r}"
+                raise OptionInvalid(f"{parameter}, whose type is available to options only; remove the parameter")
             name, schema, description = signature.name, signature.parameters, signature.description
             self._read: Callable[[JSONText], object] = signature.binder
         else:
-            name, adapter, schema = _adapter_of(form)
+            name, adapter, schema = _build_validator(output_type)
             description = str(schema.get("description", ""))
-            self._read = partial(_read, adapter, form)
+            self._read = partial(_parse_json, adapter, output_type)
         self.name = name
         self.format = ResponseFormat(name=name, schema=schema, description=description or None)
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
@@ -121,33 +121,33 @@ class Outputs(Generic[Output]):
             if calls and calls[0].cut_off:  # the arguments that arrived may fit the type all the same
                 raise ArgumentsRefused("the call was cut off before its arguments were complete")
             if has_more_values(text, MOST_VALUES):
-                raise ArgumentsRefused(f"it has more than {MOST_VALUES:,} JSON values")
+                raise ArgumentsRefused(f"the output has more than {MOST_VALUES:,} JSON values")
             return self._read(JSONText(text))
         except (ArgumentsRefused, ValidationError) as error:
             if reply.finish_reason == "length":
                 cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
                 raise OutputTruncated(cut, reply) from None
-            raise OutputInvalid(f"the reply does not fit {self.name}: {_told(error)}", reply) from error
+            raise OutputInvalid(f"the reply does not fit {self.name}: {_describe_fault(error)}", reply) from error
 
-    async def finish(self, value: object, reply: Reply, apply: Applies) -> Output:
+    async def finish(self, value: object, reply: Reply, call_user: UserFunctionCaller) -> Output:
         """Return the output of a value from `read`: call the function with the value, then the validator.
 
         Raises OutputInvalid if one of them raises a ValueError, unless the ValueError is a SabirError.
         """
         try:
             if isinstance(value, BoundArguments) and self._function is not None:
-                value = await apply("output", partial(self._function, *value.positional, **value.named))
-            value = self._unwrapped(value)
+                value = await call_user("output", partial(self._function, *value.positional, **value.named))
+            value = self._unwrap(value)
             if self._validator is not None:
-                checked = await apply("output_validator", partial(self._validator, cast("Output", value)))
+                checked = await call_user("output_validator", partial(self._validator, cast("Output", value)))
                 value = value if checked is None else checked
         except SabirError:
             raise
         except ValueError as error:
-            raise OutputInvalid(f"the answer was refused: {_told(error)}", reply) from error
+            raise OutputInvalid(f"the answer was refused: {_describe_fault(error)}", reply) from error
         return cast("Output", value)
 
-    def part(self, text: str) -> Output | None:
+    def parse_partial(self, text: str) -> Output | None:
         """Return the output of an incomplete text, without calling the validator.
 
         Returns None while a required value is missing, and always if the output is a function.
@@ -156,12 +156,12 @@ class Outputs(Generic[Output]):
             return None
         with suppress(ValueError):
             whole_numbers = _NUMBER_AT_END.sub(r"\1", text)  # more digits may follow
-            for value in _shrunk(from_json(whole_numbers, allow_partial="trailing-strings")):
+            for value in _shorten_json(from_json(whole_numbers, allow_partial="trailing-strings")):
                 with suppress(ValueError):
-                    return cast("Output", self._unwrapped(self._read(JSONText(to_json(value).decode()))))
+                    return cast("Output", self._unwrap(self._read(JSONText(to_json(value).decode()))))
         return None
 
-    def _unwrapped(self, value: object) -> object:
+    def _unwrap(self, value: object) -> object:
         return value.value if isinstance(value, _Wrapper) else value
 
 
@@ -171,33 +171,36 @@ class _Wrapper(BaseModel):
     value: Any
 
 
-def _adapter_of(form: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:  # any type, for the caller knows which
+# The output type is Any: only the caller knows it.
+def _build_validator(output_type: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:
     """Return the name, the validator and the JSON schema of a type, wrapped in an object if necessary."""
-    name = getattr(form, "__name__", "") or "output"
-    is_typing = isinstance(form, type) or get_origin(form) is not None or hasattr(form, "__supertype__")
-    if isinstance(form, list | tuple | dict) or (callable(form) and not is_typing):
+    name = getattr(output_type, "__name__", "") or "output"
+    is_class = isinstance(output_type, type)
+    is_typing = is_class or get_origin(output_type) is not None or hasattr(output_type, "__supertype__")
+    if isinstance(output_type, list | tuple | dict) or (callable(output_type) and not is_typing):
         remedy = "pass a type (A | B for one of two) or a function"
-        raise SettingsInvalid(f"output={one_line(repr(form), 80)} is not a type; {remedy}")
+        raise SettingsInvalid(f"output={one_line(repr(output_type), 80)} is not a type; {remedy}")
     try:
-        adapter = TypeAdapter[Any](form)
+        adapter = TypeAdapter[Any](output_type)
         schema = adapter.json_schema()
         root = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
         if root.get("type") == "object" and "properties" in root:
             return name, adapter, schema
-        adapter = TypeAdapter(create_model(name, __base__=_Wrapper, value=(form, ...)))
+        adapter = TypeAdapter(create_model(name, __base__=_Wrapper, value=(output_type, ...)))
         return name, adapter, adapter.json_schema()
     except (PydanticUserError, TypeError) as error:
-        raise SettingsInvalid(f"output={one_line(repr(form), 80)} has no JSON schema: {one_line(error)}") from None
+        reason = f"output={one_line(repr(output_type), 80)} has no JSON schema"
+        raise SettingsInvalid(f"{reason}: {one_line(error)}") from None
 
 
-def _read(adapter: TypeAdapter[Any], form: Any, text: JSONText) -> object:  # any type, for the caller knows which
+def _parse_json(adapter: TypeAdapter[Any], output_type: Any, text: JSONText) -> object:
     """Return the value of a JSON text. Also accepts a value without the object around it, as some models answer."""
     try:
         return adapter.validate_json(text)
     except ValidationError:
         with suppress(ValueError):
             if not (isinstance(answer := from_json(text), dict) and [*answer] == ["value"]):
-                return TypeAdapter[Any](form).validate_json(text)
+                return TypeAdapter[Any](output_type).validate_json(text)
         raise
 
 
@@ -207,13 +210,13 @@ class Requests:
     def __init__(
         self,
         adapter: Adapter,
-        offered: tuple[Option, ...],
+        options: tuple[Option, ...],
         outputs: Outputs[Any] | None,
         settings: Settings | None,
         strict: Strict | None,
     ) -> None:
         self.adapter = adapter
-        self.offered = offered
+        self.options = options
         self.outputs = outputs
         self._settings = settings
         self._strict = strict
@@ -229,66 +232,67 @@ class Requests:
         return sends_renderings(self.adapter)
 
     @cached_property
-    def by_call(self) -> bool:
+    def sends_output_option(self) -> bool:
         """Whether the output is requested as a call, because a model of the adapter accepts no schema."""
         if self.outputs is None:
             return False
-        how = CallArguments(options=self.offered, settings=self._by_format(self.outputs), strict=False)
+        how = CallArguments(options=self.options, settings=self._with_response_format(self.outputs), strict=False)
         members = getattr(self.adapter, "members", (self.adapter,))
         losses = [loss for each in members for loss in each.render([user("?")], **how).losses]
         return any(loss.kind == "dropped" and loss.path in _NO_SCHEMA for loss in losses)
 
     @cached_property
-    def how(self) -> CallArguments:
+    def call_arguments(self) -> CallArguments:
         """The arguments of each request.
 
         Raises OptionInvalid if the output needs the option `final_answer` and the caller has an option of this name.
         """
-        options, settings = self.offered, self._settings
-        if self.outputs is not None and self.by_call:
+        options, settings = self.options, self._settings
+        if self.outputs is not None and self.sends_output_option:
             if OUTPUT_OPTION in [option.name for option in options]:
-                shown = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
-                raise OptionInvalid(f"{shown}; rename your option of this name with sabir.option(name=…)")
-            options, settings = (*options, self.outputs.option), self._laid_over(Settings(option_choice="required"))
+                reason = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
+                raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
+            options = (*options, self.outputs.option)
+            settings = self._merge_settings(Settings(option_choice="required"))
         elif self.outputs is not None:
-            settings = self._by_format(self.outputs)
+            settings = self._with_response_format(self.outputs)
         return CallArguments(options=options, settings=settings, strict=self._strict)
 
     def is_output(self, call: OptionCall) -> bool:
         """Return whether the arguments of a call are the requested output."""
-        return self.outputs is not None and self.is_named(call)
+        return self.outputs is not None and self.has_output_name(call)
 
-    def is_named(self, call: OptionCall) -> bool:
+    def has_output_name(self, call: OptionCall) -> bool:
         """Return whether a call has the name of the output's option, and no option of the caller has this name."""
-        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.offered]
+        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.options]
 
-    def complaint(self, error: OutputInvalid) -> Message:
+    def correction(self, error: OutputInvalid) -> Message:
         """Return the message that tells the model why its answer was refused, and asks for another answer."""
-        asked = f"Answer again, by the option {OUTPUT_OPTION}." if self.by_call else "Answer again."
-        return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {asked}"),)))
+        request = f"Answer again, by the option {OUTPUT_OPTION}." if self.sends_output_option else "Answer again."
+        return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {request}"),)))
 
-    def _by_format(self, outputs: Outputs[Any]) -> Settings:
-        return self._laid_over(Settings(response_format=outputs.format))
+    def _with_response_format(self, outputs: Outputs[Any]) -> Settings:
+        return self._merge_settings(Settings(response_format=outputs.format))
 
-    def _laid_over(self, asked: Settings) -> Settings:
-        return asked if self._settings is None else self._settings.laid_over(asked)
+    def _merge_settings(self, defaults: Settings) -> Settings:
+        return defaults if self._settings is None else self._settings.laid_over(defaults)
 
 
-def received(call: OptionCall) -> Message:
+def output_received(call: OptionCall) -> Message:
     """Return the result message for the call whose arguments are the output. The arguments are validated later."""
     return OptionResultBuilder.response_to(call, policy=RUNTIME).success("The answer was received.")
 
 
-def tries(messages: Iterable[Message]) -> int:
+def count_retries(messages: Iterable[Message]) -> int:
     """Return how many messages of a turn ask the model to answer again."""
     return sum(message.kind == "parts" and message.policy == RUNTIME for message in messages)
 
 
-def _told(error: ValueError) -> str:
+def _describe_fault(error: ValueError) -> str:
     return describe_validation_error(error) if isinstance(error, ValidationError) else one_line(str(error))
 
 
-def _shrunk(value: Any) -> Iterator[Any]:  # any JSON
+def _shorten_json(value: Any) -> Iterator[Any]:  # any JSON
     """Yield an incomplete JSON value, then the value without its last item, from the innermost to the outermost."""
     yield value
     around = []

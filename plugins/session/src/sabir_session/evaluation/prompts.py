@@ -80,9 +80,9 @@ PromptLike = TypeAliasType("PromptLike", Prompt[Output] | Messages, type_params=
 Prompt without `ns`, `key`, `system` and `output`."""
 
 
-def as_prompt(given: PromptLike[Output]) -> Prompt[Output]:
+def as_prompt(prompt: PromptLike[Output]) -> Prompt[Output]:
     """Return the prompt itself, or a prompt of the text or messages. Raises WrongWord for anything else."""
-    return given if isinstance(given, Prompt) else Prompt(messages=as_messages(given))
+    return prompt if isinstance(prompt, Prompt) else Prompt(messages=as_messages(prompt))
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class PromptResponse(Generic[Output]):
         return self.reply.text
 
 
-def total(usages: Iterable[Usage]) -> Usage:
+def sum_usages(usages: Iterable[Usage]) -> Usage:
     """Return the sums of the numbers of several usages. A sum is None if a number is None. `raw` is not summed."""
     columns = {name: [getattr(usage, name) for usage in usages] for usages in [tuple(usages)] for name in _FIGURES}
     return Usage(**{name: None if None in figures else sum(figures) for name, figures in columns.items()})

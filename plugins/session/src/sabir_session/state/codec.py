@@ -44,14 +44,14 @@ SliceKind: TypeAlias = Literal["state", "log"]
 Item = TypeVar("Item")
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _to_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"{moment.isoformat()} is outside the years 1 … 9999 in UTC") from None
 
 
-UTCDatetime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+UTCDatetime = Annotated[AwareDatetime, AfterValidator(_to_utc)]
 """A time, converted to UTC. A time without a time zone is an error."""
 
 
@@ -61,7 +61,7 @@ def now() -> datetime:
 
 
 def names_of(item_type: type) -> StoredNames:
-    """Return the names of a type in stored items: its `stored_as` and earlier names, or "module:Class" without them."""
+    """Return the names of a type in stored items: `stored_as`, or "module:Class" without it, and its earlier names."""
     return StoredNames.of(item_type, f"{item_type.__module__}:{item_type.__qualname__}")
 
 
@@ -74,7 +74,7 @@ class Codec(Generic[Item]):
     def __init__(self, item_type: type[Item]) -> None:
         self._type = item_type
         # Any: pydantic's own validator and serializer are called, as its methods do.
-        self._at_rest: Any = item_type if issubclass(item_type, StoredModel) else None
+        self._stored_model: Any = item_type if issubclass(item_type, StoredModel) else None
 
     def encode(self, item: Item) -> str:
         """Return the item as JSON text. Raises ValueError for an item of another type.
@@ -84,8 +84,8 @@ class Codec(Generic[Item]):
         if type(item) is not self._type:
             raise ValueError(f"the item is a {type(item).__name__}, not a {self._type.__name__}")
         try:
-            if self._at_rest is not None:
-                return str(self._at_rest.__pydantic_serializer__.to_json(item), "utf-8")
+            if self._stored_model is not None:
+                return str(self._stored_model.__pydantic_serializer__.to_json(item), "utf-8")
             text = self._adapter.dump_json(item, warnings="error").decode()
             if self.decode(text) == item:
                 return text
@@ -96,12 +96,12 @@ class Codec(Generic[Item]):
     def decode(self, text: str) -> Item:
         """Return the item of a text. Raises ValueError if the text is not an item of this type."""
         try:
-            if self._at_rest is None:
+            if self._stored_model is None:
                 return self._adapter.validate_json(text)
             try:
-                return cast(Item, self._at_rest.__pydantic_validator__.validate_json(text))
+                return cast(Item, self._stored_model.__pydantic_validator__.validate_json(text))
             except ValidationError:
-                return cast(Item, load_stored(self._at_rest.model_validate, decode_json(text)))
+                return cast(Item, load_stored(self._stored_model.model_validate, decode_json(text)))
         except ValidationError as error:
             raise ValueError(one_line(describe_validation_error(error), 300)) from None
         except RecursionError:
@@ -177,14 +177,14 @@ def _with_texts(each: Any) -> Any:
     """Return a slice of a parsed snapshot, with each item as JSON text instead of a JSON value."""
     if not isinstance(each, dict) or not isinstance(each.get("items"), list):
         return each
-    return {**each, "items": [_encode(item) for item in each["items"]]}
+    return {**each, "items": [_to_json_text(item) for item in each["items"]]}
 
 
 def _with_array(model: StoredModel, name: str, texts: Sequence[str]) -> str:
     """Return a model as JSON text, with one field replaced by an array of JSON texts."""
-    head = _encode(model.model_dump(mode="json", exclude={name}))
+    head = _to_json_text(model.model_dump(mode="json", exclude={name}))
     return f'{head[:-1]},"{name}":[{",".join(texts)}]}}'
 
 
-def _encode(value: Any) -> str:
+def _to_json_text(value: Any) -> str:
     return to_json(value).decode()  # as pydantic wrote it, numbers included

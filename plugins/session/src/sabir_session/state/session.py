@@ -18,7 +18,7 @@ from sabir.authoring import Signature
 
 from sabir_session import errors
 from sabir_session.state.codec import SliceKind, Snapshot
-from sabir_session.state.slices import Reducer, ReducerContext, Slice, declared
+from sabir_session.state.slices import Reducer, ReducerContext, Slice, find_declaration
 
 logger = logging.getLogger("sabir.session")
 
@@ -82,7 +82,7 @@ class Listeners:
         self._lock = RLock()
         self._by_type: defaultdict[type, dict[Subscription, Callable[..., object]]] = defaultdict(dict)
 
-    def add(self, listened_to: type, function: Callable[..., object]) -> Subscription:
+    def add(self, listened_type: type, function: Callable[..., object]) -> Subscription:
         """Add a function. Each addition has its own subscription, even if the function was added before.
 
         Raises ObserverInvalid for a coroutine function.
@@ -94,19 +94,19 @@ class Listeners:
 
         def end() -> None:
             with self._lock:
-                self._by_type[listened_to].pop(handle, None)
-                if not self._by_type[listened_to]:
-                    del self._by_type[listened_to]
+                self._by_type[listened_type].pop(handle, None)
+                if not self._by_type[listened_type]:
+                    del self._by_type[listened_type]
 
         handle = Subscription(end)
         with self._lock:
-            self._by_type[listened_to][handle] = function
+            self._by_type[listened_type][handle] = function
         return handle
 
-    def of(self, listened_to: type) -> tuple[Callable[..., object], ...]:
+    def functions_for(self, listened_type: type) -> tuple[Callable[..., object], ...]:
         """Return the functions of a type, in order."""
         with self._lock:
-            return tuple(self._by_type.get(listened_to, {}).values())
+            return tuple(self._by_type.get(listened_type, {}).values())
 
 
 class InProcessEventBus:
@@ -128,7 +128,7 @@ class InProcessEventBus:
         Several errors are raised as an ExceptionGroup.
         """
         failures: list[Exception] = []
-        for handler in self._handlers.of(type(event)):
+        for handler in self._handlers.functions_for(type(event)):
             try:
                 handler(event)
             except Exception as error:
@@ -156,17 +156,17 @@ class Session:
     """
 
     def __init__(self, bus: EventBus | None = None, journal: Journal | None = None) -> None:
-        _check_can("bus", bus, ("subscribe", "publish"))
-        _check_can("journal", journal, ("append", "read"))
+        _check_methods("bus", bus, ("subscribe", "publish"))
+        _check_methods("journal", journal, ("append", "read"))
         self.bus: EventBus = InProcessEventBus() if bus is None else bus
         self._journal = journal
-        given: object = journal
-        self._counted = given if isinstance(given, Sized) else None
-        self._journaled: int | None = None
+        untyped: object = journal
+        self._sized_journal = untyped if isinstance(untyped, Sized) else None
+        self._journal_length: int | None = None
         self._slices: dict[type, Slice[Any]] = {}
         self._observers = Listeners()
-        self._untold: deque[tuple[type, tuple[Any, ...], tuple[Any, ...]]] = deque()
-        self._is_telling = False
+        self._unreported: deque[tuple[type, tuple[Any, ...], tuple[Any, ...]]] = deque()
+        self._is_notifying = False
         self._lock = RLock()
         self._context = ReducerContext(self)
 
@@ -233,10 +233,10 @@ class Session:
         """
         other = Session(bus)
         with self._lock:
-            for item_type, held in self._slices.items():
-                copy = other._slices[item_type] = Slice(item_type, held.kind, held.reducers)
-                copy.fold = copy.fold_of(held.fold.arrived())
-                for event_type in held.reducers:
+            for item_type, item_slice in self._slices.items():
+                copy = other._slices[item_type] = Slice(item_type, item_slice.kind, item_slice.reducers)
+                copy.fold = copy.build_fold(item_slice.fold.arrived())
+                for event_type in item_slice.reducers:
                     other._listen(item_type, event_type)
         return other
 
@@ -244,145 +244,146 @@ class Session:
         self, item_type: type[Item], event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None
     ) -> None:
         with self._lock:
-            own = declared(reducer)
-            held = self._slices.get(item_type) or Slice(item_type, kind or (own.kind if own else "state"), {})
-            names = {name for each in self._slices.values() if each is not held for name in each.kinds}
-            if shared := names & held.kinds:
+            declaration = find_declaration(reducer)
+            default_kind = declaration.kind if declaration else "state"
+            item_slice = self._slices.get(item_type) or Slice(item_type, kind or default_kind, {})
+            names = {name for each in self._slices.values() if each is not item_slice for name in each.stored_names}
+            if shared := names & item_slice.stored_names:
                 raise errors.SliceConflict(
                     f"two classes have the stored name {min(shared)!r}; change `stored_as` of one class"
                 )
-            if not held.join(event_type, reducer, kind):
+            if not item_slice.add_reducer(event_type, reducer, kind):
                 return
-            if held.kind == "log" and self._journal is not None:
-                self._load(held, self._journal)
-            self._slices[item_type] = held
+            if item_slice.kind == "log" and self._journal is not None:
+                self._load_journal(item_slice, self._journal)
+            self._slices[item_type] = item_slice
             self._listen(item_type, event_type)
-            if held.kind == "log" and held.fold.items():
-                self._tell(item_type, (), held.fold.items())
+            if item_slice.kind == "log" and item_slice.fold.items():
+                self._notify_observers(item_type, (), item_slice.fold.items())
 
     def _listen(self, item_type: type, event_type: type) -> None:
         self.bus.subscribe(event_type, lambda event: self._dispatch(item_type, event))
 
-    def _load(self, held: Slice[Item], journal: Journal) -> None:
+    def _load_journal(self, item_slice: Slice[Item], journal: Journal) -> None:
         position = -1
         for position, (kind, body) in enumerate(journal.read()):
-            if kind not in held.kinds:
+            if kind not in item_slice.stored_names:
                 continue
             try:
-                plan = held.fold.plan(held.codec.decode(body), self._context)
+                plan = item_slice.fold.plan(item_slice.codec.decode(body), self._context)
             except ValueError as error:
-                shown = f"record {position} of the journal, of type {kind}, cannot be read"
-                raise errors.JournalInvalid(f"{shown}: {error}") from None
+                fault = f"record {position} of the journal, of type {kind}, cannot be read"
+                raise errors.JournalInvalid(f"{fault}: {error}") from None
             if plan is not None:
-                held.fold.commit(plan)
-        if self._journaled is None:
-            self._journaled = position + 1
+                item_slice.fold.commit(plan)
+        if self._journal_length is None:
+            self._journal_length = position + 1
 
     def _dispatch(self, item_type: type[Item], event: object) -> None:
         with self._lock:
-            held = self._slices.get(item_type)
-            if held is None:
+            item_slice = self._slices.get(item_type)
+            if item_slice is None:
                 name = item_type.__name__
                 remedy = f"call session.mutate({name}).register({name}, reducer) first"
                 raise errors.SliceNotRegistered(f"the session has no slice {name}; {remedy}")
-            is_observed = bool(self._observers.of(item_type))
-            before = held.fold.items() if is_observed else ()
-            if self._take(held, event) and is_observed:
-                self._tell(item_type, before, held.fold.items())
+            is_observed = bool(self._observers.functions_for(item_type))
+            before = item_slice.fold.items() if is_observed else ()
+            if self._apply_event(item_slice, event) and is_observed:
+                self._notify_observers(item_type, before, item_slice.fold.items())
 
-    def _take(self, held: Slice[Any], event: object) -> bool:
+    def _apply_event(self, item_slice: Slice[Any], event: object) -> bool:
         """Apply an event to a slice; the item of a log is first written to the journal. Return whether it changed."""
-        if held.kind == "log" and type(event) is not held.item_type:
-            log, name = held.item_type.__name__, type(event).__name__
+        if item_slice.kind == "log" and type(event) is not item_slice.item_type:
+            log, name = item_slice.item_type.__name__, type(event).__name__
             raise errors.SliceNotRegistered(
                 f"the log of {log} accepts {log} only, not {name}; register a slice for {name}"
             )
-        plan = held.fold.plan(event, self._context)
+        plan = item_slice.fold.plan(event, self._context)
         if plan is None:
             return False
-        if held.kind == "log" and self._journal is not None:
-            self._record(self._journal, held, event)
-        held.fold.commit(plan)
+        if item_slice.kind == "log" and self._journal is not None:
+            self._write_to_journal(self._journal, item_slice, event)
+        item_slice.fold.commit(plan)
         return True
 
-    def _record(self, journal: Journal, held: Slice[Any], event: object) -> None:
+    def _write_to_journal(self, journal: Journal, item_slice: Slice[Any], event: object) -> None:
         """Write an event to the journal. Refuse if another session has written to the same journal object."""
-        if self._counted is not None and len(self._counted) != self._journaled:
-            shown = f"record {self._journaled} of the journal was written by another session on the same journal"
-            raise errors.RecordingFailed(f"{shown}; open the journal again, in a new session")
+        if self._sized_journal is not None and len(self._sized_journal) != self._journal_length:
+            reason = f"record {self._journal_length} of the journal was written by another session on the same journal"
+            raise errors.RecordingFailed(f"{reason}; open the journal again, in a new session")
         try:
-            body = held.codec.encode(event)
+            body = item_slice.codec.encode(event)
         except ValueError as error:
-            shown = f"an item of type {held.type_id} cannot be written as JSON: {error}"
-            raise errors.RecordingFailed(f"{shown}; nothing changed") from None
+            reason = f"an item of type {item_slice.stored_name} cannot be written as JSON: {error}"
+            raise errors.RecordingFailed(f"{reason}; nothing changed") from None
         try:
-            journal.append(held.type_id, body)
+            journal.append(item_slice.stored_name, body)
         except errors.RecordingFailed:
             raise
         except Exception as error:
-            shown = f"the journal could not store an item of type {held.type_id}: {error}"
-            raise errors.RecordingFailed(f"{shown}; nothing changed") from error
-        if self._journaled is not None:
-            self._journaled += 1
+            reason = f"the journal could not store an item of type {item_slice.stored_name}: {error}"
+            raise errors.RecordingFailed(f"{reason}; nothing changed") from error
+        if self._journal_length is not None:
+            self._journal_length += 1
 
-    def _tell(self, item_type: type, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
+    def _notify_observers(self, item_type: type, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
         """Call the observers, after all earlier changes were reported, because an observer may change the session."""
-        self._untold.append((item_type, old, new))
-        if self._is_telling:
+        self._unreported.append((item_type, old, new))
+        if self._is_notifying:
             return
-        self._is_telling = True
+        self._is_notifying = True
         try:
-            while self._untold:
-                told, *change = self._untold.popleft()
-                for observer in self._observers.of(told):
+            while self._unreported:
+                changed_type, *change = self._unreported.popleft()
+                for observer in self._observers.functions_for(changed_type):
                     try:
                         observer(*change)
                     except Exception as error:
-                        name, fault = getattr(observer, "__qualname__", repr(observer)), type(error).__name__
-                        shown = (name, told.__name__, fault, error)
-                        logger.exception("observer %s of %s failed: %s: %s; the change was made", *shown)
+                        name, error_type = getattr(observer, "__qualname__", repr(observer)), type(error).__name__
+                        arguments = (name, changed_type.__name__, error_type, error)
+                        logger.exception("observer %s of %s failed: %s: %s; the change was made", *arguments)
         finally:
-            self._is_telling = False
+            self._is_notifying = False
 
     def _rollback(self, snapshot: Snapshot) -> None:
         with self._lock:
-            goals = self._decoded(snapshot)
-            planned = [(held, goals.get(item_type, ())) for item_type, held in self._slices.items()]
-            moves = [(held, held.moved_to(goal)) for held, goal in planned if held.kind == "log"]
-            states = [(held, held.set_to(goal)) for held, goal in planned if held.kind == "state"]
-            for held, missing in moves:
-                self._advance(held, missing)
-            for held, fold in states:
-                before, held.fold = held.fold.items(), fold
+            goals = self._decode_snapshot(snapshot)
+            planned = [(each, goals.get(item_type, ())) for item_type, each in self._slices.items()]
+            extensions = [(log, log.find_missing(goal)) for log, goal in planned if log.kind == "log"]
+            new_folds = [(state, state.restored_fold(goal)) for state, goal in planned if state.kind == "state"]
+            for log, missing in extensions:
+                self._extend_log(log, missing)
+            for state, fold in new_folds:
+                before, state.fold = state.fold.items(), fold
                 if before != fold.items():
-                    self._tell(held.item_type, before, fold.items())
+                    self._notify_observers(state.item_type, before, fold.items())
 
-    def _advance(self, held: Slice[Any], missing: tuple[Any, ...]) -> None:
-        before = held.fold.items() if missing else ()
+    def _extend_log(self, log: Slice[Any], missing: tuple[Any, ...]) -> None:
+        before = log.fold.items() if missing else ()
         try:
             for item in missing:
-                self._take(held, item)
+                self._apply_event(log, item)
         finally:
-            if missing and held.fold.items() is not before:
-                self._tell(held.item_type, before, held.fold.items())
+            if missing and log.fold.items() is not before:
+                self._notify_observers(log.item_type, before, log.fold.items())
 
-    def _decoded(self, snapshot: Snapshot) -> dict[type, tuple[Any, ...]]:
+    def _decode_snapshot(self, snapshot: Snapshot) -> dict[type, tuple[Any, ...]]:
         """Return the items of a snapshot by type. The snapshot may contain earlier stored names of the types."""
-        slices = {name: each for each in self._slices.values() for name in each.kinds}
+        slices = {name: each for each in self._slices.values() for name in each.stored_names}
         items: dict[type, tuple[Any, ...]] = {}
         for entry in snapshot.slices:
             restored = slices.get(entry.slice_type)
             if restored is None or restored.item_type in items:
                 reason = f"the session has no slice {entry.slice_type!r} of the snapshot, or the snapshot has it twice"
                 raise errors.SnapshotRestoreError(f"{reason}; register the type before the rollback")
-            items[restored.item_type] = restored.decoded(entry)
+            items[restored.item_type] = restored.decode_items(entry)
         return items
 
 
-def _check_can(argument: str, given: object, verbs: tuple[str, str]) -> None:
+def _check_methods(argument: str, passed: object, methods: tuple[str, str]) -> None:
     """Raise SessionError if an argument lacks the methods, as a store, a path, or a journal as the bus does."""
-    if given is not None and not all(callable(getattr(given, verb, None)) for verb in verbs):
-        lacking = f"is of type {type(given).__name__}, without the methods {' and '.join(verbs)}"
+    if passed is not None and not all(callable(getattr(passed, method, None)) for method in methods):
+        lacking = f"is of type {type(passed).__name__}; expected an object with the methods {' and '.join(methods)}"
         remedy = "pass a journal as Session(journal=store.journal(name))"
         raise errors.SessionError(f"Session: {argument} {lacking}; {remedy}")
 

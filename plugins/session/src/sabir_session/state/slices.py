@@ -22,10 +22,10 @@ from sabir_session.state.codec import Codec, SliceKind, SliceSnapshot, names_of
 Item = TypeVar("Item")
 Event_contra = TypeVar("Event_contra", contravariant=True)
 Plan: TypeAlias = Any
-"""A change that `Fold.plan` returns for `Fold.commit`. Each class of folds has its own type of plan, hence Any."""
+"""A change that `SliceFold.plan` returns for `SliceFold.commit`. It is Any because each class of folds has another."""
 
 
-class Selecting(Protocol):
+class SliceReader(Protocol):
     """The queries that a reducer may use."""
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
@@ -39,7 +39,7 @@ class ReducerContext:
     `session` is the session of the slice, for reading other slices with `select_all`, or None outside of a session.
     """
 
-    session: Selecting | None = None
+    session: SliceReader | None = None
 
 
 class Reducer(Protocol[Item, Event_contra]):
@@ -52,7 +52,7 @@ class Reducer(Protocol[Item, Event_contra]):
         """Return the items of the slice after the event. `items` are the items before the event."""
 
 
-class Fold(Generic[Item]):
+class SliceFold(Generic[Item]):
     """The items of a slice, updated event by event. This base class calls the reducer of the event's type."""
 
     def __init__(self, reducers: Mapping[type, Reducer[Item, Any]], items: tuple[Item, ...] = ()) -> None:
@@ -114,39 +114,39 @@ class Fold(Generic[Item]):
 
 
 @dataclass(frozen=True)
-class Declared:
+class FoldDeclaration:
     """The class of folds for a reducer, and the default kind of its slices."""
 
-    fold: Callable[[], Fold[Any]]
+    fold: Callable[[], SliceFold[Any]]
     kind: SliceKind
 
 
-_DECLARED: list[tuple[object, Declared]] = []
+_DECLARATIONS: list[tuple[object, FoldDeclaration]] = []
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def kept_by(fold: Callable[[], Fold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
+def uses_fold(fold: Callable[[], SliceFold[Any]], *, kind: SliceKind) -> Callable[[Function], Function]:
     """Return a decorator that declares, for a reducer, which folds its slices use and their default kind."""
 
     def declare(reducer: Function) -> Function:
-        _DECLARED.append((reducer, Declared(fold, kind)))
+        _DECLARATIONS.append((reducer, FoldDeclaration(fold, kind)))
         return reducer
 
     return declare
 
 
-def declared(reducer: object) -> Declared | None:
-    """Return what `kept_by` declared for a reducer, or None."""
-    return next((own for known, own in _DECLARED if known is reducer), None)
+def find_declaration(reducer: object) -> FoldDeclaration | None:
+    """Return what `uses_fold` declared for a reducer, or None."""
+    return next((own for known, own in _DECLARATIONS if known is reducer), None)
 
 
-class Appended(Fold[Item]):
+class AppendFold(SliceFold[Item]):
     """The fold of `append_item`: a list, converted to a tuple when it is read."""
 
     def __init__(self) -> None:
         super().__init__({})
-        self._held: list[Item] = []
+        self._appended: list[Item] = []
 
     def plan(self, event: Item, context: ReducerContext) -> tuple[Item, ...]:
         """Return the item as the change."""
@@ -154,16 +154,16 @@ class Appended(Fold[Item]):
 
     def commit(self, plan: tuple[Item, ...]) -> None:
         """Append the item."""
-        self._held += plan
+        self._appended += plan
 
     def items(self) -> tuple[Item, ...]:
         """Return the items as a tuple, which is cached until an item is added."""
-        if len(self._items) != len(self._held):
-            self._items = tuple(self._held)
+        if len(self._items) != len(self._appended):
+            self._items = tuple(self._appended)
         return self._items
 
 
-@kept_by(Appended, kind="log")
+@uses_fold(AppendFold, kind="log")
 def append_item(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
     """Return `items` with `event` added at the end. A reducer whose slices are logs by default."""
     return (*items, event)
@@ -180,24 +180,25 @@ class Slice(Generic[Item]):
     def __init__(self, item_type: type[Item], kind: SliceKind, reducers: Mapping[type, Reducer[Item, Any]]) -> None:
         self.item_type = item_type
         names = names_of(item_type)
-        self.type_id = names.name
-        self.kinds = frozenset(names.all)
-        """All stored names of the type, for reading. `type_id` is the name for writing."""
+        self.stored_name = names.name
+        self.stored_names = frozenset(names.all)
+        """All stored names of the type, for reading. `stored_name` is the name for writing."""
         self.kind = kind
         self.codec = Codec(item_type)
         self.reducers = dict(reducers)
-        self.fold = self.fold_of(())
+        self.fold = self.build_fold(())
 
-    def fold_of(self, items: tuple[Item, ...]) -> Fold[Item]:
+    def build_fold(self, items: tuple[Item, ...]) -> SliceFold[Item]:
         """Return a new fold with the reducers of this slice and these items."""
-        own = declared(self.reducers[self.item_type]) if set(self.reducers) == {self.item_type} else None
-        if own is None:
-            return Fold(self.reducers, items)
-        fold: Fold[Item] = own.fold()
+        has_own_events_only = set(self.reducers) == {self.item_type}
+        declaration = find_declaration(self.reducers[self.item_type]) if has_own_events_only else None
+        if declaration is None:
+            return SliceFold(self.reducers, items)
+        fold: SliceFold[Item] = declaration.fold()
         fold.extend(items)
         return fold
 
-    def join(self, event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None) -> bool:
+    def add_reducer(self, event_type: type, reducer: Reducer[Item, Any], kind: SliceKind | None) -> bool:
         """Add a reducer for events of a type. Return False if the same reducer is already registered.
 
         Raises SliceConflict if `kind` differs from the slice's kind, if the events have another reducer already, and if
@@ -217,7 +218,7 @@ class Slice(Generic[Item]):
             what = f"the slice {name} already has another reducer for {event_type.__name__}"
             raise SliceConflict(f"{what}; register one reducer only")
         self.reducers[event_type] = reducer
-        self.fold = self.fold_of(self.fold.items())
+        self.fold = self.build_fold(self.fold.items())
         return True
 
     def snapshot_of(self, items: tuple[Item, ...]) -> SliceSnapshot:
@@ -227,47 +228,48 @@ class Slice(Generic[Item]):
             try:
                 texts.append(self.codec.encode(item))
             except ValueError as error:
-                message = f"item {index} of the slice {self.type_id} cannot be written as JSON: {error}"
+                message = f"item {index} of the slice {self.stored_name} cannot be written as JSON: {error}"
                 raise SnapshotSerializationError(message) from None
-        return SliceSnapshot(slice_type=self.type_id, item_type=self.type_id, kind=self.kind, items=tuple(texts))
+        name = self.stored_name
+        return SliceSnapshot(slice_type=name, item_type=name, kind=self.kind, items=tuple(texts))
 
-    def decoded(self, snapshot: SliceSnapshot) -> tuple[Item, ...]:
+    def decode_items(self, snapshot: SliceSnapshot) -> tuple[Item, ...]:
         """Return the items of a snapshot. Raises SnapshotRestoreError if an item is not of this type."""
-        if snapshot.item_type not in self.kinds:
-            reason = f"the slice {self.type_id} of the snapshot has items of another type, {snapshot.item_type!r}"
+        if snapshot.item_type not in self.stored_names:
+            reason = f"the slice {self.stored_name} of the snapshot has items of another type, {snapshot.item_type!r}"
             raise SnapshotRestoreError(f"{reason}; use an unchanged snapshot")
         items: list[Item] = []
         for index, text in enumerate(snapshot.items):
             try:
                 items.append(self.codec.decode(text))
             except ValueError as error:
-                message = f"item {index} of the slice {self.type_id} cannot be read: {error}"
+                message = f"item {index} of the slice {self.stored_name} cannot be read: {error}"
                 raise SnapshotRestoreError(message) from None
         return tuple(items)
 
-    def set_to(self, items: tuple[Item, ...]) -> Fold[Item]:
+    def restored_fold(self, items: tuple[Item, ...]) -> SliceFold[Item]:
         """Return a new fold with a snapshot's items. Raises SnapshotRestoreError if the reducer raises for an item."""
         try:
-            return self.fold_of(items)
+            return self.build_fold(items)
         except Exception as error:
-            shown = f"the reducer of the {self.kind} {self.type_id} refuses the items of the snapshot"
-            raise SnapshotRestoreError(f"{shown}: {error}") from error
+            fault = f"the reducer of the {self.kind} {self.stored_name} refuses the items of the snapshot"
+            raise SnapshotRestoreError(f"{fault}: {error}") from error
 
-    def moved_to(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    def find_missing(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """Return the items of a snapshot that the log lacks; () if the log is as long or longer.
 
         Raises SnapshotRestoreError unless one of the two is the beginning of the other.
         """
         if self.fold.covers(items):
             return ()
-        if not self.set_to(items).covers(self.fold.items()) or not self._reaches(items):
-            shown = f"the log {self.type_id} differs from the snapshot's: neither begins with the other"
-            raise SnapshotRestoreError(f"{shown}; restore the snapshot in a new session")
+        if not self.restored_fold(items).covers(self.fold.items()) or not self._can_reach(items):
+            difference = f"the log {self.stored_name} differs from the snapshot's: neither begins with the other"
+            raise SnapshotRestoreError(f"{difference}; restore the snapshot in a new session")
         return self.fold.missing(items)
 
-    def _reaches(self, goal: tuple[Item, ...]) -> bool:
+    def _can_reach(self, goal: tuple[Item, ...]) -> bool:
         """Return whether the log equals the snapshot's log when the missing items are added."""
-        reached = self.fold_of(self.fold.items())
+        reached = self.build_fold(self.fold.items())
         try:
             reached.extend(goal)
         except Exception:  # any error of a reducer for an item out of place

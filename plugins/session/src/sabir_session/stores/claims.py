@@ -1,9 +1,9 @@
 """Claims on journals: one process at a time uses a conversation, and one of its objects answers a question.
 
     claim_journal(store, name) ─▶ store.claim(name)                other processes: ConversationBusy until its release
-                               └▶ the Question of (store, name)    a lock that other objects of this process share
+                               └▶ the QuestionLock of (store, name)    a lock that other objects of this process share
 
-Law: of all claims on one journal, at most one is inside `asking()`.
+Law: of all claims on one journal, at most one is inside `reserve()`.
 
 Each engine excludes other processes in its own way. A file is claimed by a lock file next to it, `chats.db.locks/…`,
 which the operating system releases when the process dies, and which is removed when the conversation is closed or
@@ -29,10 +29,10 @@ from weakref import WeakValueDictionary, finalize
 from filelock import FileLock, Timeout
 
 from sabir_session.errors import ConversationBusy, StoreError
-from sabir_session.stores.files import identity_of
+from sabir_session.stores.files import find_identity
 
 
-class Question:
+class QuestionLock:
     """A lock that is locked while a question of a conversation is being answered."""
 
     def __init__(self) -> None:
@@ -54,8 +54,8 @@ class Claim:
     """The right of this process to write to one journal. `Store.claim` returns it.
 
     `holds` returns whether the database still excludes other processes, and may claim the journal again. `release`
-    admits other processes. `forget` is called instead of `release` when the claim is garbage collected, possibly in the
-    middle of a statement; None means `release`.
+    admits other processes. `release_later` is called instead of `release` when the claim is garbage collected, possibly
+    in the middle of a statement; None means `release`.
     """
 
     def __init__(
@@ -63,32 +63,32 @@ class Claim:
         journal: str,
         holds: Callable[[], bool] = lambda: True,
         release: Callable[[], None] | None = None,
-        forget: Callable[[], None] | None = None,
+        release_later: Callable[[], None] | None = None,
     ) -> None:
-        self.question = Question()
+        self.question = QuestionLock()
         self._journal = journal
         self._process = os.getpid()
         self._holds = holds
         self._release = release or (lambda: None)
-        self._forget = finalize(self, forget or release) if release is not None else None
+        self._finalizer = finalize(self, release_later or release) if release is not None else None
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def reserve(self) -> Iterator[None]:
         """Reserve the journal for one question in the `with` block.
 
         Raises ConversationBusy if another object of this process is answering a question, if another process has
         claimed the journal, and in a forked child, whose parent has claimed the journal.
         """
         if self._process != os.getpid():
-            raise busy(self._journal)
+            raise busy_error(self._journal)
         with self.question.answering(self._journal):
             if not self._holds():
-                raise busy(self._journal)
+                raise busy_error(self._journal)
             yield
 
     def release(self) -> None:
         """Let other processes claim the journal. A second call has no effect."""
-        if self._forget is not None and self._forget.detach():
+        if self._finalizer is not None and self._finalizer.detach():
             self._release()
 
 
@@ -103,7 +103,7 @@ class Claimable(Protocol):
         """Claim the journal of this name for this process."""
 
 
-_questions: WeakValueDictionary[tuple[Hashable, str], Question] = WeakValueDictionary()
+_question_locks: WeakValueDictionary[tuple[Hashable, str], QuestionLock] = WeakValueDictionary()
 """(location of a store, name of a journal) → the lock that all claims of this process on the journal share."""
 _registry = RLock()  # reentrant: garbage collection may release a claim while the lock is held
 
@@ -115,11 +115,11 @@ def claim_journal(store: Claimable, name: str) -> Claim:
     """
     claim = store.claim(name)
     with _registry:
-        claim.question = _questions.setdefault((store.location, name), claim.question)
+        claim.question = _question_locks.setdefault((store.location, name), claim.question)
     return claim
 
 
-def busy(journal: str, holder: str = "another process") -> ConversationBusy:
+def busy_error(journal: str, holder: str = "another process") -> ConversationBusy:
     """Return the error for a conversation that `holder` has claimed."""
     return ConversationBusy(f"{holder} has the conversation {journal!r} open; close it there, or pass another name=")
 
@@ -144,16 +144,16 @@ class _LockFile:
                     self._file.acquire(blocking=False)
                     break
         except Timeout:
-            raise busy(journal) from None
+            raise busy_error(journal) from None
         except OSError as error:
             reason = f"{str(folder)!r} could not be locked: {error.strerror}"
             raise StoreError(f"{reason}; make the folder writable") from error
-        self._identity = identity_of(self._path)
+        self._identity = find_identity(self._path)
 
     @property
     def is_in_place(self) -> bool:
         """Whether the file still exists, so that other processes find it."""
-        return self._identity is not None and identity_of(self._path) == self._identity
+        return self._identity is not None and find_identity(self._path) == self._identity
 
     def release(self) -> None:
         """Remove the file, unless it was replaced by another file, and unlock it."""

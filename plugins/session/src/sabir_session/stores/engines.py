@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 from sabir.authoring import DatabaseFailure, one_line
 
 from sabir_session.errors import StoreError, StoreLost
-from sabir_session.stores.claims import Claim, busy, claim_file, remove_lock_file
-from sabir_session.stores.database import APPEND, Executed, Row
-from sabir_session.stores.files import identity_of, located, scheme_of, text_of
+from sabir_session.stores.claims import Claim, busy_error, claim_file, remove_lock_file
+from sabir_session.stores.database import INSERT_RECORD, Row, StatementResult
+from sabir_session.stores.files import absolute_path, address_text, create_private_file, find_identity, find_scheme
 from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
 from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
@@ -35,7 +35,7 @@ Durability: TypeAlias = Literal["process", "power"]
 _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 _LONGEST_TIMEOUT = 1_000_000
 """Every timeout must be below this number of seconds, because SQLite counts milliseconds in 32 bits."""
-_LOCK = 0x5AB1_2005
+_TRANSACTION_LOCK = 0x5AB1_2005
 """The number of the advisory lock that each transaction in Postgres takes. Any constant number serves."""
 
 
@@ -44,8 +44,8 @@ def open_store(address: str | Path) -> Store:
 
     Raises StoreError for any other address, and for a store that cannot be opened.
     """
-    text = text_of(address)
-    if scheme_of(text).startswith("postgres"):
+    text = address_text(address)
+    if find_scheme(text).startswith("postgres"):
         return PostgresStore(text)
     return SQLiteStore(text.removeprefix("sqlite:///"))
 
@@ -60,45 +60,45 @@ class SQLiteStore(Store):
     """
 
     _failures = sqlite3.Error
-    _taken = sqlite3.IntegrityError
+    _duplicate_key_error = sqlite3.IntegrityError
     _find_tables = "SELECT 1 FROM sqlite_master WHERE name = 'sabir_session_schema'"
     _tables = SQLITE_TABLES
     _upgrades = SQLITE_UPGRADES
 
     def __init__(self, path: str | Path, *, durability: Durability = "process", timeout: float = 10.0) -> None:
         super().__init__()
-        path = text_of(path)
-        self._described = one_line(repr(path), 200)
-        self._path = located(path)
-        self._file: tuple[int, int] | None = None
+        path = address_text(path)
+        self._description = one_line(repr(path), 200)
+        self._path = absolute_path(path)
+        self._file_identity: tuple[int, int] | None = None
         _check_options(durability, timeout)
         if self._path is not None:
-            with suppress(OSError):  # if the file cannot be created, SQLite's error below says why
-                Path(path).touch(0o600)  # only the owner may read the file; SQLite would use the umask
-        with self._working("be opened"):
+            with suppress(OSError):  # SQLite's error below says why the file cannot be created
+                create_private_file(path)
+        with self._converting_errors("be opened"):
             self._connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
         try:
-            self._open()
-            with self._working("be opened"):
-                ((mode,),) = self._write_ahead(time.monotonic() + timeout)
+            self._prepare_tables()
+            with self._converting_errors("be opened"):
+                ((mode,),) = self._enable_write_ahead(time.monotonic() + timeout)
                 if mode not in ("wal", "memory"):
-                    raise StoreError(f"{self._described} is not on a disk with write-ahead logs; use a local disk")
+                    raise StoreError(f"{self._description} is not on a disk with write-ahead logs; use a local disk")
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
-            self._file = None if self._path is None else identity_of(self._path)
+            self._file_identity = None if self._path is None else find_identity(self._path)
         except BaseException:
             self._connection.close()
             raise
 
-    def _write_ahead(self, until: float) -> list[Row]:
-        """Turn on write-ahead logging. Retry until the time `until`.
+    def _enable_write_ahead(self, deadline: float) -> list[Row]:
+        """Turn on write-ahead logging. Retry until the time `deadline`.
 
         SQLite ignores its timeout while another process turns this mode off.
         """
         while True:
             try:
-                return self._rows("PRAGMA journal_mode = WAL")
+                return self._query("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorname.partition("_")[2][:4] != "BUSY" or time.monotonic() > until:
+                if error.sqlite_errorname.partition("_")[2][:4] != "BUSY" or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
 
@@ -131,9 +131,9 @@ class SQLiteStore(Store):
 
     def __repr__(self) -> str:
         """Return `SQLiteStore(path)`."""
-        return f"SQLiteStore({self._described})"
+        return f"SQLiteStore({self._description})"
 
-    def _execute(self, statement: str, values: Row = ()) -> Executed:
+    def _run_statement(self, statement: str, values: Row = ()) -> StatementResult:
         return self._connection.execute(statement, values)
 
     @contextmanager
@@ -146,15 +146,16 @@ class SQLiteStore(Store):
             if self._connection.in_transaction:  # SQLite itself ends a transaction when the disk is full
                 self._connection.execute("ROLLBACK")
             raise
-        self._check_place()
+        self._check_file()
 
     def _snapshot(self) -> AbstractContextManager[None]:
         return self._transaction("BEGIN")  # all statements see the database at the moment of the first statement
 
-    def _check_place(self) -> None:
-        if self._file is not None and self._path is not None and identity_of(self._path) != self._file:
-            shown = f"the file of {self._described} was deleted or replaced while it was open"
-            raise StoreLost(f"{shown}, so new records would be lost; open the store again")
+    def _check_file(self) -> None:
+        path, opened = self._path, self._file_identity
+        if path is not None and opened is not None and find_identity(path) != opened:
+            reason = f"the file of {self._description} was deleted or replaced while it was open"
+            raise StoreLost(f"{reason}, so new records would be lost; open the store again")
 
 
 def _check_options(durability: object, timeout: object) -> None:
@@ -173,15 +174,15 @@ class PostgresStore(Store):
     installed, and StoreTooNew if a newer version of sabir-session has written the tables.
     """
 
-    _append = f"{APPEND} FOR SHARE"  # a delete at the same time waits, and then sees the record
+    _insert_record = f"{INSERT_RECORD} FOR SHARE"  # a delete at the same time waits, and then sees the record
     _find_tables = "SELECT 1 WHERE to_regclass('sabir_session_schema') IS NOT NULL"
     _tables = POSTGRES_TABLES
     _upgrades = POSTGRES_UPGRADES
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        url = text_of(url)
-        scheme = scheme_of(url)
+        url = address_text(url)
+        scheme = find_scheme(url)
         if scheme not in ("postgresql", "postgres"):
             fault = f"is a URL of {scheme!r}" if scheme else "is not a URL"
             remedy = (
@@ -195,16 +196,16 @@ class PostgresStore(Store):
         self._psycopg = psycopg
         self._secrets = _secrets_of(url)
         self._failures = psycopg.Error
-        self._taken = psycopg.errors.UniqueViolation
+        self._duplicate_key_error = psycopg.errors.UniqueViolation
         self._url = url
         self._is_closed = False
         self._process = os.getpid()
-        self._forgotten: list[int] = []  # keys of garbage-collected claims, which cannot unlock during a statement
-        self._described = "the Postgres database"
-        with self._working("be reached"):
+        self._keys_to_unlock: list[int] = []  # keys of garbage-collected claims, which cannot unlock during a statement
+        self._description = "the Postgres database"
+        with self._converting_errors("be reached"):
             self._connection = self._connect()
         try:
-            self._open()
+            self._prepare_tables()
         except BaseException:
             self._connection.close()
             raise
@@ -220,9 +221,9 @@ class PostgresStore(Store):
         locked_by: list[int] = []
 
         def holds() -> bool:
-            with self._working(f"claim the journal {name!r}"):
-                backend = self._connected().info.backend_pid
-                if backend not in locked_by and self._rows("SELECT pg_try_advisory_lock(?)", (key,))[0][0]:
+            with self._converting_errors(f"claim the journal {name!r}"):
+                backend = self._live_connection().info.backend_pid
+                if backend not in locked_by and self._query("SELECT pg_try_advisory_lock(?)", (key,))[0][0]:
                     locked_by[:] = [backend]
             return backend in locked_by
 
@@ -231,15 +232,15 @@ class PostgresStore(Store):
                 if not self._is_closed:
                     self._unlock(key)
 
-        while self._forgotten:
-            self._unlock(self._forgotten.pop())
+        while self._keys_to_unlock:
+            self._unlock(self._keys_to_unlock.pop())
         if not holds():
-            raise busy(name, "another process, or another store object of this one,")
-        return Claim(name, holds, release, lambda: self._forgotten.append(key))
+            raise busy_error(name, "another process, or another store object in this process,")
+        return Claim(name, holds, release, lambda: self._keys_to_unlock.append(key))
 
     def _unlock(self, key: int) -> None:
-        with self._working("release a journal"):
-            self._rows("SELECT pg_advisory_unlock(?)", (key,))
+        with self._converting_errors("release a journal"):
+            self._query("SELECT pg_advisory_unlock(?)", (key,))
 
     def close(self) -> None:
         """Close the connection. Later calls raise StoreError or RecordingFailed."""
@@ -249,7 +250,7 @@ class PostgresStore(Store):
 
     def __repr__(self) -> str:
         """Return the name, host and port of the database, without user and password."""
-        return f"PostgresStore({self._described})"
+        return f"PostgresStore({self._description})"
 
     def _connect(self) -> "psycopg.Connection[Row]":
         try:
@@ -257,30 +258,30 @@ class PostgresStore(Store):
         except self._psycopg.Error as error:  # the driver's message may contain the password
             raise self._psycopg.OperationalError(DatabaseFailure(error, tuple(self._secrets)).text) from None
         known = connection.info
-        self._described = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
+        self._description = f"the Postgres database {known.dbname!r} at {known.host}:{known.port}"
         return connection
 
-    def _connected(self) -> "psycopg.Connection[Row]":
+    def _live_connection(self) -> "psycopg.Connection[Row]":
         """Return the connection. Reconnect if it is broken, and in a forked child, whose parent uses the old one."""
         is_of_parent = self._process != os.getpid()
         if (self._connection.closed or is_of_parent) and not self._is_closed:
             self._process, self._connection = os.getpid(), self._connect()
         return self._connection
 
-    def _execute(self, statement: str, values: Row = ()) -> Executed:
-        written: LiteralString = statement.replace("?", "%s")  # psycopg's placeholders
-        return self._connected().execute(written, values, prepare=bool(values))
+    def _run_statement(self, statement: str, values: Row = ()) -> StatementResult:
+        translated: LiteralString = statement.replace("?", "%s")  # psycopg's placeholders
+        return self._live_connection().execute(translated, values, prepare=bool(values))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._connected().transaction():
-            self._rows(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        with self._live_connection().transaction():
+            self._query(f"SELECT pg_advisory_xact_lock({_TRANSACTION_LOCK})")
             yield
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
-        with self._connected().transaction():
-            self._execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with self._live_connection().transaction():
+            self._run_statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
 
 

@@ -1,4 +1,4 @@
-"""Addresses of stores: check paths and URLs, and find out whether a path still leads to the same file.
+"""Addresses and files of stores: check paths and URLs, create private files, and recognize a replaced file.
 
     "chats.db" · Path("chats.db") · ":memory:" ──▶ the text of a path      7 · b"a" · "" · "a\\0b" ──▶ StoreError
     "mysql://…" · "sqlite:chats.db" · a folder · a missing folder ──▶ StoreError, which names the remedy
@@ -20,7 +20,7 @@ MEMORY = ":memory:"
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://|(sqlite|postgres|postgresql|file|https?)(?:\+\w+)?:", re.IGNORECASE)
 
 
-def text_of(address: object) -> str:
+def address_text(address: object) -> str:
     """Return a path or URL as text. Raises StoreError for another type, or for a character that is not allowed."""
     text = os.fspath(address) if isinstance(address, os.PathLike) else address
     if not isinstance(text, str):
@@ -37,7 +37,7 @@ def text_of(address: object) -> str:
     return text
 
 
-def scheme_of(address: str) -> str:
+def find_scheme(address: str) -> str:
     """Return the scheme of a URL in lower case; "" for a text that is not a URL.
 
     Errors show the scheme only, because the rest of a URL may contain a password.
@@ -46,12 +46,12 @@ def scheme_of(address: str) -> str:
     return (match[1] or match[2]).lower() if match else ""
 
 
-def located(path: str) -> Path | None:
+def absolute_path(path: str) -> Path | None:
     """Return the absolute path of a database file; None for a store in memory.
 
     Raises StoreError for a path that SQLite would misread as a file name, or refuse without a reason.
     """
-    scheme = scheme_of(path)
+    scheme = find_scheme(path)
     if scheme.startswith("postgres"):
         raise StoreError(
             f"SQLiteStore needs the path of a file, not a URL of {scheme!r}; use PostgresStore for the URL"
@@ -66,8 +66,10 @@ def located(path: str) -> Path | None:
         has_folder, is_folder, absolute = Path(path).parent.is_dir(), Path(path).is_dir(), Path(path).resolve()
     except (OSError, RuntimeError) as error:  # RuntimeError: links that lead back to themselves
         reason = (error.strerror if isinstance(error, OSError) else None) or "its links form a circle"
-        shown = one_line(repr(path), 120)
-        raise StoreError(f"{shown} could not be opened: {reason}; use the path of a file that can be created") from None
+        path_text = one_line(repr(path), 120)
+        raise StoreError(
+            f"{path_text} could not be opened: {reason}; use the path of a file that can be created"
+        ) from None
     if not has_folder:
         raise StoreError(f"{path!r} could not be opened: its folder does not exist; create the folder first")
     if is_folder:
@@ -75,7 +77,15 @@ def located(path: str) -> Path | None:
     return absolute
 
 
-def identity_of(path: Path) -> tuple[int, int] | None:
+def create_private_file(path: str | Path) -> None:
+    """Create a file that only its owner may read and write. An existing file keeps its permissions. Raises OSError.
+
+    SQLite itself would create a file with the permissions of the umask.
+    """
+    Path(path).touch(0o600)
+
+
+def find_identity(path: Path) -> tuple[int, int] | None:
     """Return the device and the inode number of the file at a path; None if there is no readable file."""
     try:
         status = path.stat()

@@ -24,7 +24,7 @@ class StoredJournal:
     def __init__(self, store: Database, name: str, identity: int, length: int) -> None:
         self.name = name
         self._store = store
-        self._lock, self._execute, self._statement = store._lock, store._execute, store._append
+        self._lock, self._run_statement, self._statement = store._lock, store._run_statement, store._insert_record
         self._has_seen_records = False
         self._identity = identity
         self._key = identity * POSITIONS + length
@@ -32,7 +32,7 @@ class StoredJournal:
     @property
     def is_latest(self) -> bool:
         """Whether no other writer has changed the journal since this object was opened."""
-        with self._store._working(f"look for the journal {self.name!r}"):
+        with self._store._converting_errors(f"look for the journal {self.name!r}"):
             return self._store._locate(self.name) == (self._identity, len(self))
 
     def __len__(self) -> int:
@@ -48,19 +48,19 @@ class StoredJournal:
         """
         store = self._store
         with self._lock:
-            store._check_place()
+            store._check_file()
             try:
-                written = self._execute(self._statement, (self._key, kind, body, self._identity)).rowcount
-            except store._taken:
+                written = self._run_statement(self._statement, (self._key, kind, body, self._identity)).rowcount
+            except store._duplicate_key_error:
                 reason = "was written by another writer since this object opened the journal; open the journal again"
                 raise errors.PositionTaken(f"position {len(self)} of the journal {self.name!r} {reason}") from None
             except store._failures as error:
-                shown = f"{store._described} could not store record {len(self)} of the journal {self.name!r}"
-                raise errors.RecordingFailed(f"{shown}: {DatabaseFailure(error)}") from error
-            store._check_place()  # the file may have been deleted since, before the record was in it
+                reason = f"{store._description} could not store record {len(self)} of the journal {self.name!r}"
+                raise errors.RecordingFailed(f"{reason}: {DatabaseFailure(error)}") from error
+            store._check_file()  # the file may have been deleted since, before the record was in it
             if not written:
-                shown = f"the journal {self.name!r} was deleted from {store._described}"
-                raise errors.RecordingFailed(f"{shown}; open another journal")
+                reason = f"the journal {self.name!r} was deleted from {store._description}"
+                raise errors.RecordingFailed(f"{reason}; open another journal")
             self._key += 1
             self._has_seen_records = True
 
@@ -71,17 +71,17 @@ class StoredJournal:
         another writer has removed records that this object has already returned.
         """
         store = self._store
-        with store._working(f"read the journal {self.name!r}"), store._snapshot():
+        with store._converting_errors(f"read the journal {self.name!r}"), store._snapshot():
             try:
-                records = store._records(self._identity, first, len(self))
+                records = store._read_records(self._identity, first, len(self))
             except errors.JournalInvalid:
                 located = store._locate(self.name)
                 if located is not None and located.number == self._identity:
                     raise  # it is still the journal of that name, so the record was not taken back
                 if located is None or first or self._has_seen_records:
-                    shown = f"another writer has removed records of the journal {self.name!r}"
-                    raise errors.StoreError(f"{shown}; open the journal again") from None
-                records = store._records(located.number, first, located.length)
+                    reason = f"another writer has removed records of the journal {self.name!r}"
+                    raise errors.StoreError(f"{reason}; open the journal again") from None
+                records = store._read_records(located.number, first, located.length)
                 self._identity, self._key = located.number, located.number * POSITIONS + located.length
             self._has_seen_records = True
             return iter(records)

@@ -21,6 +21,6 @@ def check_name(name: object) -> None:
             size = 0
         if 0 < size <= LONGEST and "\0" not in name:
             return
-    shown = one_line(repr(name), 60)
+    name_text = one_line(repr(name), 60)
     expected = f"a text of at least one character, and at most {LONGEST} bytes in UTF-8, without U+0000"
-    raise StoreError(f"the name of a conversation or journal is {shown}; expected {expected}")
+    raise StoreError(f"the name of a conversation or journal is {name_text}; expected {expected}")

@@ -19,7 +19,7 @@ from sabir.authoring import DatabaseFailure, SyncClosing, one_line
 
 from sabir_session import errors
 from sabir_session.stores.claims import Claim
-from sabir_session.stores.database import POSITIONS, Database, Located
+from sabir_session.stores.database import POSITIONS, Database, JournalLocation
 from sabir_session.stores.journal import StoredJournal
 from sabir_session.stores.layouts import VERSION
 from sabir_session.stores.names import check_name
@@ -27,14 +27,14 @@ from sabir_session.stores.names import check_name
 READ_VERSION = "SELECT version FROM sabir_session_schema"
 WRITE_VERSION = "UPDATE sabir_session_schema SET version = ?"
 
-DROP_RECORDS = "DELETE FROM sabir_session_records WHERE id >= ? AND id < ?"
+DELETE_RECORDS = "DELETE FROM sabir_session_records WHERE id >= ? AND id < ?"
 
-MAKE = "INSERT INTO sabir_journals (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
-FORK = "INSERT INTO sabir_journals (name, parent, length) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
-NAMES = "SELECT name FROM sabir_journals WHERE name IS NOT NULL"
+INSERT_JOURNAL = "INSERT INTO sabir_journals (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
+INSERT_FORK = "INSERT INTO sabir_journals (name, parent, length) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
+SELECT_NAMES = "SELECT name FROM sabir_journals WHERE name IS NOT NULL"
 LONGEST_FORK = "SELECT max(length) FROM sabir_journals WHERE parent = ?"
-HIDE = "UPDATE sabir_journals SET name = NULL WHERE id = ?"
-DROP = "DELETE FROM sabir_journals WHERE id = ?"
+REMOVE_NAME = "UPDATE sabir_journals SET name = NULL WHERE id = ?"
+DELETE_JOURNAL = "DELETE FROM sabir_journals WHERE id = ?"
 
 
 class Store(SyncClosing, Database):
@@ -66,12 +66,12 @@ class Store(SyncClosing, Database):
         the returned object raises PositionTaken, so the records of two writers never mix.
         """
         check_name(name)
-        with self._working(f"open the journal {name!r}"):
+        with self._converting_errors(f"open the journal {name!r}"):
             located = self._locate(name)
             if located is None:
                 with self._transaction():
-                    self._execute(MAKE, (name,))
-                    located = self._found(name)
+                    self._run_statement(INSERT_JOURNAL, (name,))
+                    located = self._locate_existing(name)
             return StoredJournal(self, name, *located)
 
     def fork(self, name: str, other: str, at: int | None = None) -> None:
@@ -83,10 +83,10 @@ class Store(SyncClosing, Database):
         """
         check_name(name)
         check_name(other)
-        with self._working(f"fork the journal {name!r}"), self._transaction():
-            self._fork(self._found(name), name, other, at)
+        with self._converting_errors(f"fork the journal {name!r}"), self._transaction():
+            self._insert_fork(self._locate_existing(name), name, other, at)
 
-    def _fork(self, source: Located, name: str, other: str, at: int | None) -> None:
+    def _insert_fork(self, source: JournalLocation, name: str, other: str, at: int | None) -> None:
         at = source.length if at is None else at
         if not 0 <= at <= source.length:
             raise errors.StoreError(
@@ -94,10 +94,10 @@ class Store(SyncClosing, Database):
             )
         parent: int | None = None
         if at:  # the parent is the journal whose rows contain the last shared record, so chains of parents stay short
-            parent = self._stretches(source.number, at)[-1].journal
-        if not self._execute(FORK, (other, parent, at)).rowcount:
-            shown = f"{self._described} already has a journal {other!r}"
-            raise errors.JournalExists(f"{shown}; delete the journal, or use another name")
+            parent = self._record_ranges(source.number, at)[-1].journal
+        if not self._run_statement(INSERT_FORK, (other, parent, at)).rowcount:
+            reason = f"{self._description} already has a journal {other!r}"
+            raise errors.JournalExists(f"{reason}; delete the journal, or use another name")
 
     @property
     def location(self) -> Hashable:
@@ -125,31 +125,33 @@ class Store(SyncClosing, Database):
         StoreError if `at` is not from 0 to `length`.
         """
         check_name(name)
-        with self._working(f"remove records of the journal {name!r}"), self._transaction():
-            source = self._found(name)
+        with self._converting_errors(f"remove records of the journal {name!r}"), self._transaction():
+            source = self._locate_existing(name)
             if source.length != length:
-                shown = f"the journal {name!r} has {source.length} records, not {length}; another writer changed it"
-                raise errors.PositionTaken(f"{shown}, so open the journal again")
-            self._execute(HIDE, (source.number,))
-            self._fork(source, name, name, at)
-            self._sweep(source.number)
-            successor = self._found(name)
+                reason = f"the journal {name!r} has {source.length} records, not {length}; another writer changed it"
+                raise errors.PositionTaken(f"{reason}, so open the journal again")
+            self._run_statement(REMOVE_NAME, (source.number,))
+            self._insert_fork(source, name, name, at)
+            self._delete_unshared(source.number)
+            successor = self._locate_existing(name)
             for position, (kind, body) in enumerate(records, start=at):
-                self._execute(self._append, (successor.number * POSITIONS + position, kind, body, successor.number))
+                self._run_statement(
+                    self._insert_record, (successor.number * POSITIONS + position, kind, body, successor.number)
+                )
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the journals, sorted."""
-        with self._working("list the journals"):
-            names = [row[0] for row in self._rows(NAMES)]
+        with self._converting_errors("list the journals"):
+            names = [row[0] for row in self._query(SELECT_NAMES)]
         for name in names:
             if not isinstance(name, str):
-                raise self._damaged(f"the name of a journal is {one_line(repr(name), 60)}")
+                raise self._damage_error(f"the name of a journal is {one_line(repr(name), 60)}")
         return tuple(sorted(names))
 
     def length(self, name: str) -> int | None:
         """Return the number of records of a journal; None if there is no journal of this name."""
         check_name(name)
-        with self._working(f"look for the journal {name!r}"):
+        with self._converting_errors(f"look for the journal {name!r}"):
             located = self._locate(name)
             return None if located is None else located.length
 
@@ -159,59 +161,59 @@ class Store(SyncClosing, Database):
         Raises JournalMissing if there is no journal of this name.
         """
         check_name(name)
-        with self._working(f"delete the journal {name!r}"), self._transaction():
-            number = self._found(name).number
-            self._execute(HIDE, (number,))
-            self._sweep(number)
+        with self._converting_errors(f"delete the journal {name!r}"), self._transaction():
+            number = self._locate_existing(name).number
+            self._run_statement(REMOVE_NAME, (number,))
+            self._delete_unshared(number)
 
-    def _sweep(self, journal: int | None) -> None:
+    def _delete_unshared(self, journal: int | None) -> None:
         """Delete the records of a deleted journal that no fork shares, and the journal's row if it has no forks.
 
         Then do the same for its parent, if the parent was deleted. None, or a journal that is not deleted, ends it.
         """
         while journal is not None:
-            past = self._past(journal)
-            ((longest,),) = self._rows(LONGEST_FORK, (journal,))
-            if past.name is not None:
+            row = self._read_row(journal)
+            ((longest,),) = self._query(LONGEST_FORK, (journal,))
+            if row.name is not None:
                 return
             first = journal * POSITIONS
-            shared = 0 if longest is None else self._number(longest, f"the fork of journal number {journal}")
-            self._execute(DROP_RECORDS, (first + shared, first + POSITIONS))
+            shared = 0 if longest is None else self._check_number(longest, f"the fork of journal number {journal}")
+            self._run_statement(DELETE_RECORDS, (first + shared, first + POSITIONS))
             if longest is not None:
                 return
-            self._execute(DROP, (journal,))
-            journal = past.parent
+            self._run_statement(DELETE_JOURNAL, (journal,))
+            journal = row.parent
 
-    def _found(self, name: str) -> Located:
+    def _locate_existing(self, name: str) -> JournalLocation:
         located = self._locate(name)
         if located is None:
             known = one_line(", ".join(repr(each) for each in self.names()), 200) or "none"
-            raise errors.JournalMissing(f"{self._described} has no journal {name!r}; its journals are: {known}")
+            raise errors.JournalMissing(f"{self._description} has no journal {name!r}; its journals are: {known}")
         return located
 
-    def _open(self) -> None:
+    def _prepare_tables(self) -> None:
         """Create the tables, or upgrade the tables of an older layout, in one transaction.
 
         Raises StoreTooNew for a newer layout.
         """
-        with self._working("be opened"), self._transaction():
-            if not self._rows(self._find_tables):
+        with self._converting_errors("be opened"), self._transaction():
+            if not self._query(self._find_tables):
                 for statement in self._tables:
-                    self._execute(statement)
+                    self._run_statement(statement)
                 return
-            for older in range(self._version(), VERSION):
+            for older in range(self._read_version(), VERSION):
                 for statement in self._upgrades[older]:
-                    self._execute(statement)
-                self._execute(WRITE_VERSION, (older + 1,))
+                    self._run_statement(statement)
+                self._run_statement(WRITE_VERSION, (older + 1,))
 
-    def _version(self) -> int:
+    def _read_version(self) -> int:
         """Return the layout number of the tables. Raises StoreTooNew for a newer layout, StoreError for an unknown."""
-        versions = [row[0] for row in self._rows(READ_VERSION)]
+        versions = [row[0] for row in self._query(READ_VERSION)]
         version = versions[0] if len(versions) == 1 and type(versions[0]) is int else None
         if version is not None and version > VERSION:
-            reason = f"{self._described} has layout {version}, but this version reads layouts up to {VERSION}"
+            reason = f"{self._description} has layout {version}, but this sabir-session reads layouts up to {VERSION}"
             raise errors.StoreTooNew(f"{reason}; upgrade sabir-session")
         if version is None or any(older not in self._upgrades for older in range(version, VERSION)):
-            shown = one_line(repr(versions), 80)
-            raise errors.StoreError(f"{self._described} is damaged: its layout is {shown}; {DatabaseFailure.DAMAGE}")
+            layout = one_line(repr(versions), 80)
+            raise errors.StoreError(f"{self._description} is damaged: its layout is {layout}; {DatabaseFailure.DAMAGE}")
         return version

@@ -5,7 +5,7 @@ replaying(path)                request ──▶ equal method, path and body ─
 
 A recording that fails a check is not written. By default vcrpy ignores bodies, and so replays wrong requests; it also
 replays empty cassettes, and does not report exchanges that were not requested. The module `differences` compares
-requests with recorded ones, and `stored` reads and checks cassette files.
+requests with recorded ones, and `files` reads and checks cassette files.
 """
 
 import ipaddress
@@ -24,8 +24,8 @@ from vcr.record_mode import RecordMode
 from vcr.request import Request
 from vcr.serialize import deserialize
 
-from sabir_testing.cassettes.differences import body_differences, is_same_text, listed
-from sabir_testing.cassettes.stored import (
+from sabir_testing.cassettes.differences import body_differences, is_same_text, list_differences
+from sabir_testing.cassettes.files import (
     NOT_A_VENDOR,
     OWN_SERVICE,
     PROVENANCE_FIELDS,
@@ -36,16 +36,16 @@ from sabir_testing.cassettes.stored import (
     Provenance,
     RecordedExchange,
     check_cassette,
-    check_held,
+    check_contents,
     check_played,
     check_provenance,
     exchanges,
     leaks,
     parse,
     provenance_of,
-    read_stored,
+    read_cassette,
 )
-from sabir_testing.reading import opened, unpacked
+from sabir_testing.reading import decompress, decompress_detected
 from sabir_testing.scrubbing import Allowed, Leak, Scrubber, Scrubbing
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
     "leaks", "provenance_of", "recording", "replaying",
 ]  # fmt: skip
 
-DEFAULT = Scrubbing()
+DEFAULT_RULES = Scrubbing()
 _DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
@@ -69,7 +69,7 @@ def recording(
     path: Path | str,
     provenance: Provenance,
     *,
-    scrub: Scrubbing = DEFAULT,
+    scrub: Scrubbing = DEFAULT_RULES,
     allowed: Sequence[Allowed] = (),
     stream_end: str = "",
 ) -> Iterator[Cassette]:
@@ -81,16 +81,16 @@ def recording(
     """
     path = Path(path)
     check_provenance(provenance, str(path))
-    with _patched(Cassette, path, RecordMode.ALL) as cassette:
+    with _patch_clients(Cassette, path, RecordMode.ALL) as cassette:
         yield cassette
     if not len(cassette):
         what = f"the block of recording({str(path)!r}) sent no request"
         raise NotPlayed(f"{what}; send requests inside the block, with an HTTP client that vcrpy patches")
     # Only after vcrpy has restored the clients, which it fails to do if saving raises.
-    interactions = _scrubbed(path, cassette, provenance.get("server", ""), scrub)
+    interactions = _scrub_interactions(path, cassette, provenance.get("server", ""), scrub)
     document = {"provenance": dict(provenance), "version": 1, "interactions": interactions}
     text = yaml.dump(document, Dumper=_DUMPER, allow_unicode=True, sort_keys=False)
-    check_held(parse(text, path), path, allowed=allowed, stream_end=stream_end)
+    check_contents(parse(text, path), path, allowed=allowed, stream_end=stream_end)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
 
@@ -103,13 +103,13 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
     clients treat the first error as a broken connection. Raises NotPlayed for exchanges that were not requested, and
     CassetteFailed for a missing or empty cassette and for an empty body.
     """
-    read_stored(path)
-    with _patched(_Replayed, path, RecordMode.NONE) as cassette:
+    read_cassette(path)
+    with _patch_clients(_ReplayCassette, path, RecordMode.NONE) as cassette:
         try:
             yield cassette
         except (KeyboardInterrupt, SystemExit, GeneratorExit, CassetteFailed):
             raise
-        except BaseException as error:  # pytest's failures are BaseExceptions, and may be a consequence
+        except BaseException as error:  # also pytest's failures, which a missing response may cause
             if cassette.missed:
                 raise cassette.missed[0] from error
             raise
@@ -118,7 +118,7 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
         check_played(cassette)
 
 
-def _patched(kind: type[Cassette], path: Path | str, mode: RecordMode) -> Any:
+def _patch_clients(kind: type[Cassette], path: Path | str, mode: RecordMode) -> Any:
     """Return vcrpy's context manager, which patches clients. Requests match by method, path and body."""
     return kind.use(
         path=str(path),
@@ -131,7 +131,7 @@ def _patched(kind: type[Cassette], path: Path | str, mode: RecordMode) -> Any:
 
 
 class _Persister:
-    """Loads a cassette for vcrpy, cached until the file changes. For a new recording, old contents are ignored."""
+    """Loads a cassette for vcrpy, cached until the file changes. A new recording ignores the old contents."""
 
     def __init__(self, mode: RecordMode) -> None:
         self._mode = mode
@@ -143,7 +143,7 @@ class _Persister:
         return loaded
 
     def deserialize(self, path: str) -> Any:
-        return deepcopy(read_stored(path).document)
+        return deepcopy(read_cassette(path).document)
 
     def save_cassette(self, path: str, cassette: Mapping[str, Any], serializer: object) -> None:
         """Do nothing: `recording` writes the file after its checks."""
@@ -154,11 +154,11 @@ def _match_path(sent: Request, recorded: Request) -> None:
 
 
 def _match_body(sent: Request, recorded: Request) -> None:
-    differences = listed(body_differences(_sent(recorded), _sent(sent)))
+    differences = list_differences(body_differences(_plain_body(recorded), _plain_body(sent)))
     assert not differences, differences
 
 
-class _Replayed(Cassette):  # type: ignore[misc]  # vcrpy has no types
+class _ReplayCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
     """A cassette that remembers the requests without a recorded response."""
 
     missed: list[NotRecorded]
@@ -171,26 +171,28 @@ class _Replayed(Cassette):  # type: ignore[misc]  # vcrpy has no types
         """Return True if a response is recorded, otherwise raise NotRecorded. vcrpy calls this for every request."""
         if super().can_play_response_for(request):
             return True
-        self.missed.append(NotRecorded(self._missing(request)))
+        self.missed.append(NotRecorded(self._describe_unrecorded(request)))
         raise self.missed[-1]
 
-    def _missing(self, asked: Request) -> str:
+    def _describe_unrecorded(self, request: Request) -> str:
         """Return the message of NotRecorded."""
-        sent = f"{asked.method} {asked.path}"
-        head = f"the request {sent} is not in the cassette {self.path}"
-        alike = [each for each in self.requests if each.method == asked.method and is_same_text(each.path, asked.path)]
+        request_line = f"{request.method} {request.path}"
+        head = f"the request {request_line} is not in the cassette {self.path}"
+        alike = [each for each in self.requests if each.method == request.method]
+        alike = [each for each in alike if is_same_text(each.path, request.path)]
         if not alike:
             recorded = ", ".join(sorted({f"{each.method} {each.path}" for each in self.requests})) or "no requests"
             return f"{head}, which contains {recorded}; {REMEDY}"
-        differences = [list(islice(body_differences(_sent(each), _sent(asked)), 50)) for each in alike]
+        differences = [list(islice(body_differences(_plain_body(each), _plain_body(request)), 50)) for each in alike]
         fewest = min(differences, key=len)
         if not fewest:
             times = sum(not each for each in differences)
             return f"{head} again: it is recorded {times}× and was sent more often; {REMEDY}"
-        return f"{head}; its body differs from the most similar recorded one:\n{listed(iter(fewest))}\n{REMEDY}"
+        lines = list_differences(iter(fewest))
+        return f"{head}; its body differs from the most similar recorded one:\n{lines}\n{REMEDY}"
 
 
-def _scrubbed(path: Path, cassette: Cassette, server: str, scrub: Scrubbing) -> list[dict[str, Any]]:
+def _scrub_interactions(path: Path, cassette: Cassette, server: str, scrub: Scrubbing) -> list[dict[str, Any]]:
     """Return the recorded interactions without their secrets.
 
     Raises CassetteFailed for a compressed request body that cannot be decompressed, and for a request to this machine
@@ -198,69 +200,71 @@ def _scrubbed(path: Path, cassette: Cassette, server: str, scrub: Scrubbing) -> 
     """
     scrubber = Scrubber(scrub)
     for request, response in cassette.data:
-        scrubber.learn(request.uri, _flat(request.headers), _sent(request))
-        scrubber.learn_headers(_flat(response["headers"]))
+        scrubber.learn(request.uri, _flatten_headers(request.headers), _plain_body(request))
+        scrubber.learn_headers(_flatten_headers(response["headers"]))
     if any(map(_is_private, scrubber.hosts)) and NOT_A_VENDOR not in server:
         remedy = f'add "{NOT_A_VENDOR}\'s {OWN_SERVICE}" to "server"'
         what = f"{path}: a request was sent to this machine or a private network, but the provenance has"
         raise CassetteFailed(f'{what} "server": {server!r}; {remedy}')
     for number, request in enumerate(cassette.requests):
-        named = _flat(request.headers).get("content-encoding", "")
-        if unpacked(_given(request), named) is None:  # secrets would not be found; `check_held` reports responses
+        named = _flatten_headers(request.headers).get("content-encoding", "")
+        if (
+            decompress(_raw_body(request), named) is None
+        ):  # secrets would not be found; `check_contents` reports responses
             raise CassetteFailed(
                 f"{path}: the request body of exchange {number} has content-encoding {named!r} and cannot be "
                 "decompressed; send the body uncompressed, or install brotli or zstandard"
             )
-    return [_interaction(scrubber, scrub, request, response) for request, response in cassette.data]
+    return [_scrub_interaction(scrubber, scrub, request, response) for request, response in cassette.data]
 
 
-def _interaction(scrubber: Scrubber, scrub: Scrubbing, request: Request, response: Mapping[str, Any]) -> dict[str, Any]:
-    asked, answered = _flat(request.headers), _flat(response["headers"])
+def _scrub_interaction(scrubber: Scrubber, rules: Scrubbing, request: Request, response: Any) -> dict[str, Any]:
+    sent_headers, received_headers = _flatten_headers(request.headers), _flatten_headers(response["headers"])
     body = response["body"]["string"] or b""
-    read = unpacked(body, answered.get("content-encoding", ""))
-    kept = scrub.response_headers | (set() if read is not None else {"content-encoding"})
-    written = scrubber.body(body if read is None else read, answered.get("content-type", "").lower())
+    unpacked = decompress(body, received_headers.get("content-encoding", ""))
+    allowed_headers = rules.response_headers | (set() if unpacked is not None else {"content-encoding"})
+    clean_body = scrubber.body(body if unpacked is None else unpacked, received_headers.get("content-type", "").lower())
     return {
         "request": {
             "method": request.method,
             "uri": scrubber.url(request.uri),
-            "body": _writable(scrubber.body(_sent(request), asked.get("content-type", "").lower())),
-            "headers": scrubber.headers(_lists(request.headers), scrub.request_headers),
+            "body": _text_or_bytes(scrubber.body(_plain_body(request), sent_headers.get("content-type", "").lower())),
+            "headers": scrubber.headers(_list_headers(request.headers), rules.request_headers),
         },
         "response": {
             "status": dict(response["status"]),
-            "headers": scrubber.headers(_lists(response["headers"]), kept),
-            "body": {"string": _writable(written)},
+            "headers": scrubber.headers(_list_headers(response["headers"]), allowed_headers),
+            "body": {"string": _text_or_bytes(clean_body)},
         },
     }
 
 
-def _given(request: Request) -> bytes:
+def _raw_body(request: Request) -> bytes:
     return bytes(request.body_bytes or b"")
 
 
-def _sent(request: Request) -> bytes:
+def _plain_body(request: Request) -> bytes:
     """Return the body of a vcrpy request as bytes, decompressed if possible."""
-    given = _given(request)
-    read = unpacked(given, _flat(request.headers).get("content-encoding", ""))
-    return opened(given if read is None else read)
+    raw_body = _raw_body(request)
+    unpacked = decompress(raw_body, _flatten_headers(request.headers).get("content-encoding", ""))
+    return decompress_detected(raw_body if unpacked is None else unpacked)
 
 
-def _lists(headers: Mapping[Any, Any]) -> dict[str, list[str]]:
+def _list_headers(headers: Mapping[Any, Any]) -> dict[str, list[str]]:
     """Return headers with lists of text values. Clients have text, bytes, or lists of these."""
     headers_by_name: dict[str, list[str]] = {}
     for name, value in headers.items():
         values = value if isinstance(value, (list, tuple)) else [value]
-        headers_by_name.setdefault(_text(name), []).extend(map(_text, values))
+        headers_by_name.setdefault(_header_text(name), []).extend(map(_header_text, values))
     return headers_by_name
 
 
-def _flat(headers: Mapping[Any, Any]) -> dict[str, str]:
+def _flatten_headers(headers: Mapping[Any, Any]) -> dict[str, str]:
     """Return headers with names in lower case and one text for each."""
-    return {name.lower(): ", ".join(values) for name, values in _lists(headers).items()}
+    return {name.lower(): ", ".join(values) for name, values in _list_headers(headers).items()}
 
 
-def _text(value: object) -> str:
+def _header_text(value: object) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
@@ -271,7 +275,7 @@ def _is_private(host: str) -> bool:
         return host == "localhost"
 
 
-def _writable(body: bytes) -> str | bytes:
+def _text_or_bytes(body: bytes) -> str | bytes:
     """Return a body as text if it is UTF-8, so that people can read a cassette; otherwise return the bytes."""
     try:
         return body.decode()

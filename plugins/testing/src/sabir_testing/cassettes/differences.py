@@ -14,55 +14,56 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from sabir_testing.reading import Place, shown_place
+from sabir_testing.reading import JSONPath, format_path
 from sabir_testing.scrubbing import HOST, PLACEHOLDER
 
 MOST_SHOWN = 6
 """The largest number of differences in an error message."""
-_WIDTH = 60
+_LONGEST_VALUE = 60
 _ABSENT = object()
 
 
-def is_same_text(recorded: str, asked: str) -> bool:
+def is_same_text(recorded: str, sent: str) -> bool:
     """Return whether two texts are equal. Placeholders in the recorded text match any text."""
-    if recorded == asked:
+    if recorded == sent:
         return True
     if PLACEHOLDER not in recorded and HOST not in recorded:
         return False
-    return _pattern(recorded).fullmatch(asked) is not None
+    return _pattern(recorded).fullmatch(sent) is not None
 
 
-def body_differences(recorded: bytes, asked: bytes) -> Iterator[str]:
-    """Yield the differences of two bodies in words; nothing if they are equal."""
-    if recorded == asked:
+def body_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
+    """Describe each difference between two bodies."""
+    if recorded == sent:
         return
     try:
-        values = json.loads(recorded), json.loads(asked)
+        values = json.loads(recorded), json.loads(sent)
     except ValueError:
-        yield from _byte_differences(recorded, asked)
+        yield from _byte_differences(recorded, sent)
     else:
         yield from value_differences(*values)
 
 
-def value_differences(recorded: Any, asked: Any, place: Place = ()) -> Iterator[str]:
-    """Yield the differences of two JSON values in words. 1 and 1.0 are equal, 1 and true are not."""
-    if recorded == PLACEHOLDER and asked is not _ABSENT:
+def value_differences(recorded: Any, sent: Any, path: JSONPath = ()) -> Iterator[str]:
+    """Describe each difference between two JSON values. 1 and 1.0 are equal, 1 and true are not."""
+    if recorded == PLACEHOLDER and sent is not _ABSENT:
         return
-    if isinstance(recorded, dict) and isinstance(asked, dict):
-        names = {name: _asked_name(name, recorded, asked) for name in recorded}
+    if isinstance(recorded, dict) and isinstance(sent, dict):
+        names = {name: _matching_name(name, recorded, sent) for name in recorded}
         for name, other in names.items():
-            yield from value_differences(recorded[name], asked.get(other, _ABSENT), (*place, name))
-        for other in [other for other in asked if other not in names.values()]:
-            yield from value_differences(_ABSENT, asked[other], (*place, other))
-    elif isinstance(recorded, list) and isinstance(asked, list):
-        for position in range(max(len(recorded), len(asked))):
-            one, two = (each[position] if position < len(each) else _ABSENT for each in (recorded, asked))
-            yield from value_differences(one, two, (*place, position))
-    elif not _is_same(recorded, asked):
-        yield f"{shown_place(place) or 'the body'}: {_described('recorded', recorded)}, {_described('sent', asked)}"
+            yield from value_differences(recorded[name], sent.get(other, _ABSENT), (*path, name))
+        for other in [other for other in sent if other not in names.values()]:
+            yield from value_differences(_ABSENT, sent[other], (*path, other))
+    elif isinstance(recorded, list) and isinstance(sent, list):
+        for position in range(max(len(recorded), len(sent))):
+            one, two = (each[position] if position < len(each) else _ABSENT for each in (recorded, sent))
+            yield from value_differences(one, two, (*path, position))
+    elif not _is_same(recorded, sent):
+        sides = _describe_side("recorded", recorded), _describe_side("sent", sent)
+        yield f"{format_path(path) or 'the body'}: {', '.join(sides)}"
 
 
-def listed(differences: Iterator[str]) -> str:
+def list_differences(differences: Iterator[str]) -> str:
     """Return the first differences, one on a line."""
     lines = list(islice(differences, MOST_SHOWN + 1))
     if len(lines) > MOST_SHOWN:
@@ -70,46 +71,46 @@ def listed(differences: Iterator[str]) -> str:
     return "\n".join(f"  {line}" for line in lines)
 
 
-def _asked_name(name: str, recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """Return the name in the request for a recorded field. A scrubbed name matches an additional field."""
-    if name in asked or PLACEHOLDER not in name:
+def _matching_name(name: str, recorded: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
+    """Return the sent name for a recorded field name. A scrubbed name matches a name that was not recorded."""
+    if name in sent or PLACEHOLDER not in name:
         return name
-    others = (other for other in asked if other not in recorded)
+    others = (other for other in sent if other not in recorded)
     return next((other for other in others if is_same_text(name, other)), name)
 
 
-def _is_same(recorded: object, asked: object) -> bool:
-    if isinstance(recorded, str) and isinstance(asked, str):
-        return is_same_text(recorded, asked)
-    return isinstance(recorded, bool) == isinstance(asked, bool) and recorded == asked
+def _is_same(recorded: object, sent: object) -> bool:
+    if isinstance(recorded, str) and isinstance(sent, str):
+        return is_same_text(recorded, sent)
+    return isinstance(recorded, bool) == isinstance(sent, bool) and recorded == sent
 
 
-def _described(word: str, value: object) -> str:
+def _describe_side(word: str, value: object) -> str:
     if value is _ABSENT:
         return f"not {word}"
     text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"{word} {text if len(text) <= _WIDTH else text[: _WIDTH - 1] + '…'}"
+    return f"{word} {text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + '…'}"
 
 
-def _byte_differences(recorded: bytes, asked: bytes) -> Iterator[str]:
-    one, other = (body.decode("utf-8", "surrogateescape") for body in (recorded, asked))
+def _byte_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
+    one, other = (body.decode("utf-8", "surrogateescape") for body in (recorded, sent))
     if is_same_text(one, other):
         return
-    pairs = zip(recorded, asked, strict=False)
-    at = next((at for at, (mine, yours) in enumerate(pairs) if mine != yours), min(len(recorded), len(asked)))
-    yield f"from byte {at} on: recorded {_beginning(recorded[at:])}, sent {_beginning(asked[at:])}"
+    shorter = min(len(recorded), len(sent))
+    at = next((at for at in range(shorter) if recorded[at] != sent[at]), shorter)
+    yield f"from byte {at} on: recorded {_first_bytes(recorded[at:])}, sent {_first_bytes(sent[at:])}"
 
 
-def _beginning(body: bytes) -> str:
+def _first_bytes(body: bytes) -> str:
     return repr(body[:30]) if body else "nothing"
 
 
 @lru_cache(maxsize=256)
 def _pattern(recorded: str) -> re.Pattern[str]:
-    begun = "|".join(
+    cut_placeholder = "|".join(
         PLACEHOLDER[:length] for length in range(len(PLACEHOLDER) - 1, 0, -1)
     )  # cut to the secret's length
-    pieces = re.split(f"((?:{PLACEHOLDER})+(?:{begun})?|{re.escape(HOST)})", recorded)
+    pieces = re.split(f"((?:{PLACEHOLDER})+(?:{cut_placeholder})?|{re.escape(HOST)})", recorded)
     scrubbed = [r"[^/\s\"'<>]*" if piece == HOST else ".*?" for piece in pieces[1::2]]
-    kept = [re.escape(piece) for piece in pieces[::2]]
-    return re.compile("".join(each for pair in zip(kept, [*scrubbed, ""], strict=True) for each in pair), re.DOTALL)
+    literals = [re.escape(piece) for piece in pieces[::2]]
+    return re.compile("".join(each for pair in zip(literals, [*scrubbed, ""], strict=True) for each in pair), re.DOTALL)

@@ -16,7 +16,7 @@ from sabir_testing.families.transport import TransportCases
 
 class OfflineConformance(ContractCases, RequestCases, LawCases, ReplyCases, StreamCases, ErrorCases, HandoverCases):
     """Base class of a conformance suite for a provider on this machine: every test except those of the HTTP transport.
-    The questions are asked while the tests run.
+    The tests ask the questions while they run.
 
     Set `adapter`; other attributes are optional. Run the suite with pytest.
     """

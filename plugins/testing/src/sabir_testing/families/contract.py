@@ -16,17 +16,17 @@ import sabir
 from sabir.authoring import WIRE_SETTINGS, Access
 from sabir.vocabulary.settings import FEATURES
 
-from sabir_testing.kit.broken import ConformanceFailure, expect
+from sabir_testing.kit.reports import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
 
 KEY = "kit-key-that-nobody-sees"
-FOUND = 3
-LOOKS = f"""
+SDK_IMPORTED = 3
+IMPORT_PROGRAM = f"""
 import sys, {{modules}}, sabir
 if {{model!r}} is not None:
     sabir.adapter({{model!r}}, api_key="k").render("Hello.")
-sys.exit({FOUND} if {{sdk!r}} in sys.modules else 0)
+sys.exit({SDK_IMPORTED} if {{sdk!r}} in sys.modules else 0)
 """
 """A program that imports the provider and, if the provider is installed, renders a request. Neither needs the SDK."""
 LONGEST_SHORT_NAME = 5
@@ -70,9 +70,9 @@ class ContractCases(Suite):
 
     def test_no_key_is_in_what_is_shown(self, subject: AdapterUnderTest) -> None:
         """The `repr` of a provider and of its connection does not show the key, because logs contain such texts."""
-        shown = [repr(subject.provider), repr(subject.connect(api_key=KEY))]
+        reprs = [repr(subject.provider), repr(subject.connect(api_key=KEY))]
         what = "the repr() of the provider or of its connection shows the API key; leave the key out of __repr__"
-        expect(KEY not in "".join(shown), what, shown={"the reprs": shown})
+        expect(KEY not in "".join(reprs), what, details={"the reprs": reprs})
 
     def test_key_variables_are_names_of_variables(self, subject: AdapterUnderTest) -> None:
         """The key variables in `Provider.credentials` are valid names of environment variables, because errors tell
@@ -89,7 +89,7 @@ class ContractCases(Suite):
         again = subject.provider.dialect(subject.short_name)
         is_same = subject.dialect.tables == subject.dialect.tables == again.tables
         what = f"Dialect.tables of {subject.dialect.name!r} differs between two accesses or instances of the dialect"
-        expect(is_same, f"{what}; make the tables a module constant")
+        expect(is_same, f"{what}; expected equal tables: make them a module constant")
 
     def test_identifier_rules_leave_room(self, subject: AdapterUnderTest) -> None:
         """An IdentifierRule has a valid expression for characters, and a maximum length that leaves enough different
@@ -103,7 +103,7 @@ class ContractCases(Suite):
 
     def test_the_messages_field_is_left_to_core(self, subject: AdapterUnderTest) -> None:
         """`encode_request` does not return the messages field, because core adds the encoded turns itself."""
-        body = subject.rendered([sabir.user("Hello.")]).body_bytes
+        body = subject.must_render([sabir.user("Hello.")]).body_bytes
         names: list[str] = json.loads(body, object_pairs_hook=lambda pairs: [name for name, _ in pairs])
         field = subject.dialect.messages_field
         what = f"encode_request returns the messages field {field!r}, which core adds itself; leave the field out"
@@ -135,17 +135,18 @@ class ContractCases(Suite):
         if self.sdk and not _can_be_imported(self.sdk):
             what = f"the module {self.sdk!r} in the suite's `sdk` cannot be imported; set `sdk` to the vendor's module"
             raise ConformanceFailure(what)
-        members = (type(subject.provider), type(subject.dialect), subject.dialect.encode_turn)
-        modules = sorted({each.__module__ for each in members})
+        definitions = (type(subject.provider), type(subject.dialect), subject.dialect.encode_turn)
+        modules = sorted({each.__module__ for each in definitions})
         is_found_elsewhere = any(point.name == subject.provider.name for point in entry_points(group="sabir.providers"))
         model = subject.model_name if is_found_elsewhere else None
-        program = LOOKS.format(modules=", ".join(modules), model=model, sdk=self.sdk or "no.module.of.a.vendor")
+        sdk = self.sdk or "no.module.of.a.vendor"
+        program = IMPORT_PROGRAM.format(modules=", ".join(modules), model=model, sdk=sdk)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+        process = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
         what = f"importing {' and '.join(modules)} and rendering a request fails in a new Python process"
-        expect(done.returncode in (0, FOUND), what, shown={"the error output": done.stderr.decode()})
+        expect(process.returncode in (0, SDK_IMPORTED), what, details={"the error output": process.stderr.decode()})
         what = f"the SDK {self.sdk!r} is imported before the first request; import it inside open() and open_sync()"
-        expect(done.returncode == 0, what)
+        expect(process.returncode == 0, what)
 
 
 def _can_be_imported(module: str) -> bool:

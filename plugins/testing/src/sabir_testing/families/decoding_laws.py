@@ -1,7 +1,7 @@
 """The laws of reading: how answers, streams, failures and stored requests of any content are decoded.
 
-answers_of_nobody   cut JSON, texts, numbers, bytes        streams_of_nobody  the same, in every framing
-mutated             a body with some values changed        odd_headers        headers without useful values
+invalid_answers    cut JSON, texts, numbers, bytes        invalid_streams    the same, in every framing
+mutate             a body with some values changed        odd_headers        headers without useful values
 """
 
 import json
@@ -17,22 +17,22 @@ from sabir.authoring import JSONValue, ServerEvent
 from sabir.errors import CallError, HistoryInvalid, SabirError
 from sabir.reading.incoming import mend
 
-from sabir_testing.histories.drawn import Strategy, json_values, texts, tidy_histories
-from sabir_testing.histories.samples import said
-from sabir_testing.kit.broken import ConformanceFailure, describe_message, expect
+from sabir_testing.histories.random_histories import Strategy, json_values, texts, valid_histories
+from sabir_testing.histories.samples import message_by
+from sabir_testing.kit.capabilities import FULL, REFUSED
 from sabir_testing.kit.cut_replies import cut_replies
-from sabir_testing.kit.played import Stream, own_bodies
-from sabir_testing.kit.properties import for_all, law
-from sabir_testing.kit.questions import FULL, REFUSED
+from sabir_testing.kit.decoded_recordings import RecordedStream, own_bodies
+from sabir_testing.kit.law_testing import for_all, law
+from sabir_testing.kit.reports import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
-from sabir_testing.reading import Place
+from sabir_testing.reading import JSONPath
 
 INVENTED = ("sol", "luna", "stella")
 """Names of fields that no API has."""
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529, 599)
 
 json_objects: Strategy[dict[str, JSONValue]] = st.dictionaries(st.sampled_from(INVENTED), json_values, max_size=3)
-answers_of_nobody: Strategy[bytes] = st.one_of(
+invalid_answers: Strategy[bytes] = st.one_of(
     json_objects.filter(bool).map(lambda value: json.dumps(value).encode()[:-1]),
     st.binary(min_size=1, max_size=20),
     texts.filter(str.strip).map(str.encode),
@@ -48,67 +48,67 @@ Failure = tuple[int, dict[str, str], JSONValue]
 """Status, headers, and the body as a JSON value."""
 
 
-def streams_of_nobody(subject: AdapterUnderTest) -> Strategy[Chunks]:
+def invalid_streams(subject: AdapterUnderTest) -> Strategy[Chunks]:
     """Return a strategy for bytes that no service with this API sends, in each framing and without framing."""
     kinds = [None, "text/event-stream", *subject.dialect.framings]
-    return st.tuples(st.sampled_from(kinds), st.lists(answers_of_nobody, min_size=1, max_size=4))
+    return st.tuples(st.sampled_from(kinds), st.lists(invalid_answers, min_size=1, max_size=4))
 
 
 def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
     """Return a strategy for failures: the recorded ones and an invented one, with some of their values changed."""
     invented: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
-    bodies = [mutated(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
+    bodies = [mutate(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
     return st.tuples(st.sampled_from(STATUSES), odd_headers, st.one_of(bodies))
 
 
 @st.composite
-def mutated(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
+def mutate(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
     """Return the value with up to three nested values replaced."""
     for _ in range(draw(st.integers(0, 3))):
-        places = [place for place in _places(value, ()) if len(place) >= from_depth]
-        if places:
-            value = _with(value, draw(st.sampled_from(places)), draw(json_values))
+        paths = [path for path in _paths_in(value, ()) if len(path) >= from_depth]
+        if paths:
+            value = _replace_at(value, draw(st.sampled_from(paths)), draw(json_values))
     return value
 
 
-def _places(value: Any, place: Place) -> Iterator[Place]:
-    yield place
+def _paths_in(value: Any, path: JSONPath) -> Iterator[JSONPath]:
+    yield path
     steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, member in steps:
-        yield from _places(member, (*place, step))
+        yield from _paths_in(member, (*path, step))
 
 
-def _with(value: Any, place: Place, other: JSONValue) -> JSONValue:
-    if not place:
+def _replace_at(value: Any, path: JSONPath, other: JSONValue) -> JSONValue:
+    if not path:
         return other
-    first, *rest = place
-    changed = value.copy()
-    changed[first] = _with(value[first], tuple(rest), other)
-    found: JSONValue = changed
-    return found
+    first, *rest = path
+    copy = value.copy()
+    copy[first] = _replace_at(value[first], tuple(rest), other)
+    replaced: JSONValue = copy
+    return replaced
 
 
-def pure(subject: AdapterUnderTest) -> PureDialect:
+def pure_dialect(subject: AdapterUnderTest) -> PureDialect:
     """Return the author's dialect as `sabir.dialect` wraps it."""
     return PureDialect(subject.dialect, subject.target, subject.provider)
 
 
-def tidy(subject: AdapterUnderTest) -> Strategy[list[Message]]:
+def acceptable_histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
     """Generate conversations that every API accepts unchanged."""
-    return tidy_histories(subject.target, subject.adapter.speaks_as)
+    return valid_histories(subject.target, subject.adapter.speaks_as)
 
 
 def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
     """Return what `decode_history` reads from a request; None if it refuses the request."""
     try:
-        return pure(subject).decode_history(request)
+        return pure_dialect(subject).decode_history(request)
     except HistoryInvalid:
         return None
 
 
 def reads_requests(subject: AdapterUnderTest) -> bool:
     """Return whether the dialect can read stored requests."""
-    return read_back(subject, subject.rendered([said("user", "Hi.")]).body_bytes) is not None
+    return read_back(subject, subject.must_render([message_by("user", "Hi.")]).body_bytes) is not None
 
 
 class DecodingLaws(Suite):
@@ -116,36 +116,36 @@ class DecodingLaws(Suite):
 
     family = "laws"
 
-    @law(lambda subject: answers_of_nobody)
+    @law(lambda subject: invalid_answers)
     def test_what_is_no_answer_is_refused(self, subject: AdapterUnderTest, body: bytes) -> None:
         """`decode` raises an error for a body that is not an answer, such as incomplete JSON, text or a number (law
         10).
         """
         try:
-            reply = pure(subject).decode(body)
+            reply = pure_dialect(subject).decode(body)
         except SabirError:
             return
         what = f"decode accepts a body that the API never sends (finish reason {reply.finish_reason!r}); raise an error"
-        shown = {"the body": body or "(empty)", "the reply": reply.text or "(no text)"}
-        raise ConformanceFailure(f"{what}, such as ResponseInvalid", shown=shown)
+        details = {"the body": body or "(empty)", "the reply": reply.text or "(no text)"}
+        raise ConformanceFailure(f"{what}, such as ResponseInvalid", details=details)
 
-    @law(streams_of_nobody)
+    @law(invalid_streams)
     def test_what_is_no_stream_ends_no_reply(self, subject: AdapterUnderTest, stream: Chunks) -> None:
         """A stream is complete only after the API's end marker. Other events, and bytes that the framing cannot read,
         never complete a reply (law 10).
         """
-        kind, data = stream
-        decoded = Stream(subject.dialect, replace(subject.scope(), content_type=kind or ""))
-        if kind is None:
-            played = decoded.fed([ServerEvent(each.decode("utf-8", "replace")) for each in data])
+        content_type, chunks = stream
+        recording = RecordedStream(subject.dialect, replace(subject.scope(), content_type=content_type or ""))
+        if content_type is None:
+            decoded = recording.decode_events([ServerEvent(each.decode("utf-8", "replace")) for each in chunks])
         else:
-            is_text = kind.startswith("text/event-stream")
-            played = decoded.play([b"data: %s\n\n" % each if is_text else each for each in data])
-        if (reply := played.reply) is not None:
-            what = f"the decoder returns ReplyEnd (finish reason {reply.finish_reason!r}) for a stream without the"
-            what = f"{what} API's end marker; return ReplyEnd only for the end marker"
-            shown = {"the stream": b"\n".join(data), "the reply": reply.text or "(no text)"}
-            raise ConformanceFailure(what, shown=shown)
+            is_text = content_type.startswith("text/event-stream")
+            decoded = recording.decode_chunks([b"data: %s\n\n" % each if is_text else each for each in chunks])
+        if (reply := decoded.reply) is not None:
+            what = f"the decoder returns ReplyEnd (finish reason {reply.finish_reason!r}) without the API's end marker"
+            what = f"{what}; return ReplyEnd only for the end marker"
+            details = {"the stream": b"\n".join(chunks), "the reply": reply.text or "(no text)"}
+            raise ConformanceFailure(what, details=details)
 
     @new_in("0.1")
     def test_a_call_that_was_cut_off_never_runs(self, subject: AdapterUnderTest) -> None:
@@ -158,7 +158,7 @@ class DecodingLaws(Suite):
             what = f"a call of {call.call.option_name!r} without arguments would run, although its reply was cut off at"
             what = f"{what} the length limit"
             remedy = "build replies with ReplyBuilder, and pass is_finished=True only if the API says so"
-            expect(call.call.invalid_arguments, f"{what}; {remedy}", history=[call], shown={"the response": body})
+            expect(call.call.invalid_arguments, f"{what}; {remedy}", history=[call], details={"the response": body})
 
     @law(failures)
     def test_every_failure_is_an_error(self, subject: AdapterUnderTest, failure: Failure) -> None:
@@ -167,20 +167,20 @@ class DecodingLaws(Suite):
         """
         status, headers, document = failure
         body, _ = mend(json.dumps(document).encode())
-        shown = {"the headers": headers, "the body": body}
+        details = {"the headers": headers, "the body": body}
         try:
             error: object = subject.dialect.decode_error(status, headers, body, subject.target.provider)
         except CallError as raised:
             error = raised
         except Exception as raised:
             what = f"decode_error raises {type(raised).__name__} ({raised}) for status {status}; expected a CallError"
-            raise ConformanceFailure(what, shown=shown) from raised
+            raise ConformanceFailure(what, details=details) from raised
         is_error = isinstance(error, CallError)
         what = f"decode_error returns {error!r} for status {status}; expected a CallError"
-        expect(is_error, what, shown=shown)
+        expect(is_error, what, details=details)
         error_status = getattr(error, "status", None)
         what = f"decode_error returns an error with status={error_status} for status {status}; expected {status}"
-        expect(error_status in (None, status), what, shown=shown)
+        expect(error_status in (None, status), what, details=details)
 
     def test_a_stored_request_reads_back(self, subject: AdapterUnderTest) -> None:
         """A request that `decode_history` reads renders to the same request again (law 3)."""
@@ -188,7 +188,7 @@ class DecodingLaws(Suite):
             what = "decode_history raises HistoryInvalid for a request of its own dialect"
             subject.grade("stored_requests", REFUSED, what=what)
             return
-        for_all(subject, tidy(subject), partial(_check_read_back, subject))
+        for_all(subject, acceptable_histories(subject), partial(_check_read_back, subject))
         subject.grade("stored_requests", FULL)
 
     def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: AdapterUnderTest) -> None:
@@ -197,8 +197,8 @@ class DecodingLaws(Suite):
         """
         if reads_requests(subject):
             values = st.sampled_from([1, "x", {"a": 1}, [True]])
-            example = st.tuples(tidy(subject), st.sampled_from(INVENTED), values)
-            for_all(subject, example, lambda drawn: _check_kept(subject, *drawn))
+            example = st.tuples(acceptable_histories(subject), st.sampled_from(INVENTED), values)
+            for_all(subject, example, lambda drawn: _check_unknown_field(subject, *drawn))
 
     def test_what_is_no_request_is_refused(self, subject: AdapterUnderTest) -> None:
         """`decode_history` raises HistoryInvalid for a JSON object without messages."""
@@ -207,7 +207,7 @@ class DecodingLaws(Suite):
             if (decoded := read_back(subject, value)) is not None:
                 what = f"decode_history returns {len(decoded.messages)} messages for a JSON object without the field"
                 what = f"{what} {subject.dialect.messages_field!r}; raise HistoryInvalid"
-                raise ConformanceFailure(what, shown={"the object": value})
+                raise ConformanceFailure(what, details={"the object": value})
 
         if reads_requests(subject):
             for_all(subject, json_objects, check)
@@ -216,43 +216,43 @@ class DecodingLaws(Suite):
         """Messages decoded from an answer or from a stored request are equal after saving and loading. This is also
         tried with changed values in the answers and requests.
         """
-        answers = [mutated(each) for each in own_bodies(subject)]
-        requests = tidy(subject).flatmap(lambda history: mutated(json.loads(subject.rendered(history).body_bytes)))
-        ways = {"decode": st.one_of(answers)} if answers else {}
+        answers = [mutate(each) for each in own_bodies(subject)]
+        bodies = acceptable_histories(subject).map(lambda history: json.loads(subject.must_render(history).body_bytes))
+        inputs = {"decode": st.one_of(answers)} if answers else {}
         if reads_requests(subject):
-            ways["decode_history"] = requests
-        if drawn := [st.tuples(st.just(how), values) for how, values in ways.items()]:
-            for_all(subject, st.one_of(drawn), lambda example: _check_loads(subject, *example))
+            inputs["decode_history"] = bodies.flatmap(mutate)
+        if strategies := [st.tuples(st.just(method), values) for method, values in inputs.items()]:
+            for_all(subject, st.one_of(strategies), lambda example: _check_saving(subject, *example))
 
 
-def _check_loads(subject: AdapterUnderTest, method: str, value: JSONValue) -> None:
+def _check_saving(subject: AdapterUnderTest, method: str, value: JSONValue) -> None:
     """Raise ConformanceFailure unless messages that `decode` or `decode_history` returns can be saved and loaded."""
     try:
-        decoded = getattr(pure(subject), method)(json.dumps(value)).messages
+        decoded = getattr(pure_dialect(subject), method)(json.dumps(value)).messages
     except SabirError:
         return
-    shown = {f"the input of {method}": value}
+    details = {f"the input of {method}": value}
     try:
         with warnings.catch_warnings():  # pydantic's warnings are reported below as faults
             warnings.simplefilter("ignore")
             loaded = loads(dumps(decoded))
     except Exception as error:
         what = f"saving and loading the messages that {method} returns raises {type(error).__name__}: {error}"
-        raise ConformanceFailure(what, shown=shown) from error
+        raise ConformanceFailure(what, details=details) from error
     differing = next((at for at, (one, other) in enumerate(zip(decoded, loaded, strict=True), 1) if one != other), 0)
     what = f"message {differing} that {method} returns is not equal to itself after saving and loading"
-    expect(not differing, what, history=decoded, shown=shown)
+    expect(not differing, what, history=decoded, details=details)
 
 
 def _check_read_back(subject: AdapterUnderTest, history: list[Message]) -> None:
     """Raise ConformanceFailure unless `decode_history` converts the request of a history to a history that renders to
     the same request.
     """
-    rendering = subject.rendered(history)
+    rendering = subject.must_render(history)
     if rendering.losses:
         return  # content that rendering changes cannot be read back unchanged
     try:
-        decoded = pure(subject).decode_history(rendering.body_bytes)
+        decoded = pure_dialect(subject).decode_history(rendering.body_bytes)
     except HistoryInvalid as error:
         what = f"decode_history raises HistoryInvalid for a request of its own dialect: {error}"
         raise ConformanceFailure(what, history=history, rendering=rendering) from error
@@ -263,20 +263,20 @@ def _check_read_back(subject: AdapterUnderTest, history: list[Message]) -> None:
         history=history,
         rendering=rendering,
         losses=decoded.losses,
-        shown={
+        details={
             "what decode_history returned": "\n".join(map(describe_message, decoded.messages)),
             "the other request": again.body_bytes if again else "nothing",
         },
     )
 
 
-def _check_kept(subject: AdapterUnderTest, history: list[Message], name: str, value: JSONValue) -> None:
+def _check_unknown_field(subject: AdapterUnderTest, history: list[Message], name: str, value: JSONValue) -> None:
     """Raise ConformanceFailure if `decode_history` ignores an unknown field of a request."""
-    body = {**json.loads(subject.rendered(history).body_bytes), name: value}
+    body = {**json.loads(subject.must_render(history).body_bytes), name: value}
     if (decoded := read_back(subject, body)) is None:
         return
-    places = [loss.path for loss in decoded.losses]
+    loss_paths = [loss.path for loss in decoded.losses]
     fields = decoded.settings.extra_body_json, decoded.settings.extra_body_for_json, decoded.settings.vendor_json
     what = f"decode_history ignores the unknown field {name!r} of a request; add the field to settings.extra_body"
-    shown = {"the request": body, "what decode_history returned": [*map(describe_message, decoded.messages)]}
-    expect(any(name in text for text in (*places, *fields)), what, losses=decoded.losses, shown=shown)
+    details = {"the request": body, "what decode_history returned": [*map(describe_message, decoded.messages)]}
+    expect(any(name in text for text in (*loss_paths, *fields)), what, losses=decoded.losses, details=details)

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from sabir import Message, Settings
-from sabir.authoring import WIRE_SETTINGS, JSONValue
+from sabir.authoring import WIRE_SETTINGS
 
 from sabir_testing.families.decoding_laws import DecodingLaws
-from sabir_testing.histories.drawn import (
+from sabir_testing.histories.random_histories import (
     Speakers,
     Strategy,
     hints,
@@ -17,15 +17,15 @@ from sabir_testing.histories.drawn import (
     messages_of,
     speakers_for,
     texts,
-    tidy_histories,
+    valid_histories,
     words,
 )
-from sabir_testing.histories.samples import LOOKUP, SETTINGS, said
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.marks import Marked, check_ids, check_pairs, mark, messages, unheard
-from sabir_testing.kit.played import own_parts
-from sabir_testing.kit.properties import impurities, law
-from sabir_testing.kit.suite import AdapterUnderTest, Made
+from sabir_testing.histories.samples import LOOKUP, SETTINGS, message_by
+from sabir_testing.kit.decoded_recordings import own_parts
+from sabir_testing.kit.law_testing import impurities, law
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.request_contents import MarkedMessage, check_ids, check_pairs, mark, messages_in, missing_texts
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory
 from sabir_testing.reading import strings
 
 Drawn = TypeVar("Drawn")
@@ -34,41 +34,41 @@ ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9)
 """Strings for texts, arguments and results: quotes, white space at an end, any character."""
 
 
-def _drawn(subject: AdapterUnderTest, made: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
+def _author_strategy(subject: AdapterUnderTest, strategy_for: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
     """Return the strategy for histories that include the adapter's own model."""
 
     def speakers() -> Speakers:
         return speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
 
-    return subject.once(made, lambda: made(speakers()))
+    return subject.once(strategy_for, lambda: strategy_for(speakers()))
 
 
 def histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
     """Return a strategy for histories that contain messages of the author's own model."""
-    return _drawn(subject, histories_of)
+    return _author_strategy(subject, histories_of)
 
 
 Edit = tuple[str, list[Message], int]
 
 
 def _edits(subject: AdapterUnderTest) -> Strategy[list[Edit]]:
-    some = st.lists(_drawn(subject, messages_of), min_size=1, max_size=3)
-    how = st.sampled_from(["append", "append", "truncate", "edit", "fork"])
-    return st.lists(st.tuples(how, some, st.integers(0, 9)), min_size=1, max_size=5)
+    new_messages = st.lists(_author_strategy(subject, messages_of), min_size=1, max_size=3)
+    kinds = st.sampled_from(["append", "append", "truncate", "edit", "fork"])
+    return st.lists(st.tuples(kinds, new_messages, st.integers(0, 9)), min_size=1, max_size=5)
 
 
-def _edited(versions: list[list[Message]], edit: Edit) -> list[Message]:
+def _apply_edit(versions: list[list[Message]], edit: Edit) -> list[Message]:
     """Return the conversation after one more change. A fork continues an earlier version."""
-    how, given, place = edit
-    conversation = versions[place % len(versions)] if how == "fork" else versions[-1]
-    at = place % len(conversation)
-    match how:
+    kind, messages, position = edit
+    conversation = versions[position % len(versions)] if kind == "fork" else versions[-1]
+    index = position % len(conversation)
+    match kind:
         case "truncate":
-            return conversation[: at + 1]
+            return conversation[: index + 1]
         case "edit":
-            return [*conversation[:at], given[0], *conversation[at + 1 :]]
+            return [*conversation[:index], messages[0], *conversation[index + 1 :]]
         case _:
-            return [*conversation, *given]
+            return [*conversation, *messages]
 
 
 class LawCases(DecodingLaws):
@@ -82,7 +82,7 @@ class LawCases(DecodingLaws):
         results, and no other message is between them (law 1).
         """
         marked = mark(history)
-        check_pairs(subject, marked, subject.render(messages(marked)))
+        check_pairs(subject, marked, subject.render(messages_in(marked)))
 
     @law(histories)
     def test_every_pair_has_an_id_of_its_own(self, subject: AdapterUnderTest, history: list[Message]) -> None:
@@ -90,20 +90,20 @@ class LawCases(DecodingLaws):
         may be used twice or not be accepted by the API (law 1).
         """
         marked = mark(history)
-        check_ids(subject, marked, subject.render(messages(marked)))
+        check_ids(subject, marked, subject.render(messages_in(marked)))
 
     @law(histories)
     def test_every_text_is_sent_or_reported(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Every text of every message is in the request, or a loss names its message (law 2)."""
         marked = mark(history)
-        check_heard(marked, subject.tried(messages(marked)))
+        check_texts(marked, subject.try_render(messages_in(marked)))
 
     @law(histories)
     def test_every_history_is_a_valid_request(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Every history, in any order of messages, renders to a request that the suite's `check_request` accepts (law
         1).
         """
-        check_body(subject, subject.tried(history))
+        check_body(subject, subject.try_render(history))
 
     @law(histories, histories)
     def test_what_the_user_closed_is_final(
@@ -112,8 +112,8 @@ class LawCases(DecodingLaws):
         """The encoded messages before a user message that follows the model's answer never change in later requests
         (law 4).
         """
-        before = [*history, said(subject.adapter.speaks_as, "So."), said("user", "And?")]
-        _check_final(subject, before, more)
+        before = [*history, message_by(subject.adapter.speaks_as, "So."), message_by("user", "And?")]
+        _check_closed_turns(subject, before, more)
 
     @law(histories, histories)
     def test_what_the_model_closed_is_final(
@@ -122,8 +122,8 @@ class LawCases(DecodingLaws):
         """The encoded messages before the model's answer to a user never change in later requests, not even for a late
         result (law 4).
         """
-        before = [*history, said("user", "And?"), said(subject.adapter.speaks_as, "So.")]
-        _check_final(subject, before, more)
+        before = [*history, message_by("user", "And?"), message_by(subject.adapter.speaks_as, "So.")]
+        _check_closed_turns(subject, before, more)
 
     @law(histories, _edits)
     def test_a_kept_prefix_is_a_fresh_one(
@@ -133,37 +133,37 @@ class LawCases(DecodingLaws):
         depends on its arguments only (law 5). Histories are extended, shortened, changed in one place and reset to an
         earlier state.
         """
-        kept, versions = subject.renderer(), [start]
+        cached, versions = subject.renderer(), [start]
         for edit in edits:
-            versions.append(_edited(versions, edit))
-            incremental, fresh = subject.tried(versions[-1], by=kept), subject.tried(versions[-1])
+            versions.append(_apply_edit(versions, edit))
+            incremental, fresh = subject.try_render(versions[-1], by=cached), subject.try_render(versions[-1])
             lengths = [len(each) for each in versions[:-1]]
-            shown = {
+            details = {
                 "lengths of the histories that the same renderer rendered before": lengths,
                 "the request of that renderer": incremental.body,
             }
             is_alike = incremental.body == fresh.body and incremental.losses == fresh.losses
             what = "a renderer with cached turns and a new renderer return different requests or losses for the same"
-            fresh.expect(is_alike, f"{what} history; let encode_turn depend on its arguments only", shown=shown)
+            fresh.expect(is_alike, f"{what} history; let encode_turn depend on its arguments only", details=details)
 
-    @law(lambda subject: tidy_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS))
+    @law(lambda subject: valid_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS))
     def test_a_turn_renders_alike_as_the_tail_and_closed(
         self, subject: AdapterUnderTest, history: list[Message]
     ) -> None:
         """A complete turn has the same items and losses at the end of a request and before later turns (law 4). Results
         are JSON values of every type, and `check_request` accepts both requests.
         """
-        later = subject.made(history)
+        later = subject.request_for(history)
         check_body(subject, later)
         for end in _ends_of_turns(history, subject.adapter.speaks_as):
-            _check_alike(subject, end, later)
+            _check_losses_and_items(subject, end, later)
 
     @law(histories)
     def test_rendering_asks_for_nothing(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Rendering uses no clock, no random numbers, no network and no disk (law 6)."""
         renderer = subject.renderer()
         with impurities() as seen:
-            subject.tried(history, by=renderer)
+            subject.try_render(history, by=renderer)
         what = f"rendering calls functions with changing results: {'; '.join(seen[:3])}"
         expect(not seen, f"{what}; remove these calls", history=history)
 
@@ -171,77 +171,82 @@ class LawCases(DecodingLaws):
     def test_rendering_repeats(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Another instance of the dialect gives the same bytes, and rendering does not change the messages (law 6)."""
         before = [message.model_dump_json() for message in history]
-        one, other = subject.tried(history), subject.tried(history, by=subject.of_another_instance.new())
+        one, other = subject.try_render(history), subject.try_render(history, by=subject.second_renderer.new())
         what = "a second instance of the dialect renders the same history to a different body; do not use state of the"
-        one.expect(one.body == other.body, f"{what} instance", shown={"the body of the second instance": other.body})
+        one.expect(one.body == other.body, f"{what} instance", details={"the body of the second instance": other.body})
         is_same = [message.model_dump_json() for message in history] == before
         expect(is_same, "rendering changes a message of the history; change a copy instead", history=history)
 
     @law(histories, lambda subject: st.lists(hints, min_size=10, max_size=10))
     def test_role_hints_change_no_pair(
-        self, subject: AdapterUnderTest, history: list[Message], given: list[Any]
+        self, subject: AdapterUnderTest, history: list[Message], role_hints: list[Any]
     ) -> None:
         """The request contains the same calls and results for all role hints, because hints apply to texts only (law
         7).
         """
         marked = mark(history)
-        bare = messages(marked)
-        hinted = [each.model_copy(update={"role_hint_for_llm": hint}) for each, hint in zip(bare, given, strict=False)]
+        bare = messages_in(marked)
+        pairs = zip(bare, role_hints, strict=False)
+        hinted = [each.model_copy(update={"role_hint_for_llm": hint}) for each, hint in pairs]
         paired = {text for each in marked if each.message.kind != "parts" for text in each.marks}
-        one, other = subject.tried(bare), subject.tried(hinted)
+        one, other = subject.try_render(bare), subject.try_render(hinted)
         differing = {text for text in paired if (text.encode() in one.body) != (text.encode() in other.body)}
-        at = next((n for n, each in enumerate(marked, start=1) if differing & set(each.marks)), 0)
-        what = f"message {at}, a call or a result, is in the body with role hints but not without them, or the reverse"
-        other.expect(not differing, f"{what}; apply hints to texts only", shown={"the body without hints": one.body})
+        number = next((n for n, each in enumerate(marked, start=1) if differing & set(each.marks)), 0)
+        what = f"message {number}, a call or a result, is in the body with role hints but not without them, or the"
+        details = {"the body without hints": one.body}
+        other.expect(not differing, f"{what} reverse; apply hints to texts only", details=details)
 
     @law(lambda subject: SOME_SETTINGS)
     def test_every_setting_is_sent_or_reported(self, subject: AdapterUnderTest, chosen: dict[str, Any]) -> None:
         """Every setting is in the request or in the losses, in every combination of settings (law 2)."""
-        made = _set(subject, chosen)
-        check_body(subject, made)
-        lost = {loss.path for loss in made.losses}
+        request = _render_settings(subject, chosen)
+        check_body(subject, request)
+        lost = {loss.path for loss in request.losses}
         for name in chosen:
             others = [{key: value for key, value in chosen.items() if key != name}]
             others += [{**chosen, name: value} for value in SETTINGS[name]]
-            is_reported = f"settings.{name}" in lost or any(_set(subject, other).body != made.body for other in others)
+            bodies = (_render_settings(subject, other).body for other in others)
+            is_reported = f"settings.{name}" in lost or any(body != request.body for body in bodies)
             what = f"the setting {name} is neither in the body nor in the losses, if these settings are set together"
-            made.expect(is_reported, f"{what}: {', '.join(chosen)}", shown={"the settings": chosen})
+            request.expect(is_reported, f"{what}: {', '.join(chosen)}", details={"the settings": chosen})
 
 
-def _set(subject: AdapterUnderTest, fields: dict[str, Any]) -> Made:
+def _render_settings(subject: AdapterUnderTest, fields: dict[str, Any]) -> RenderedHistory:
     """Return the request with these settings."""
-    return subject.made([said("user", "Hi.")], [LOOKUP], Settings(**fields))
+    return subject.request_for([message_by("user", "Hi.")], [LOOKUP], Settings(**fields))
 
 
-def check_heard(marked: Sequence[Marked], made: Made, where: str = "the body", source: str = "") -> None:
+def check_texts(
+    marked: Sequence[MarkedMessage], request: RenderedHistory, where: str = "the body", source: str = ""
+) -> None:
     """Raise ConformanceFailure if a text is neither in the body nor in the losses (law 2).
 
     `where` names the body, and `source` says where the history comes from.
     """
-    silent = unheard(marked, made.body, made.losses)
-    of = f" (the history is {source})" if source else ""
-    made.expect(not silent, f"{''.join(silent[:1])} is neither in {where} nor in the losses{of}")
+    missing = missing_texts(marked, request.body, request.losses)
+    origin = f" (the history is {source})" if source else ""
+    request.expect(not missing, f"{''.join(missing[:1])} is neither in {where} nor in the losses{origin}")
 
 
-def check_body(subject: AdapterUnderTest, made: Made) -> None:
+def check_body(subject: AdapterUnderTest, request: RenderedHistory) -> None:
     """Raise ConformanceFailure if the suite's own check refuses a request."""
     try:
-        if made.rendering is not None:
-            subject.suite.check_request(made.body)
+        if request.rendering is not None:
+            subject.suite.check_request(request.body)
     except Exception as error:
         reason = str(error) or type(error).__name__
         what = f"the suite's check_request refuses the request of this history: {reason}"
         if not isinstance(error, AssertionError | ValueError):
             name = type(error).__name__
             what = f"the suite's check_request raises {name}: {error}; raise AssertionError or ValueError to refuse"
-        raise ConformanceFailure(what, history=made.history, rendering=made.rendering) from error
+        raise ConformanceFailure(what, history=request.history, rendering=request.rendering) from error
 
 
-def _check_final(subject: AdapterUnderTest, before: list[Message], more: list[Message]) -> None:
+def _check_closed_turns(subject: AdapterUnderTest, before: list[Message], more: list[Message]) -> None:
     """Raise ConformanceFailure unless the items before a history's last message are the same in the request of a longer
     history.
     """
-    items, longer = subject.items(subject.render(before)), subject.tried([*before, *more])
+    items, longer = subject.items(subject.render(before)), subject.try_render([*before, *more])
     later = subject.items(longer.rendering)
     last = max((at for at, item in enumerate(items) if before[-1].text in "\n".join(strings(item))), default=0)
     at = next((at for at, item in enumerate(items[:last]) if later[at : at + 1] != [item]), None)
@@ -254,22 +259,22 @@ def _ends_of_turns(history: Sequence[Message], speaks_as: str) -> list[int]:
     return [at for at, each in enumerate(history) if each.policy == speaks_as and history[at - 1].policy not in others]
 
 
-def _check_alike(subject: AdapterUnderTest, end: int, later: Made) -> None:
+def _check_losses_and_items(subject: AdapterUnderTest, end: int, later: RenderedHistory) -> None:
     """Raise ConformanceFailure unless the first `end` messages of a history give the same items and losses alone as in
     the request of the complete history.
     """
-    sent = subject.made(later.history[:end])
+    sent = subject.request_for(later.history[:end])
     check_body(subject, sent)
     items, now = subject.items(sent.rendering), subject.items(later.rendering)
     at = next((at for at, item in enumerate(items) if json.dumps(item) != json.dumps(now[at : at + 1])[1:-1]), None)
     _check_item(subject, later, at, items, end)
     ids = {each.id for each in sent.history}
-    now, before = ([loss for loss in made.losses if loss.message_id in ids] for made in (later, sent))
+    now, before = ([loss for loss in request.losses if loss.message_id in ids] for request in (later, sent))
     what = f"the losses of the first {end} messages change when more messages follow"
-    later.expect(before == now, what, shown={f"the losses with only {end} messages": list(map(str, sent.losses))})
+    later.expect(before == now, what, details={f"the losses with only {end} messages": list(map(str, sent.losses))})
 
 
-def _check_item(subject: AdapterUnderTest, later: Made, at: int | None, items: list[JSONValue], end: int) -> None:
+def _check_item(subject: AdapterUnderTest, later: RenderedHistory, at: int | None, items: list[Any], end: int) -> None:
     """Raise ConformanceFailure for the item at position `at`, which differs between the request of the first `end`
     messages and a later request. Do nothing if `at` is None.
     """
@@ -279,5 +284,5 @@ def _check_item(subject: AdapterUnderTest, later: Made, at: int | None, items: l
     field = subject.dialect.messages_field
     what = f"item {at + 1} of {field!r} changes after it was sent: it is different in the request of the first {end}"
     what = f"{what} messages and in a request with more messages"
-    shown = {f"the item in the request of {end} messages": items[at], "the item in the longer request": now[0]}
-    later.expect(False, f"{what}; let encode_turn return the same item for the same turn", shown=shown)
+    details = {f"the item in the request of {end} messages": items[at], "the item in the longer request": now[0]}
+    later.expect(False, f"{what}; let encode_turn return the same item for the same turn", details=details)

@@ -2,28 +2,30 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import pytest
 import sabir
 from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
-from sabir_testing.histories.samples import said
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.exchanges import OWN_ID, STREAMED, WHOLE, Answered, Asked, Service, Way, ask
-from sabir_testing.kit.questions import ANSWERED, CAPABILITIES, FAILING, FULL, QUESTIONS, REFUSED, Question, kinds
+from sabir_testing.histories.samples import message_by
+from sabir_testing.kit.capabilities import CAPABILITIES, FULL, REFUSED
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service import OWN_ID, STREAMED, WHOLE, AnswerCases, QuestionResult, Service, Suffix, ask_model
+from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS, ServiceQuestion, kinds
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.reading import leaves, objects, read, texts
+from sabir_testing.reading import as_json, leaves, objects, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
 """Strings that only the vendor can use: signatures, encrypted reasoning, long ids."""
+View: TypeAlias = Callable[[Reply], dict[str, object]]
 each_question = pytest.mark.parametrize("question", ANSWERED)
 each_failure = pytest.mark.parametrize("question", FAILING)
 
 
-class ReplyCases(Answered):
+class ReplyCases(AnswerCases):
     """The test cases of the family `replies`."""
 
     family: ClassVar[str] = "replies"
@@ -39,10 +41,10 @@ class ReplyCases(Answered):
         answer = service.answer(question, WHOLE)
         try:
             answer.question.check(answer.replies)
-        except ConformanceFailure as broken:
+        except ConformanceFailure as failure:
             history = [*answer.history, *answer.reply.messages]
-            shown = {**broken.shown, **_bodies(answer)}
-            raise ConformanceFailure(f"{answer.name!r}: {broken.what}", history=history, shown=shown) from None
+            details = {**failure.details, **_labelled_responses(answer)}
+            raise ConformanceFailure(f"{answer.name!r}: {failure.what}", history=history, details=details) from None
         if question == "reasoning":
             service.subject.grade("reasoning", FULL)
 
@@ -53,9 +55,9 @@ class ReplyCases(Answered):
         """
         if _is_refused(service, question, STREAMED):
             return
-        whole, streamed = service.answer(question, WHOLE), service.answer(question, STREAMED)
-        for look in (_shape, _words) if service.suite.answers_repeat else (_shape,):
-            _check_alike(whole, streamed, look)
+        complete, streamed = service.answer(question, WHOLE), service.answer(question, STREAMED)
+        for view in (_reply_shape, _reply_texts) if service.suite.answers_repeat else (_reply_shape,):
+            _check_same_view(complete, streamed, view)
         service.subject.grade("streaming", FULL)
 
     @each_failure
@@ -82,16 +84,16 @@ class ReplyCases(Answered):
         """The reply of a stream has the tokens that the service reports. Some services report them only on request; use
         `streaming_fields`.
         """
-        for answer in _streamed(service):
+        for answer in _streamed_answers(service):
             _check_usage(answer)
 
     def test_an_answer_says_who_gave_it(self, service: Service) -> None:
         """The origin of a reply and of its messages names the provider, dialect, endpoint and model, as `scope.origin`
         returns them. State is sent back only to this origin.
         """
-        for answer in _both(service):
+        for answer in _all_answers(service):
             expected = service.subject.scope().origin()
-            for who, origin in _origins(answer.reply):
+            for who, origin in _named_origins(answer.reply):
                 for name in ("provider", "dialect", "endpoint", "model"):
                     actual, right = getattr(origin, name, None), getattr(expected, name)
                     what = f"origin.{name} of {who} ({answer}) is {actual!r}; expected {right!r}"
@@ -101,19 +103,19 @@ class ReplyCases(Answered):
         """`reply.origin.response_id` is the id in the response. A service whose complete responses have no id needs
         none in its streams.
         """
-        with_id = {answer.name for answer in service.answers(WHOLE) if _names_itself(answer)}
-        for answer in _both(service):
+        with_id = {answer.name for answer in service.answers(WHOLE) if _has_own_id(answer)}
+        for answer in _all_answers(service):
             response_id = answer.reply.origin.response_id
             what = f"reply.origin.response_id of {answer} is {response_id!r}; expected the id in the response"
             is_right = response_id in answer.leaves if response_id or answer.name in with_id else response_id is None
-            expect(is_right, what, shown=answer.shown)
+            expect(is_right, what, details=answer.details)
 
     def test_the_vendors_finish_reason_is_kept(self, service: Service) -> None:
         """`reply.raw_finish_reason` is the vendor's own finish reason, unchanged."""
-        for answer in _both(service):
+        for answer in _all_answers(service):
             reason = answer.reply.raw_finish_reason
             what = f"reply.raw_finish_reason of {answer} is {reason!r}; expected the finish reason in the response"
-            expect(reason and reason in answer.leaves, what, shown=answer.shown)
+            expect(reason and reason in answer.leaves, what, details=answer.details)
 
     def test_a_call_keeps_its_arguments_as_they_came(self, service: Service) -> None:
         """If the API gives the arguments of a call as text, `raw_arguments` is exactly this text, because the service
@@ -128,77 +130,77 @@ class ReplyCases(Answered):
         """Signatures and encrypted reasoning of an answer are in the reply, unchanged (law 3). Services refuse later
         requests, or give worse answers, without them.
         """
-        for answer in _both(service):
+        for answer in _all_answers(service):
             for reply, exchange in zip(answer.replies, answer.exchanges, strict=False):
                 content = "\n".join(leaves(reply.model_dump(mode="json", by_alias=True)))
                 signed = {leaf for leaf in answer.leaves_of(exchange) if SIGNED.fullmatch(leaf)}
                 lost = next((leaf for leaf in sorted(signed) if leaf not in content), None)
                 what = f"the signature or encrypted text {lost!r} of {answer} is not in the decoded reply; store it"
                 what = f"{what} in the `state` of a part or call"
-                expect(lost is None, what, history=reply.messages, shown=answer.shown)
+                expect(lost is None, what, history=reply.messages, details=answer.details)
 
     def test_an_answer_goes_back_as_it_came(self, service: Service) -> None:
         """A reply that is sent back to its own service contains every text, every argument and every string of its
         state unchanged (law 3).
         """
-        for answer in _both(service):
-            _check_return(service.subject, answer)
+        for answer in _all_answers(service):
+            _check_sent_back(service.subject, answer)
 
     def test_an_answer_loses_nothing(self, service: Service) -> None:
         """Decoding the recorded answers reports no losses."""
-        for answer in _both(service):
+        for answer in _all_answers(service):
             question = answer.question
-            rendering = service.subject.rendered(answer.history, question.options, question.settings)
+            rendering = service.subject.must_render(answer.history, question.options, question.settings)
             lost = answer.reply.losses[len(rendering.losses) :]
-            expect(not lost, f"decoding {answer} reports losses; expected none", losses=lost, shown=answer.shown)
+            expect(not lost, f"decoding {answer} reports losses; expected none", losses=lost, details=answer.details)
 
     def test_every_recording_is_asked_for(self, service: Service) -> None:
         """Every cassette belongs to one of the kit's questions. Delete other ones, or move them to a folder of the
         tests that use them.
         """
-        for name, way in _recorded(service):
-            what = f"the cassette {name}{way}.yaml belongs to none of the kit's questions ({', '.join(QUESTIONS)})"
+        for name, suffix in _cassette_names(service):
+            what = f"the cassette {name}{suffix}.yaml belongs to none of the kit's questions ({', '.join(QUESTIONS)})"
             expect(name in QUESTIONS, f"{what}; delete the cassette, or move it to another folder")
-            need = service.refused_need(name, way)
-            what = f"the cassette {name}{way}.yaml is not used, because the suite declares {need!r} REFUSED"
+            need = service.refused_need(name, suffix)
+            what = f"the cassette {name}{suffix}.yaml is not used, because the suite declares {need!r} REFUSED"
             expect(not need, f"{what}; delete the cassette or the declaration")
 
     def test_a_recording_is_whole_and_holds_no_secret(self, service: Service) -> None:
         """Every cassette names the service, the date and the client, its answers are complete, and it contains no key,
         cookie, organization or host name of the recording machine.
         """
-        for name, way in _recorded(service):
+        for name, suffix in _cassette_names(service):
             recorded = service.path("text", WHOLE)
             try:
-                check_cassette(recorded.with_name(f"{name}{way}.yaml"), allowed=service.suite.allowed)
+                check_cassette(recorded.with_name(f"{name}{suffix}.yaml"), allowed=service.suite.allowed)
             except CassetteFailed as error:
                 raise ConformanceFailure(str(error)) from None
 
 
-def _bodies(answer: Asked) -> dict[str, object]:
+def _labelled_responses(answer: QuestionResult) -> dict[str, object]:
     """Return the service's answers, including those in between calls."""
     if len(answer.exchanges) == 1:
-        return answer.shown
+        return answer.details
     numbered = enumerate(answer.exchanges, start=1)
-    return {f"response {at} of the service": answer.laid_out(exchange) for at, exchange in numbered}
+    return {f"response {at} of the service": answer.format_response(exchange) for at, exchange in numbered}
 
 
-def _names_itself(answer: Asked) -> bool:
+def _has_own_id(answer: QuestionResult) -> bool:
     """Return whether a complete response has a field for its own id."""
-    body = read(answer.exchanges[-1].response_body)
+    body = as_json(answer.exchanges[-1].response_body)
     return isinstance(body, Mapping) and any(OWN_ID.search(name) and value for name, value in body.items())
 
 
-def _both(service: Service) -> list[Asked]:
+def _all_answers(service: Service) -> list[QuestionResult]:
     """Return all answers, complete and streamed."""
-    return [*service.answers(WHOLE), *_streamed(service)]
+    return [*service.answers(WHOLE), *_streamed_answers(service)]
 
 
-def _streamed(service: Service) -> list[Asked]:
+def _streamed_answers(service: Service) -> list[QuestionResult]:
     return [] if service.refused_need("text", STREAMED) else service.answers(STREAMED)
 
 
-def _shape(reply: Reply) -> dict[str, object]:
+def _reply_shape(reply: Reply) -> dict[str, object]:
     return {
         "kinds": list(kinds(reply)),
         "calls": [[message.call.option_name, *sorted(message.call.arguments)] for message in reply.option_calls],
@@ -206,71 +208,72 @@ def _shape(reply: Reply) -> dict[str, object]:
     }
 
 
-def _words(reply: Reply) -> dict[str, object]:
+def _reply_texts(reply: Reply) -> dict[str, object]:
     arguments = [message.call.arguments_json for message in reply.option_calls]
     return {"text": reply.text, "reasoning": reply.reasoning, "arguments": arguments}
 
 
-def _check_alike(whole: Asked, streamed: Asked, view: Callable[[Reply], dict[str, object]]) -> None:
+def _check_same_view(complete: QuestionResult, streamed: QuestionResult, view: View) -> None:
     """Raise ConformanceFailure unless `view` is the same for the complete and the streamed replies to a question."""
-    question, wholes, streams = whole.name, list(map(view, whole.replies)), list(map(view, streamed.replies))
-    what = f"the question {question!r} has {len(streams)} streamed replies and {len(wholes)} complete replies"
-    shown = {"the complete replies": wholes, "the streamed replies": streams}
-    expect(len(wholes) == len(streams), f"{what}; expected equal numbers", shown=shown)
-    for one, other in zip(wholes, streams, strict=True):
+    question, whole, streams = complete.name, list(map(view, complete.replies)), list(map(view, streamed.replies))
+    what = f"the question {question!r} has {len(streams)} streamed replies and {len(whole)} complete replies"
+    details = {"the complete replies": whole, "the streamed replies": streams}
+    expect(len(whole) == len(streams), f"{what}; expected equal numbers", details=details)
+    for one, other in zip(whole, streams, strict=True):
         for name, value in one.items():
             what = f"the {name} of the streamed reply to {question!r} is {other[name]!r}, but {value!r} in the complete"
             expect(other[name] == value, f"{what} reply; expected the same")
 
 
-def _check_failure(service: Service, name: str, way: Way) -> None:
-    asked = service.ask(name, way)
+def _check_failure(service: Service, name: str, suffix: Suffix) -> None:
+    outcome = service.ask(name, suffix)
     expects = service.question(name).expects
     if expects is None:  # the provider needs no key, so a wrong key must be ignored
-        what = f"the provider names no key variable, but a request with a wrong key fails: {asked.error}"
-        expect(asked.error is None, f"{what}; name the variable in Provider.credentials")
+        what = f"the provider names no key variable, but a request with a wrong key fails: {outcome.error}"
+        expect(outcome.error is None, f"{what}; name the variable in Provider.credentials")
         return
     what = f"the recorded failure {name!r} is decoded as a reply; raise {expects.__name__}"
-    expect(asked.error is not None, what, shown=asked.shown)
-    error = asked.error.__cause__ if isinstance(asked.error, sabir.StreamBroken) else asked.error
+    expect(outcome.error is not None, what, details=outcome.details)
+    error = outcome.error.__cause__ if isinstance(outcome.error, sabir.StreamBroken) else outcome.error
     # an overloaded service may report only that it is not available
-    is_vague = asked.question.expects is sabir.errors.Overloaded and isinstance(error, sabir.errors.Unavailable)
+    is_vague = outcome.question.expects is sabir.errors.Overloaded and isinstance(error, sabir.errors.Unavailable)
     is_right = isinstance(error, expects) or (is_vague and "overload" not in str(error).lower())
     what = f"the recorded failure {name!r} raises {type(error).__name__} ({error}); expected {expects.__name__}"
-    expect(is_right, what, shown=asked.shown)
+    expect(is_right, what, details=outcome.details)
 
 
-def _check_usage(answer: Asked) -> None:
+def _check_usage(answer: QuestionResult) -> None:
     for name in ("input_tokens", "output_tokens"):
         tokens = getattr(answer.reply.usage, name)
         what = f"reply.usage.{name} of {answer} is {tokens}; read the number from the response"
-        expect(tokens, f"{what}, or add the case to xfail if the service does not report it", shown=answer.shown)
+        expect(tokens, f"{what}, or add the case to xfail if the service does not report it", details=answer.details)
 
 
-def _origins(reply: Reply) -> Iterator[tuple[str, object]]:
+def _named_origins(reply: Reply) -> Iterator[tuple[str, object]]:
     yield "the reply", reply.origin
     yield from ((f"message {at} of the reply", message.origin) for at, message in enumerate(reply.messages, start=1))
 
 
-def _check_arguments(answer: Asked, message: Message, written: Sequence[str]) -> None:
+def _check_arguments(answer: QuestionResult, message: Message, written: Sequence[str]) -> None:
     call = message.call
     assert call is not None
-    texts = [text for text in written if text.lstrip().startswith("{") and read(text) == read(call.arguments_json)]
+    json_texts = [text for text in written if text.lstrip().startswith("{")]
+    texts = [text for text in json_texts if as_json(text) == as_json(call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
     what = f"raw_arguments of the call of {call.option_name!r} in {answer} is {call.raw_arguments!r}; expected"
     text = f"exactly the text in the response, {texts[0]!r}" if texts else "None, because the response has no such text"
-    expect(is_kept, f"{what} {text}", history=[message], shown=answer.shown)
+    expect(is_kept, f"{what} {text}", history=[message], details=answer.details)
 
 
-def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
+def _check_sent_back(subject: AdapterUnderTest, answer: QuestionResult) -> None:
     """Raise ConformanceFailure unless a request with the answer contains its texts, state and arguments unchanged."""
     question, reply = answer.question, answer.reply
     results = sabir.answer_sync(reply, question.options)
     history = [*answer.history, *reply.messages, *results, sabir.user("Go on.")]
-    rendering = subject.rendered(history, question.options, question.settings)
+    rendering = subject.must_render(history, question.options, question.settings)
     items = subject.items(rendering)
     sent = "\n".join(leaves(items))
-    for label, text in _held(reply, needs_state=subject.tables.roles.reasoning == "with_state"):
+    for label, text in _strings_to_return(reply, needs_state=subject.tables.roles.reasoning == "with_state"):
         what = f"the {label} {text!r} of {answer} is not in the next request unchanged"
         expect(text in sent, what, history=history, rendering=rendering)
     for call in [message.call for message in reply.option_calls]:
@@ -279,7 +282,7 @@ def _check_return(subject: AdapterUnderTest, answer: Asked) -> None:
         expect(call.arguments in objects(items) or arguments in sent, what, history=history, rendering=rendering)
 
 
-def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
+def _strings_to_return(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
     """Yield the strings that must be sent back, each with its kind: texts, and the strings of all state."""
     for message in reply.messages:
         if message.call is not None:
@@ -293,7 +296,7 @@ def _held(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
             yield from (("block", value) for value in texts(getattr(part, "block", None)))
 
 
-def _recorded(service: Service) -> list[tuple[str, Way]]:
+def _cassette_names(service: Service) -> list[tuple[str, Suffix]]:
     """Return the cassettes by question and suffix; none for a suite that asks a live service."""
     if service.suite.asks_live:
         what = "the suite sets `cassettes`, but its recordings are not used, because `asks_live` is True"
@@ -303,9 +306,9 @@ def _recorded(service: Service) -> list[tuple[str, Way]]:
     return [(name.removesuffix(STREAMED), STREAMED) if name.endswith(STREAMED) else (name, WHOLE) for name in names]
 
 
-def _is_refused(service: Service, question: str, way: Way) -> bool:
+def _is_refused(service: Service, question: str, suffix: Suffix) -> bool:
     """Return whether a question needs a capability that the suite declares REFUSED. If so, check the refusal."""
-    if need := service.refused_need(question, way):
+    if need := service.refused_need(question, suffix):
         check_refusal(service, question, need)
     return bool(need)
 
@@ -319,15 +322,15 @@ def check_refusal(service: Service, name: str, need: str) -> None:
         _check_refused_stream(service, name)
         subject.grade(need, REFUSED)
         return
-    question = _thinking(service) if need == "reasoning" else service.question(name)
-    rendering = subject.rendered(question.messages, question.options, question.settings)
+    question = _question_with_reasoning(service) if need == "reasoning" else service.question(name)
+    rendering = subject.must_render(question.messages, question.options, question.settings)
     lost = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
     what = f"the suite declares {need!r} ({CAPABILITIES[need]}) REFUSED, but the request for the question {name!r}"
     remedy = "add the loss, or change the declaration"
     expect(lost, f"{what} has no loss of the kind 'dropped' or 'downgraded'; {remedy}", rendering=rendering)
-    how: Any = {"options": question.options, "settings": question.settings, "strict": True}
+    arguments: Any = {"options": question.options, "settings": question.settings, "strict": True}
     try:
-        subject.adapter.render(question.messages, **how)
+        subject.adapter.render(question.messages, **arguments)
     except RenderingRefused:
         if need == "reasoning":  # other cases record the other capabilities
             subject.grade(need, REFUSED)
@@ -336,12 +339,12 @@ def check_refusal(service: Service, name: str, need: str) -> None:
     raise ConformanceFailure(what, rendering=rendering)
 
 
-def _thinking(service: Service) -> Question:
+def _question_with_reasoning(service: Service) -> ServiceQuestion:
     """Return a question whose history contains reasoning of the target's own model."""
     subject = service.subject
-    thought = said(subject.adapter.speaks_as, ReasoningPart(text="The question is easy."), "No.")
-    thought = thought.model_copy(update={"origin": subject.scope().origin()})
-    return Question((sabir.user("Is 91 a prime number?"), thought, sabir.user("Why?")), Settings())
+    reasoning_message = message_by(subject.adapter.speaks_as, ReasoningPart(text="The question is easy."), "No.")
+    reasoning_message = reasoning_message.model_copy(update={"origin": subject.scope().origin()})
+    return ServiceQuestion((sabir.user("Is 91 a prime number?"), reasoning_message, sabir.user("Why?")), Settings())
 
 
 def _check_refused_stream(service: Service, name: str) -> None:
@@ -350,7 +353,7 @@ def _check_refused_stream(service: Service, name: str) -> None:
     expected = "expected an error of sabir before anything is sent, or another declaration"
     try:
         with network_forbidden(loopback=False):
-            error = ask(service.subject.adapter, service.unasked(name, STREAMED)).error
+            error = ask_model(service.subject.adapter, service.new_outcome(name, STREAMED)).error
     except NetworkForbidden:
         raise ConformanceFailure(f"{declared} is requested over the network; {expected}") from None
     what = f"{declared} raises {type(error).__name__} ({error})"

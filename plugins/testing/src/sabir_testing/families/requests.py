@@ -20,20 +20,20 @@ from sabir_testing.histories.samples import (
     LOOKUP,
     SETTINGS,
     ZEROS,
-    answered,
-    called,
-    failed,
+    call_message,
+    error_result,
     medium,
-    said,
+    message_by,
+    result_message,
 )
-from sabir_testing.kit.broken import ConformanceFailure, expect
-from sabir_testing.kit.questions import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
-from sabir_testing.kit.suite import AdapterUnderTest, Made, Suite
+from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
 
 WORDS = "kit-words"
-ASKED = said("user", "Do you know the kit's book?")
+QUESTION = message_by("user", "Do you know the kit's book?")
 OPTIONS = (COUNT, LOOKUP)
-SUN = called("kit-call-1", {"kit_word": "kit-sun"})
+SUN = call_message("kit-call-1", {"kit_word": "kit-sun"})
 TEXTS = {
     "white space": "  two lines,\n\tthe second indented.  ",
     "markup": '<b>"bold"</b> & \\back\\slash, {braces}, [brackets], `ticks`',
@@ -46,7 +46,7 @@ VALUES: Mapping[str, tuple[Any, Sequence[str]]] = {
     "list": (["kit-first", "kit-second"], ["kit-first", "kit-second"]),
     "number": (18.25, ["18.25"]),
 }
-OFFERED = {"name": "lookup", "description": "Finds a word in the kit's book.", "parameters": "kit_word"}
+OPTION_TEXTS = {"name": "lookup", "description": "Finds a word in the kit's book.", "parameters": "kit_word"}
 
 
 class RequestCases(Suite):
@@ -56,159 +56,164 @@ class RequestCases(Suite):
 
     def test_a_request_names_its_model(self, subject: AdapterUnderTest) -> None:
         """The requested model is in the body or in the path."""
-        made, model = subject.made([ASKED]), subject.target.model
-        path = made.rendering.path if made.rendering else ""
-        is_named = model in unquote(path) or made.holds(model)
-        made.expect(is_named, f"the model {model!r} is neither in the path {path!r} nor in the body; add it to one")
+        request, model = subject.request_for([QUESTION]), subject.target.model
+        path = request.rendering.path if request.rendering else ""
+        is_named = model in unquote(path) or request.contains(model)
+        request.expect(is_named, f"the model {model!r} is neither in the path {path!r} nor in the body; add it to one")
 
     @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
     def test_a_text_is_sent_as_it_is(self, subject: AdapterUnderTest, text: str) -> None:
         """A text is sent unchanged: not trimmed, escaped or normalized."""
-        made = subject.made([said("user", text)])
-        made.expect(made.holds(text), f"the text {text!r} of the user's message is not in the body unchanged")
+        request = subject.request_for([message_by("user", text)])
+        request.expect(request.contains(text), f"the text {text!r} of the user's message is not in the body unchanged")
 
     @pytest.mark.parametrize("speaker", ["llm", "system"])
     def test_sides_are_told_apart(self, subject: AdapterUnderTest, speaker: str) -> None:
         """Messages of the model and of the system are encoded differently from user messages."""
-        words = said(speaker, WORDS)
-        history = [said("user", WORDS), said("llm", "Yes."), said("user", "So?"), words, said("user", "Go on.")]
-        made = subject.made(history)
-        frames = [without_words(item) for item in subject.items(made.rendering) if WORDS in json.dumps(item)]
-        is_distinct = _is_lost([words], made) or len(frames) < 2 or frames[0] != frames[-1]
+        words, go_on = message_by(speaker, WORDS), message_by("user", "Go on.")
+        history = [message_by("user", WORDS), message_by("llm", "Yes."), message_by("user", "So?"), words, go_on]
+        request = subject.request_for(history)
+        frames = [without_words(item) for item in subject.items(request.rendering) if WORDS in json.dumps(item)]
+        is_distinct = _is_lost([words], request) or len(frames) < 2 or frames[0] != frames[-1]
         what = f"encode_turn returns the same item for a message by {speaker!r} as for a message by 'user'"
-        made.expect(is_distinct, f"{what}, and no loss reports the message; encode another role, or add a loss")
+        request.expect(is_distinct, f"{what}, and no loss reports the message; encode another role, or add a loss")
 
     def test_messages_keep_their_order(self, subject: AdapterUnderTest) -> None:
         """Messages of one side, and the parts of a message, are sent in their order."""
         marks = [f"kit-turn-{at}." for at in range(6)]
-        made = subject.made([said("user", marks[0], marks[1]), *(said("user", mark) for mark in marks[2:])])
-        places = [made.text.find(mark) for mark in marks]
+        later = [message_by("user", mark) for mark in marks[2:]]
+        request = subject.request_for([message_by("user", *marks[:2]), *later])
+        places = [request.text.find(mark) for mark in marks]
         is_kept = places == sorted(places) and -1 not in places
-        made.expect(is_kept, "six texts by 'user' are not all in the body, or not in the order of the history")
+        request.expect(is_kept, "six texts by 'user' are not all in the body, or not in the order of the history")
 
     @pytest.mark.parametrize("place", ["system", "later_system"])
     def test_instructions_are_sent_or_reported(self, subject: AdapterUnderTest, place: str) -> None:
         """A system message is in the request, at the start and in the middle. If it is sent in another role, a loss
         reports that.
         """
-        instruction = said("system", INSTRUCTION)
-        start, middle = [instruction, ASKED], [ASKED, said("llm", "Yes."), said("user", "Go on."), instruction]
-        made = subject.made(start if place == "system" else [*middle, said("llm", "So."), said("user", "And?")])
-        grade_by_losses(subject, place, made, is_carried=made.holds(INSTRUCTION), of=instruction)
+        instruction, answer = message_by("system", INSTRUCTION), [message_by("llm", "Yes."), message_by("user", "So?")]
+        later = [message_by("llm", "So."), message_by("user", "And?")]
+        history = [QUESTION, *answer, instruction, *later] if place == "later_system" else [instruction, QUESTION]
+        request = subject.request_for(history)
+        grade_by_losses(subject, place, request, is_carried=request.contains(INSTRUCTION), of=instruction)
 
-    @pytest.mark.parametrize("what", OFFERED)
+    @pytest.mark.parametrize("what", OPTION_TEXTS)
     def test_an_option_is_offered(self, subject: AdapterUnderTest, what: str) -> None:
         """The name, description and parameters of an option are in the request or in the losses."""
-        made = subject.made([ASKED], [LOOKUP])
-        is_carried = made.holds(OFFERED[what])
+        request = subject.request_for([QUESTION], [LOOKUP])
+        is_carried = request.contains(OPTION_TEXTS[what])
         if what == "name":
-            grade_by_losses(subject, "options", made, is_carried=is_carried, path="options")
-        is_reported = is_carried or any(loss.path.startswith("options") for loss in made.losses)
-        made.expect(is_reported, f"the {what} of an offered option, {OFFERED[what]!r}, is not in the body or in a loss")
+            grade_by_losses(subject, "options", request, is_carried=is_carried, path="options")
+        is_reported = is_carried or any(loss.path.startswith("options") for loss in request.losses)
+        fault = f"the {what} of an offered option, {OPTION_TEXTS[what]!r}, is not in the body or in a loss"
+        request.expect(is_reported, fault)
 
     @pytest.mark.parametrize("value", VALUES)
     def test_a_call_is_sent_with_its_result(self, subject: AdapterUnderTest, value: str) -> None:
         """A call is sent with the option's name and the arguments, followed by its result, for every type of result."""
         result, marks = VALUES[value]
-        made = subject.made([ASKED, SUN, answered("kit-call-1", result)], [LOOKUP])
-        body, is_lost = made.text, _is_lost(made.history[1:], made)
+        request = subject.request_for([QUESTION, SUN, result_message("kit-call-1", result)], [LOOKUP])
+        body, is_lost = request.text, _is_lost(request.history[1:], request)
         for mark in ("lookup", "kit-sun", *marks):
             what = f"{mark!r}, of an option call or its result, is neither in the body nor in the losses"
-            made.expect(mark in body or is_lost, what)
+            request.expect(mark in body or is_lost, what)
         what = "the option result is in the body before its call; encode the call first"
-        made.expect(body.find("kit-sun") < body.find(marks[0]) or is_lost, what)
+        request.expect(body.find("kit-sun") < body.find(marks[0]) or is_lost, what)
 
     def test_parallel_calls_stay_together(self, subject: AdapterUnderTest) -> None:
         """Calls of one reply are sent together, followed by their results in the same order."""
-        moon = called("kit-call-2", {"kit_word": "kit-moon"})
-        results = answered("kit-call-1", "kit-bright"), answered("kit-call-2", "kit-pale")
-        made = subject.made([ASKED, SUN, moon, *results], [LOOKUP])
+        moon = call_message("kit-call-2", {"kit_word": "kit-moon"})
+        results = result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", "kit-pale")
+        request = subject.request_for([QUESTION, SUN, moon, *results], [LOOKUP])
         marks = ("kit-sun", "kit-moon", "kit-bright", "kit-pale")
-        places = [made.text.find(mark) for mark in marks]
-        grade_by_losses(subject, "parallel_calls", made, is_carried=-1 not in places, of=moon)
-        order = ", ".join(sorted(marks, key=made.text.find))
+        places = [request.text.find(mark) for mark in marks]
+        grade_by_losses(subject, "parallel_calls", request, is_carried=-1 not in places, of=moon)
+        order = ", ".join(sorted(marks, key=request.text.find))
         what = f"two calls and their two results are in the body in the order {order}; expected {', '.join(marks)}"
-        made.expect(-1 in places or places == sorted(places), what)
+        request.expect(-1 in places or places == sorted(places), what)
 
     def test_a_failure_is_told_apart_from_a_success(self, subject: AdapterUnderTest) -> None:
         """An error result contains the error message, and is encoded differently from a success with the same text."""
         words = "kit-no-such-word"
-        made = subject.made([ASKED, SUN, failed("kit-call-1", words)], [LOOKUP])
-        success = subject.made([ASKED, SUN, answered("kit-call-1", words)], [LOOKUP])
-        is_reported = words in made.text or _is_lost(made.history[1:], made)
-        made.expect(is_reported, f"the error message {words!r} of a failed option is neither in the body nor in a loss")
+        request = subject.request_for([QUESTION, SUN, error_result("kit-call-1", words)], [LOOKUP])
+        success = subject.request_for([QUESTION, SUN, result_message("kit-call-1", words)], [LOOKUP])
+        is_reported = words in request.text or _is_lost(request.history[1:], request)
+        what = f"the error message {words!r} of a failed option is neither in the body nor in a loss"
+        request.expect(is_reported, what)
         what = "an error result and a successful result with the same text give the same body, so that the model cannot"
-        made.expect(made.body != success.body, f"{what} see the failure; mark the error in the encoded result")
+        request.expect(request.body != success.body, f"{what} see the failure; mark the error in the encoded result")
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("modality", MODALITIES)
     def test_a_medium_is_sent_or_reported(self, subject: AdapterUnderTest, modality: Modality, form: str) -> None:
         """A medium in a user message is in the request, complete, or a loss reports it."""
         part, mark = medium(modality, form, subject.target.provider)
-        message = said("user", "What is this?", part)
-        made = subject.made([message], settings=Settings(unsupported_media="drop"))
-        grade_by_losses(subject, f"{modality}.{form}", made, is_carried=made.holds(mark), of=message)
+        message = message_by("user", "What is this?", part)
+        request = subject.request_for([message], settings=Settings(unsupported_media="drop"))
+        grade_by_losses(subject, f"{modality}.{form}", request, is_carried=request.contains(mark), of=message)
 
     @pytest.mark.parametrize("modality", MODALITIES)
     def test_a_medium_in_a_result_is_sent_or_reported(self, subject: AdapterUnderTest, modality: Modality) -> None:
         """A medium in an option result is in the request, complete, or a loss reports it."""
         part, mark = medium(modality, "bytes", subject.target.provider)
-        result = answered("kit-call-1", parts=(sabir.TextPart(text="See."), part))
-        made = subject.made([ASKED, SUN, result], [LOOKUP], Settings(unsupported_media="drop"))
-        grade_by_losses(subject, f"results.{modality}", made, is_carried=made.holds(mark), of=result)
+        result = result_message("kit-call-1", parts=(sabir.TextPart(text="See."), part))
+        request = subject.request_for([QUESTION, SUN, result], [LOOKUP], Settings(unsupported_media="drop"))
+        grade_by_losses(subject, f"results.{modality}", request, is_carried=request.contains(mark), of=result)
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
     def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
         """A setting changes the request according to its value, or is in the losses."""
-        made, changed = (_with(subject, name, value) for value in SETTINGS[name][:2])
-        is_carried = made.body != changed.body
+        request, changed = (_request_with(subject, name, value) for value in SETTINGS[name][:2])
+        is_carried = request.body != changed.body
         if name == "parallel_options":  # one of its two values is the API's default
-            made = changed if changed.losses else made
+            request = changed if changed.losses else request
         else:
-            is_new = made.body != _with(subject, name, None).body
+            is_new = request.body != _request_with(subject, name, None).body
             is_carried = is_new and (name == "reasoning_effort" or is_carried)
-        grade_by_losses(subject, f"settings.{name}", made, is_carried=is_carried, path=f"settings.{name}")
+        grade_by_losses(subject, f"settings.{name}", request, is_carried=is_carried, path=f"settings.{name}")
 
     @pytest.mark.parametrize("name", ZEROS)
     def test_a_zero_is_a_value(self, subject: AdapterUnderTest, name: str) -> None:
         """The values 0 and False of a setting are sent or in the losses, as other values are."""
         zero: Any = 0
-        made = _with(subject, name, zero)
-        lost = [loss for loss in made.losses if loss.path == f"settings.{name}"]
+        request = _request_with(subject, name, zero)
+        lost = [loss for loss in request.losses if loss.path == f"settings.{name}"]
         value = getattr(Settings(**{name: zero}), name)
         what = f"the setting {name}={value!r} is neither in the body nor in a loss, as if it were not set"
-        is_reported = made.body != _with(subject, name, None).body or lost
-        made.expect(is_reported, f"{what}; write `if value is not None`, not `if value`")
+        is_reported = request.body != _request_with(subject, name, None).body or lost
+        request.expect(is_reported, f"{what}; write `if value is not None`, not `if value`")
 
     @pytest.mark.parametrize("choice", CHOICES)
     def test_a_choice_of_option_is_sent_or_reported(self, subject: AdapterUnderTest, choice: str) -> None:
         """`option_choice` is in the request or in the losses, and different choices give different requests."""
         path = "settings.option_choice"
-        every = {each: subject.made([ASKED], OPTIONS, Settings(option_choice=said)) for each, said in CHOICES.items()}
-        whole = {each for each, other in every.items() if not any(loss.path == path for loss in other.losses)}
-        made = every[choice]
-        is_new = made.body != subject.made([ASKED], OPTIONS).body
+        settings = {each: Settings(option_choice=option_choice) for each, option_choice in CHOICES.items()}
+        requests = {each: subject.request_for([QUESTION], OPTIONS, chosen) for each, chosen in settings.items()}
+        lossless = {each for each, other in requests.items() if not any(loss.path == path for loss in other.losses)}
+        request = requests[choice]
+        is_new = request.body != subject.request_for([QUESTION], OPTIONS).body
         later = list(CHOICES)[list(CHOICES).index(choice) + 1 :]
-        same = [each for each in later if {choice, each} <= whole and every[each].body == made.body]
+        same = [each for each in later if {choice, each} <= lossless and requests[each].body == request.body]
         others = " and ".join(map(repr, same))
         what = f"option_choice {choice!r} gives the same body as {others}, and no loss reports a difference"
-        made.expect(not (is_new and same), what)
-        is_carried = is_new or choice == "auto" or "auto" not in whole  # the API's default need not be sent
-        grade_by_losses(subject, f"option_choice.{choice}", made, is_carried=is_carried, path=path)
+        request.expect(not (is_new and same), what)
+        is_carried = is_new or choice == "auto" or "auto" not in lossless  # the API's default need not be sent
+        grade_by_losses(subject, f"option_choice.{choice}", request, is_carried=is_carried, path=path)
 
     @pytest.mark.parametrize("name", WIRE_SETTINGS)
     def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
         """`encode_request` reads every setting from its scope, even if only to report a loss."""
         settings = Settings(**{name: SETTINGS[name][0]})
-        forgotten = [loss for loss in subject.rendered([ASKED], OPTIONS, settings).losses if is_forgotten(loss)]
+        unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
         what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
-        expect(not forgotten, what, losses=forgotten)
+        expect(not unread, what, losses=unread)
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
         """An unknown vendor setting in the provider's section raises SettingsInvalid, which names the setting."""
         settings = Settings(vendor={subject.target.provider: {"kit_no_such_setting": 1}})
         try:
-            rendering = subject.render([ASKED], settings=settings)
+            rendering = subject.render([QUESTION], settings=settings)
         except SettingsInvalid as error:
             what = "encode_request raises SettingsInvalid for the unknown vendor setting 'kit_no_such_setting', but the"
             what = f"{what} error does not name the setting: {error}"
@@ -221,7 +226,7 @@ class RequestCases(Suite):
         """`encode_count` returns a path and a JSON body, or is None. `decode_count` raises an error for an answer
         without a count.
         """
-        rendering = subject.rendered([ASKED])
+        rendering = subject.must_render([QUESTION])
         if subject.dialect.encode_count is None:
             subject.grade("count_tokens", REFUSED, what="Dialect.encode_count is None")
             return
@@ -229,7 +234,7 @@ class RequestCases(Suite):
         expect(path.startswith("/"), f"encode_count returns the path {path!r}; expected a path such as '/count'")
         count_body = json.loads(encode_json(body))
         what = "the body that encode_count returns does not contain the user's text; its tokens are not counted"
-        expect("the kit's book" in json.dumps(count_body), what, shown={"the body for the count": count_body})
+        expect("the kit's book" in json.dumps(count_body), what, details={"the body for the count": count_body})
         try:
             counted = subject.dialect.decode_count(b'{"kit": "no count"}')
         except SabirError:
@@ -239,14 +244,14 @@ class RequestCases(Suite):
             raise ConformanceFailure(what)
 
 
-def _with(subject: AdapterUnderTest, name: str, value: Any) -> Made:
+def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedHistory:
     """Return a rendering with a setting. Options are offered if the setting is about options."""
-    return subject.made([ASKED], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
+    return subject.request_for([QUESTION], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
 
 
-def _is_lost(history: Sequence[Message], made: Made) -> bool:
+def _is_lost(history: Sequence[Message], request: RenderedHistory) -> bool:
     """Return whether a loss names one of these messages."""
-    return bool({loss.message_id for loss in made.losses} & {message.id for message in history})
+    return bool({loss.message_id for loss in request.losses} & {message.id for message in history})
 
 
 def without_words(item: JSONValue) -> JSONValue:
@@ -258,7 +263,7 @@ def without_words(item: JSONValue) -> JSONValue:
     return None if isinstance(item, str) and WORDS in item else item
 
 
-def is_forgotten(loss: Loss) -> bool:
+def is_unread(loss: Loss) -> bool:
     """Return whether the loss says that the dialect never read the setting."""
     return loss.reason.endswith(NEVER_READ)
 
@@ -266,7 +271,7 @@ def is_forgotten(loss: Loss) -> bool:
 def grade_by_losses(
     subject: AdapterUnderTest,
     capability: str,
-    made: Made,
+    request: RenderedHistory,
     *,
     is_carried: bool,
     of: Message | None = None,
@@ -277,26 +282,26 @@ def grade_by_losses(
     The losses are those of the message `of`, or with a path that begins with `path`. Raises ConformanceFailure if the
     content is neither sent nor reported, or if the suite declares another grade.
     """
-    lost = [loss for loss in made.losses if (loss.path.startswith(path) if of is None else loss.message_id == of.id)]
-    if any(map(is_forgotten, made.losses)):
+    lost = [loss for loss in request.losses if (loss.path.startswith(path) if of is None else loss.message_id == of.id)]
+    if any(map(is_unread, request.losses)):
         return  # test_a_setting_is_looked_at reports it
     sample = f"{capability} ({CAPABILITIES[capability]})"
-    made.expect(is_carried or lost, f"{sample} is neither in the body nor in the losses; send it, or add a loss")
+    request.expect(is_carried or lost, f"{sample} is neither in the body nor in the losses; send it, or add a loss")
     is_another = any(loss.kind != "rewritten" for loss in lost)  # rewritten: same meaning, other characters
     seen: Grade = REFUSED if not is_carried else DOWNGRADED if is_another else FULL
     if seen is REFUSED:
-        kinds = ", ".join(sorted({loss.kind for loss in made.losses}))
+        kinds = ", ".join(sorted({loss.kind for loss in request.losses}))
         what = f"{sample} is not in the body, but strict=True does not refuse the request, because the kind of loss is"
         what = f"{what} {kinds}; add the loss with the kind 'dropped'"
-        made.expect(_is_refused(made, str(subject.target)), what)
+        request.expect(_is_refused(request, str(subject.target)), what)
     what = "; ".join(loss.reason for loss in lost)
-    subject.grade(capability, seen, what=what, history=made.history, rendering=made.rendering)
+    subject.grade(capability, seen, what=what, history=request.history, rendering=request.rendering)
 
 
-def _is_refused(made: Made, target: str) -> bool:
+def _is_refused(request: RenderedHistory, target: str) -> bool:
     """Return whether `strict=True` refuses a request with these losses."""
     try:
-        RenderingRefused.check(made.losses, True, target)
+        RenderingRefused.check(request.losses, True, target)
     except RenderingRefused:
         return True
     return False

@@ -17,13 +17,13 @@ import sabir
 from sabir import Message
 from sabir.authoring import KnownPart, Modality
 
-GRAY = (
+GRAY_JPEG = (
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5"
     "PTgyPC4zNDL/wAALCAABAAEBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/9oACAEBAAA/ANIr/9k="
 )
 """A JPEG of one gray pixel, in base64."""
-FILES: Mapping[Modality, tuple[str, str, str]] = {
-    "image": ("jpg", "image/jpeg", GRAY),
+MEDIA_FILES: Mapping[Modality, tuple[str, str, str]] = {
+    "image": ("jpg", "image/jpeg", GRAY_JPEG),
     "audio": ("wav", "audio/wav", "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="),
     "video": ("mp4", "video/mp4", "AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"),
     "document": ("pdf", "application/pdf", "JVBERi0xLjQKJSBraXQKJSVFT0YK"),
@@ -75,26 +75,26 @@ JSON_KINDS: Mapping[str, Any] = {
 
 def medium(modality: Modality, form: str, provider: str) -> tuple[sabir.MediaPart, str]:
     """Return a medium in one of the forms "url", "bytes" and "file", and the text that a request with it contains."""
-    suffix, mime, data = FILES[modality]
+    suffix, mime, content = MEDIA_FILES[modality]
     name = f"kit.{suffix}"
-    mark = {"bytes": data, "url": f"https://example.org/{name}", "file": FILE_ID}[form]
-    before = {"bytes": f"data:{mime};base64,", "url": "", "file": f"provider-file:{provider}/"}[form]
-    return sabir.MediaPart(modality=modality, url=before + mark, mime=mime, name=name), mark
+    mark = {"bytes": content, "url": f"https://example.org/{name}", "file": FILE_ID}[form]
+    prefix = {"bytes": f"data:{mime};base64,", "url": "", "file": f"provider-file:{provider}/"}[form]
+    return sabir.MediaPart(modality=modality, url=prefix + mark, mime=mime, name=name), mark
 
 
-def said(policy: str, *parts: str | KnownPart) -> Message:
+def message_by(policy: str, *parts: str | KnownPart) -> Message:
     """Return a message by a policy with texts and other parts."""
     as_parts = tuple(sabir.TextPart(text=part) if isinstance(part, str) else part for part in parts)
     return Message(policy=policy, payload=sabir.PartsPayload(parts=as_parts))
 
 
-def called(invocation_id: str, arguments: Mapping[str, Any], name: str = "lookup") -> Message:
+def call_message(invocation_id: str, arguments: Mapping[str, Any], name: str = "lookup") -> Message:
     """Return a message with a model's option call."""
     payload = sabir.OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=dict(arguments))
     return Message(policy="llm", payload=payload)
 
 
-def answered(invocation_id: str, result: Any = None, name: str = "lookup", **outcome: Any) -> Message:
+def result_message(invocation_id: str, result: Any = None, name: str = "lookup", **outcome: Any) -> Message:
     """Return a message with an option result: a JSON value, or the fields in `outcome` instead."""
     payload = sabir.OptionResultPayload(
         invocation_id=invocation_id, option_name=name, **(outcome or {"result": result})
@@ -102,12 +102,12 @@ def answered(invocation_id: str, result: Any = None, name: str = "lookup", **out
     return Message(policy=name, payload=payload)
 
 
-def failed(invocation_id: str, message: str, name: str = "lookup") -> Message:
+def error_result(invocation_id: str, message: str, name: str = "lookup") -> Message:
     """Return a message with an option's error result."""
-    return answered(invocation_id, name=name, is_error=True, error_type="Failed", error_message=message)
+    return result_message(invocation_id, name=name, is_error=True, error_type="Failed", error_message=message)
 
 
-def _shape(field: str) -> sabir.ResponseFormat:
+def _response_format(field: str) -> sabir.ResponseFormat:
     """Return a response format: an object with one string field."""
     properties = {field: {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": [field], "additionalProperties": False}
@@ -140,7 +140,7 @@ SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "reasoning_effort": ("high", "low", "none", "max", "minimal", "medium"),
     "option_choice": ("none", "auto", "required", "lookup"),
     "parallel_options": (False, True),
-    "response_format": (_shape("kit_headline"), _shape("kit_footnote")),
+    "response_format": (_response_format("kit_headline"), _response_format("kit_footnote")),
 }
 """Setting → sample values. The first two must produce different requests."""
 CHOICES = {"auto": "auto", "none": "none", "required": "required", "named": "lookup"}
@@ -171,7 +171,8 @@ def source_dialects() -> tuple[str, ...]:
 @cache
 def recorded_histories() -> Mapping[str, Mapping[str, tuple[Message, ...]]]:
     """Return the recorded histories: dialect → case → messages."""
+    cases = {name: document["cases"].items() for name, document in _documents().items()}
     return {
-        name: {case: tuple(sabir.loads(json.dumps(kept["messages"]))) for case, kept in document["cases"].items()}
-        for name, document in _documents().items()
+        name: {case: tuple(sabir.loads(json.dumps(fields["messages"]))) for case, fields in items}
+        for name, items in cases.items()
     }

@@ -13,7 +13,7 @@ from sabir import OptionCallPayload, PureDialect, Reply
 from sabir.authoring import JSONValue
 from sabir.errors import SabirError
 
-from sabir_testing.kit.played import own_bodies
+from sabir_testing.kit.decoded_recordings import own_bodies
 from sabir_testing.kit.suite import AdapterUnderTest
 
 
@@ -31,36 +31,36 @@ def cut_replies(subject: AdapterUnderTest) -> Iterator[CutReply]:
     text in its body cannot be changed, and is left out.
     """
     dialect = PureDialect(subject.dialect, subject.target, subject.provider)
-    replies = [(body, reply) for body in own_bodies(subject) if (reply := _decoded(dialect, body))]
+    replies = [(body, reply) for body in own_bodies(subject) if (reply := _decode_if_valid(dialect, body))]
     limits = {reply.raw_finish_reason for _, reply in replies if reply.finish_reason == "length"}
     for limit in sorted(filter(None, limits)):
         for body, reply in replies:
-            for emptied in _emptied(body, reply):
-                cut = _replaced(emptied, [reply.raw_finish_reason], limit)
-                decoded = _decoded(dialect, cut)
+            for emptied in _without_arguments(body, reply):
+                cut = _replace_values(emptied, [reply.raw_finish_reason], limit)
+                decoded = _decode_if_valid(dialect, cut)
                 if decoded and decoded.finish_reason == "length" and decoded.option_calls:
                     yield CutReply(cut, decoded)
 
 
-def _decoded(dialect: PureDialect, body: JSONValue) -> Reply | None:
+def _decode_if_valid(dialect: PureDialect, body: JSONValue) -> Reply | None:
     with suppress(SabirError):
         return dialect.decode(json.dumps(body))
     return None
 
 
-def _emptied(body: JSONValue, reply: Reply) -> Iterator[JSONValue]:
+def _without_arguments(body: JSONValue, reply: Reply) -> Iterator[JSONValue]:
     """Yield the body with empty arguments in its calls: "" and "{}" instead of text, {} instead of an object."""
     calls: list[OptionCallPayload] = [message.call for message in reply.option_calls]
     objects = [json.loads(call.arguments_json) for call in calls if call.raw_arguments is None]
     texts = [call.raw_arguments for call in calls if call.raw_arguments]
     for empty in ("", "{}") if calls else ():
-        yield _replaced(_replaced(body, texts, empty), objects, {})
+        yield _replace_values(_replace_values(body, texts, empty), objects, {})
 
 
-def _replaced(value: Any, old: Sequence[Any], new: Any) -> Any:
+def _replace_values(value: Any, old: Sequence[Any], new: Any) -> Any:
     """Return the JSON value with `new` instead of each value in `old`."""
     if isinstance(value, str | dict) and value in old:
         return new
     if isinstance(value, dict):
-        return {name: _replaced(member, old, new) for name, member in value.items()}
-    return [_replaced(member, old, new) for member in value] if isinstance(value, list) else value
+        return {name: _replace_values(member, old, new) for name, member in value.items()}
+    return [_replace_values(member, old, new) for member in value] if isinstance(value, list) else value

@@ -40,8 +40,9 @@ from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
-from sabir_testing.kit.broken import ConformanceFailure, Shown, expect
-from sabir_testing.kit.questions import CAPABILITIES, QUESTIONS, UNKNOWN, Grade
+from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
+from sabir_testing.kit.reports import ConformanceFailure, FailureContext, expect
+from sabir_testing.kit.service_questions import QUESTIONS
 from sabir_testing.reading import every_string
 from sabir_testing.scrubbing import Allowed
 
@@ -52,7 +53,7 @@ Options: TypeAlias = Sequence[Option]
 
 
 @dataclass(frozen=True)
-class Made:
+class RenderedHistory:
     """A history and its rendering. `rendering` is None if nothing was left to send; the losses say why."""
 
     history: History
@@ -69,17 +70,17 @@ class Made:
         """The request's body as text, without escapes for non-ASCII characters."""
         return json.dumps(json.loads(self.body), ensure_ascii=False)
 
-    def holds(self, text: str) -> bool:
+    def contains(self, text: str) -> bool:
         """Return whether a string in the body contains this text."""
         return any(text in each for each in every_string(json.loads(self.body)))
 
-    def expect(self, condition: object, what: str, *, shown: Mapping[str, object] | None = None) -> None:
+    def expect(self, condition: object, what: str, *, details: Mapping[str, object] | None = None) -> None:
         """Raise ConformanceFailure, with this history and rendering, unless the condition is true."""
-        expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, shown=shown)
+        expect(condition, what, history=self.history, rendering=self.rendering, losses=self.losses, details=details)
 
 
-_ONCE: "WeakKeyDictionary[type[Suite], dict[object, Any]]" = WeakKeyDictionary()
-Found = TypeVar("Found")
+_CACHED_RESULTS: "WeakKeyDictionary[type[Suite], dict[object, Any]]" = WeakKeyDictionary()
+Cached = TypeVar("Cached")
 
 
 class AdapterUnderTest:
@@ -98,14 +99,14 @@ class AdapterUnderTest:
         self.key_variables: Sequence[str] = key.variables if key else ()
         self._note = note
 
-    def once(self, what: object, make: Callable[[], Found]) -> Found:
-        """Return the result of `make`, which is called at the first use of the key `what` in this suite. Later calls
-        return the same object.
+    def once(self, key: object, create: Callable[[], Cached]) -> Cached:
+        """Call `create` at the first use of `key` in this suite, and return its result. Later calls return the same
+        object.
         """
-        results = _ONCE.setdefault(type(self.suite), {})
-        if what not in results:
-            results[what] = make()
-        result: Found = results[what]
+        results = _CACHED_RESULTS.setdefault(type(self.suite), {})
+        if key not in results:
+            results[key] = create()
+        result: Cached = results[key]
         return result
 
     @cached_property
@@ -139,39 +140,39 @@ class AdapterUnderTest:
         return self.adapter.new_renderer()
 
     @cached_property
-    def of_another_instance(self) -> Renderer:
+    def second_renderer(self) -> Renderer:
         """A renderer of a second instance of the dialect."""
         adapter, dialect = self.adapter, self.provider.dialect(self.short_name)
         another = sabir.ModelAdapter(self.provider, dialect, adapter.model, adapter.access, speaks_as=adapter.speaks_as)
         return another.new_renderer()
 
-    def tried(
+    def try_render(
         self, history: History, options: Options = (), settings: Settings | None = None, *, by: Renderer | None = None
-    ) -> Made:
+    ) -> RenderedHistory:
         """Render a history, with a new renderer or with `by`, and return both. If nothing is left to send, the result
         has no rendering, and nothing is raised.
         """
         try:
             rendering = (by or self.renderer()).render(history, options, settings)
         except RenderingRefused as refused:
-            return Made(history, None, refused.losses)
-        return Made(history, rendering, rendering.losses)
+            return RenderedHistory(history, None, refused.losses)
+        return RenderedHistory(history, rendering, rendering.losses)
 
     def render(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering | None:
         """Return the rendering of a history by a new renderer; None if no content is left to send."""
-        return self.tried(history, options, settings).rendering
+        return self.try_render(history, options, settings).rendering
 
-    def rendered(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
+    def must_render(self, history: History, options: Options = (), settings: Settings | None = None) -> Rendering:
         """Return the rendering of a history by a new renderer. Raises ConformanceFailure if nothing is left to send."""
         if (rendering := self.render(history, options, settings)) is None:
             what = "the adapter has nothing to send for a history with a user message; encode the user's text"
             raise ConformanceFailure(what, history=history)
         return rendering
 
-    def made(self, history: History, options: Options = (), settings: Settings | None = None) -> Made:
+    def request_for(self, history: History, options: Options = (), settings: Settings | None = None) -> RenderedHistory:
         """Return a history together with its rendering. Raises ConformanceFailure if nothing is left to send."""
-        rendering = self.rendered(history, options, settings)
-        return Made(history, rendering, rendering.losses)
+        rendering = self.must_render(history, options, settings)
+        return RenderedHistory(history, rendering, rendering.losses)
 
     def items(self, rendering: Rendering | None) -> list[JSONValue]:
         """Return the items of the request's messages field; [] without a rendering."""
@@ -190,16 +191,16 @@ class AdapterUnderTest:
         return Grade(self.suite.capabilities.get(capability, UNKNOWN))
 
     @show_arguments
-    def grade(self, capability: str, seen: Grade, *, what: str = "", **beside: Unpack[Shown]) -> None:
+    def grade(self, capability: str, seen: Grade, *, what: str = "", **context: Unpack[FailureContext]) -> None:
         """Record the grade that a test saw. Raises ConformanceFailure if the suite declares another grade. `what`
-        describes in words what was seen.
+        describes what was seen.
         """
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
         declared, reason = self.declared(capability), f" ({what})" if what else ""
         what = f"the suite declares {capability!r} {declared.name} ({CAPABILITIES[capability]}), but the test sees"
         what = f"{what} {seen.name}{reason}"
         remedy = f"change the dialect, or declare capabilities = {{{capability!r}: {seen.name}}}"
-        expect(declared in (UNKNOWN, seen), f"{what}; {remedy}", **beside)
+        expect(declared in (UNKNOWN, seen), f"{what}; {remedy}", **context)
 
 
 KIT = "sabir_testing."
@@ -265,9 +266,9 @@ class Suite:
         """Return a context manager with the adapter that records a question. By default the suite's adapter, with the
         provider's real key.
         """
-        given, dialect = self.adapter, self.subject_of().dialect
-        access = replace(given.access, api_key=None)
-        with sabir.ModelAdapter(given.provider, dialect, given.model, access, speaks_as=given.speaks_as) as adapter:
+        own, dialect = self.adapter, self.subject_of().dialect
+        access = replace(own.access, api_key=None)
+        with sabir.ModelAdapter(own.provider, dialect, own.model, access, speaks_as=own.speaks_as) as adapter:
             yield adapter
 
     def provenance(self, question: str) -> Mapping[str, str]:
@@ -339,16 +340,16 @@ def check_suite(suite: type[Suite]) -> None:
     """
     who, cases = suite.__name__, case_names(suite)
     _check_types(suite, who)
-    _check_names(suite, who, cases)
+    _check_attribute_names(suite, who, cases)
     for what in ("prompts", "settings"):
         for question in getattr(suite, what):
-            _known(question, QUESTIONS, f"{who}.{what}")
+            _check_known(question, QUESTIONS, f"{who}.{what}")
     for name, grade in suite.capabilities.items():
-        _known(name, CAPABILITIES, f"{who}.capabilities")
+        _check_known(name, CAPABILITIES, f"{who}.capabilities")
         if grade not in set(Grade):
             raise TypeError(f"{who}.capabilities[{name!r}] is {grade!r}; use FULL, DOWNGRADED, REFUSED or UNKNOWN")
     for case, reason in suite.xfail.items():
-        _known(case.partition("[")[0], cases, f"{who}.xfail")
+        _check_known(case.partition("[")[0], cases, f"{who}.xfail")
         if not str(reason).strip():
             raise TypeError(f"{who}.xfail[{case!r}] has no reason; write why the case cannot pass")
 
@@ -367,24 +368,24 @@ def _check_types(suite: type[Suite], who: str) -> None:
         raise TypeError(f"{who}.examples is {suite.examples}; use at least 1")
 
 
-def _check_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
+def _check_attribute_names(suite: type[Suite], who: str, cases: Collection[str]) -> None:
     """Raise TypeError for an attribute that overrides a case, a fixture or a helper of the kit, or that is misspelt."""
     ours = [each for each in suite.__mro__ if each.__module__.startswith(KIT) and each is not Suite]
-    taken = {name for each in ours for name in vars(each) if not name.startswith("__") and name not in vars(Suite)}
-    others = [each for each in suite.__mro__ if not (each.__module__.startswith(KIT) or vars(each).get("family"))]
-    for name in sorted({name for each in others if each is not object for name in vars(each)}):
+    reserved = {name for each in ours for name in vars(each) if not name.startswith("__") and name not in vars(Suite)}
+    authors = [each for each in suite.__mro__ if not (each.__module__.startswith(KIT) or vars(each).get("family"))]
+    for name in sorted({name for each in authors if each is not object for name in vars(each)}):
         if name in cases:
             remedy = f"to opt out, write xfail = {{{name!r}: 'the reason'}}"
             raise TypeError(f"{who} overrides {name}, a test case of the kit; {remedy}")
-        if name in taken | {"subject", "subject_of"}:
+        if name in reserved | {"subject", "subject_of"}:
             raise TypeError(f"{who} overrides {name}, which the kit uses internally; choose another name")
         is_public = not name.startswith(("_", "test_")) and name not in vars(Suite)
         if is_public and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
             raise TypeError(f"{who}.{name} is not an attribute of a suite; did you mean {near[0]!r}?")
 
 
-def _known(name: str, names: Collection[str], where: str) -> None:
-    """Raise TypeError, with the attribute `where`, if a name is not in `names`."""
+def _check_known(name: str, names: Collection[str], where: str) -> None:
+    """Raise TypeError if a name is not in `names`. `where` is the attribute that contains the name."""
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}"

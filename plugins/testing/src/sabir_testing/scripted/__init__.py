@@ -8,7 +8,7 @@
 Each request gets one answer: request `sent[i]` gets answer `i`. A request that the RetryPolicy repeats gets the next
 answer. Nothing is sent over a network, and retries do not wait.
 
-answers, gate ─▶ wire ─▶ this module: an adapter, its script, and the provider that it imitates
+answers, gate ─▶ api ─▶ this module: an adapter, its script, and the provider that it imitates
 """
 
 from collections.abc import Sequence
@@ -44,23 +44,23 @@ from sabir_testing.scripted.answers import (
     as_answer,
     call,
     calls,
-    counted,
+    count_of,
     cut_off,
     delayed,
-    described,
-    listed,
+    describe_answer,
+    list_requests,
     pieces,
     reply,
 )
+from sabir_testing.scripted.api import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 from sabir_testing.scripted.gate import Gate, ScriptMismatch, Sleep
-from sabir_testing.scripted.wire import NAME, PLAIN, Chunk, ScriptedConnection, chunks_of, with_scripted_answers
 
 __all__ = [
     "Answer", "Gate", "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedArguments", "ScriptedRequest",
     "always", "call", "calls", "cut_off", "delayed", "pieces", "reply",
 ]  # fmt: skip
 
-_CALL = ("options", "settings", "strict")
+_CALL_ARGUMENTS = ("options", "settings", "strict")
 _NO_SETTINGS = Settings()
 
 
@@ -82,7 +82,7 @@ class ScriptedArguments(TypedDict, total=False):
     sleep: Sleep | None
 
 
-class _AtOnce(sabir.RetryPolicy):
+class _RetryWithoutDelay(sabir.RetryPolicy):
     """A retry policy that decides like another one and never waits."""
 
     def delay(self, attempt: int, error: CallError, jitter: float = 1.0) -> float | None:
@@ -114,8 +114,8 @@ class ScriptedAdapter(ModelAdapter):
         speaks_as, settings, strict = how.get("speaks_as", "llm"), how.get("settings"), how.get("strict", False)
         self._script = Script(answers, speaks_as)
         connection = ScriptedConnection(self._script.serve, how.get("sleep"))
-        provider, dialect, model = stand_in(how.get("model", "scripted:model"), connection)
-        self._requests: Dialect = dialect
+        provider, dialect, model = imitated_provider(how.get("model", "scripted:model"), connection)
+        self._request_dialect: Dialect = dialect
         super().__init__(provider, dialect, model, Access(), speaks_as=speaks_as, settings=settings, strict=strict)
         RenderingRefused.check((), strict, self.target)
 
@@ -148,12 +148,12 @@ class ScriptedAdapter(ModelAdapter):
         texts = tuple(sent.user_text for sent in self.sent)
         if texts == user_texts:
             return
-        for number, (asked, expected) in enumerate(zip(texts, user_texts, strict=False), 1):
-            if asked != expected:
-                what = f"request {number} has the user text {asked!r}; expected {expected!r}"
-                raise ScriptMismatch(f"{what}. All requests: {listed(self.sent)}")
-        what = f"the program sent {counted(len(texts), 'request')}; expected {len(user_texts)}"
-        raise ScriptMismatch(f"{what}. All requests: {listed(self.sent)}")
+        for number, (actual, expected) in enumerate(zip(texts, user_texts, strict=False), 1):
+            if actual != expected:
+                what = f"request {number} has the user text {actual!r}; expected {expected!r}"
+                raise ScriptMismatch(f"{what}. All requests: {list_requests(self.sent)}")
+        what = f"the program sent {count_of(len(texts), 'request')}; expected {len(user_texts)}"
+        raise ScriptMismatch(f"{what}. All requests: {list_requests(self.sent)}")
 
     def assert_offered(self, *option_names: str) -> None:
         """Raise ScriptMismatch unless every request offered exactly these options, in this order."""
@@ -165,64 +165,64 @@ class ScriptedAdapter(ModelAdapter):
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request for a conversation and its losses, as the imitated provider renders it."""
-        return self._rendered("render", messages, how)
+        return self._render_and_note("render", messages, how)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
         """Render a conversation and return the next answer. Raises the error if the answer is an error."""
-        return await self.send(self._rendered("complete", messages, how))
+        return await self.send(self._render_and_note("complete", messages, how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
         """Sync version of `complete`."""
-        return self.send_sync(self._rendered("complete_sync", messages, how))
+        return self.send_sync(self._render_and_note("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> sabir.Reply:
         """Return the next answer. Raises SettingsInvalid for a rendering of another target."""
-        return await super().send(self._unhurried(rendering))
+        return await super().send(self._without_delays(rendering))
 
     def send_sync(self, rendering: Rendering) -> sabir.Reply:
         """Sync version of `send`."""
-        return super().send_sync(self._unhurried(rendering))
+        return super().send_sync(self._without_delays(rendering))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.ReplyStream:
         """Return the next answer as a stream. Texts arrive word by word, or in the pieces that `pieces` defines."""
         if isinstance(messages, Rendering):
-            return super().stream(self._unhurried(messages), **how)
-        return super().stream(self._unhurried(self._rendered("stream", messages, how)))
+            return super().stream(self._without_delays(messages), **how)
+        return super().stream(self._without_delays(self._render_and_note("stream", messages, how)))
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> sabir.SyncReplyStream:
         """Sync version of `stream`."""
         if isinstance(messages, Rendering):
-            return super().stream_sync(self._unhurried(messages), **how)
-        return super().stream_sync(self._unhurried(self._rendered("stream_sync", messages, how)))
+            return super().stream_sync(self._without_delays(messages), **how)
+        return super().stream_sync(self._without_delays(self._render_and_note("stream_sync", messages, how)))
 
-    def _rendered(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
-        Settings.refuse_misnamed(function, how, _CALL)
-        given, options = as_messages(messages), Option.all_of(how.get("options") or ())
+    def _render_and_note(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
+        Settings.refuse_misnamed(function, how, _CALL_ARGUMENTS)
+        conversation, options = as_messages(messages), Option.all_of(how.get("options") or ())
         how["options"] = options
-        rendering = super().render(given, **how)
+        rendering = super().render(conversation, **how)
         settings = (how.get("settings") or _NO_SETTINGS).laid_over(self.settings)
-        self._script.note(rendering, given, options, settings)
+        self._script.note(rendering, conversation, options, settings)
         return rendering
 
-    def _unhurried(self, rendering: Rendering) -> Rendering:
+    def _without_delays(self, rendering: Rendering) -> Rendering:
         """Return a rendering whose retries do not wait. A rendering of unknown contents is decoded first."""
         if rendering.target == self.target and not self._script.knows(rendering):
             scope = DecodeScope(self.target, self.speaks_as, rendering.option_names)
-            decoded = self._requests.decode_history(rendering.body_bytes, scope)
+            decoded = self._request_dialect.decode_history(rendering.body_bytes, scope)
             self._script.note(rendering, decoded.messages, decoded.options, decoded.settings)
-        return rendering.model_copy(update={"retries": _AtOnce(**dict(rendering.retries))})
+        return rendering.model_copy(update={"retries": _RetryWithoutDelay(**dict(rendering.retries))})
 
 
 class Script:
     """The answers of a script, in order, and the requests that arrived. Threads and tasks may share it."""
 
-    def __init__(self, given: Sequence[Scriptable], speaks_as: str) -> None:
-        answers = list(given)
+    def __init__(self, entries: Sequence[Scriptable], speaks_as: str) -> None:
+        answers = list(entries)
         ending = answers.pop() if answers and isinstance(answers[-1], Always) else None
-        self._answers = [_checked(each, number) for number, each in enumerate(answers, 1)]
+        self._answers = [_check_entry(each, number) for number, each in enumerate(answers, 1)]
         self._ending = ending.answer if isinstance(ending, Always) else None
         self._speaks_as = speaks_as
-        self._asked: dict[bytes, ScriptedRequest] = {}
+        self._requests_by_body: dict[bytes, ScriptedRequest] = {}
         self.sent: list[ScriptedRequest] = []
         self._numbers = count(1)
         self._lock = Lock()
@@ -230,59 +230,61 @@ class Script:
     def __str__(self) -> str:
         """Return how many answers there are and how many were requested."""
         ending = "" if self._ending is None else ", then always the same answer"
-        return f"{counted(len(self._answers), 'answer')}{ending}, {counted(len(self.sent), 'request')}"
+        return f"{count_of(len(self._answers), 'answer')}{ending}, {count_of(len(self.sent), 'request')}"
 
     def note(
         self, rendering: Rendering, messages: Sequence[sabir.Message], options: tuple[Option, ...], settings: Settings
     ) -> None:
         """Remember the contents of a rendering, by the bytes that will be sent."""
         for sent in (rendering, rendering.for_stream()):
-            self._asked[sent.body_bytes] = ScriptedRequest(
+            self._requests_by_body[sent.body_bytes] = ScriptedRequest(
                 0, tuple(messages), options, settings, rendering, rendering.streaming, self._speaks_as
             )
 
     def knows(self, rendering: Rendering) -> bool:
         """Return whether the contents of a rendering are known."""
-        return rendering.body_bytes in self._asked
+        return rendering.body_bytes in self._requests_by_body
 
-    def serve(self, request: WireRequest) -> list[Chunk]:
+    def serve(self, wire_request: WireRequest) -> list[Chunk]:
         """Return the next answer. Raises ScriptMismatch if there is none."""
         with self._lock:
-            sent = replace(self._asked[request.body], number=len(self.sent) + 1, streaming=request.streaming)
-            self.sent.append(sent)
-        given = self._answers[sent.number - 1] if sent.number <= len(self._answers) else self._ending
-        if given is None:
-            raise ScriptMismatch(self._excess(sent))
-        words = sum(len(message.text.split()) for message in sent.messages)
-        return list(chunks_of(_answered(given, sent), lambda: f"call-{next(self._numbers)}", words))
+            noted = self._requests_by_body[wire_request.body]
+            request = replace(noted, number=len(self.sent) + 1, streaming=wire_request.streaming)
+            self.sent.append(request)
+        entry = self._answers[request.number - 1] if request.number <= len(self._answers) else self._ending
+        if entry is None:
+            raise ScriptMismatch(self._describe_excess(request))
+        words = sum(len(message.text.split()) for message in request.messages)
+        return list(chunks_of(_answer_to(entry, request), lambda: f"call-{next(self._numbers)}", words))
 
     def assert_finished(self) -> None:
         """Raise ScriptMismatch if an answer is unused or a request was without an answer."""
         if unused := self._answers[len(self.sent) :]:
-            what = f"the program did not request {len(unused)} of {counted(len(self._answers), 'scripted answer')}"
-            raise ScriptMismatch(f"{what}: {', '.join(map(described, unused))}. All requests: {listed(self.sent)}")
+            what = f"the program did not request {len(unused)} of {count_of(len(self._answers), 'scripted answer')}"
+            answers = ", ".join(map(describe_answer, unused))
+            raise ScriptMismatch(f"{what}: {answers}. All requests: {list_requests(self.sent)}")
         if self._ending is None and len(self.sent) > len(self._answers):
-            raise ScriptMismatch(self._excess(self.sent[len(self._answers)]))
+            raise ScriptMismatch(self._describe_excess(self.sent[len(self._answers)]))
 
-    def _excess(self, sent: ScriptedRequest) -> str:
-        what = f"the script has {counted(len(self._answers), 'answer')}, but the program sent {sent}"
+    def _describe_excess(self, sent: ScriptedRequest) -> str:
+        what = f"the script has {count_of(len(self._answers), 'answer')}, but the program sent {sent}"
         return f"{what}; add an answer, or end the script with always(…)"
 
 
-def _checked(given: Scriptable, number: int) -> Answer | Function:
-    place = f"answer {number} of the script"
-    if isinstance(given, Always):
-        raise SettingsInvalid(f"{place} is always(…), which must be the last answer; move it to the end")
-    return as_answer(given, place)
+def _check_entry(entry: Scriptable, number: int) -> Answer | Function:
+    position = f"answer {number} of the script"
+    if isinstance(entry, Always):
+        raise SettingsInvalid(f"{position} is always(…), which must be the last answer; move it to the end")
+    return as_answer(entry, position)
 
 
-def _answered(given: Answer | Function, sent: ScriptedRequest) -> Answer:
+def _answer_to(entry: Answer | Function, request: ScriptedRequest) -> Answer:
     """Return the answer itself, or the answer that a function returns for a request."""
-    if isinstance(given, Answer):
-        return given
-    answer = as_answer(given(sent), f"the value that the function of answer {sent.number} returned")
+    if isinstance(entry, Answer):
+        return entry
+    answer = as_answer(entry(request), f"the value that the function of answer {request.number} returned")
     if not isinstance(answer, Answer):
-        raise SettingsInvalid(f"the function of answer {sent.number} returned a function; return an answer")
+        raise SettingsInvalid(f"the function of answer {request.number} returned a function; return an answer")
     return answer
 
 
@@ -333,12 +335,12 @@ class ScriptedProvider:
         return self._connection
 
 
-def stand_in(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
+def imitated_provider(model: str, connection: ScriptedConnection) -> tuple[Provider, Dialect, str]:
     """Return the provider, dialect and model name for a model string. Raises the errors of `sabir.adapter`."""
-    name, _, plain_model = model.partition(":")
+    name, _, model_name = model.partition(":")
     if name == NAME:
-        plain = ScriptedProvider(PlainProvider(), connection)
-        return cast("Provider", plain), plain.dialect("plain"), plain_model
-    found = split_model(model)
+        scripted = ScriptedProvider(PlainProvider(), connection)
+        return cast("Provider", scripted), scripted.dialect("plain"), model_name
+    parsed = split_model(model)
     provider = ScriptedProvider(sabir.adapter(model).provider, connection)
-    return cast("Provider", provider), provider.dialect(found.dialect or provider.dialects[0]), found.model
+    return cast("Provider", provider), provider.dialect(parsed.dialect or provider.dialects[0]), parsed.model

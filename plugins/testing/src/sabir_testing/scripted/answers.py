@@ -68,8 +68,8 @@ class ScriptedRequest:
     @property
     def results(self) -> tuple[sabir.OptionResultPayload, ...]:
         """The option results at the end of the conversation, in order."""
-        found = [message.result for message in takewhile(lambda each: each.result, reversed(self.messages))]
-        return tuple(result for result in reversed(found) if result)
+        payloads = [message.result for message in takewhile(lambda each: each.result, reversed(self.messages))]
+        return tuple(result for result in reversed(payloads) if result)
 
     def __repr__(self) -> str:
         """Return the request in one line."""
@@ -77,18 +77,18 @@ class ScriptedRequest:
 
     def __str__(self) -> str:
         """Return the request in one line: its text, the number of messages, and the offered options."""
-        count = counted(len(self.messages), "message")
+        count = count_of(len(self.messages), "message")
         offered = f", options {', '.join(self.option_names)}" if self.options else ""
         answered = f", results of {', '.join(each.option_name for each in self.results)}" if self.results else ""
         return f"request {self.number}: {one_line(self.user_text, SHOWN_CHARACTERS)!r} ({count}{answered}{offered})"
 
 
-def counted(number: int, what: str) -> str:
+def count_of(number: int, what: str) -> str:
     """Return a number with a noun, in the plural if needed."""
     return f"{number} {what}{'s'[: number != 1]}"
 
 
-def listed(sent: Sequence[ScriptedRequest]) -> str:
+def list_requests(sent: Sequence[ScriptedRequest]) -> str:
     """Return requests as a failure lists them."""
     return "; ".join(map(str, sent)) or "none"
 
@@ -98,7 +98,7 @@ Arguments: TypeAlias = Mapping[str, JSONValue] | str
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ScriptedCall:
     """An option call of a script. The id "" is replaced by "call-1", "call-2" and so on."""
 
     name: str
@@ -108,18 +108,18 @@ class Chosen:
     @property
     def pieces(self) -> tuple[str, ...]:
         """The pieces in which the arguments are streamed."""
-        return _words(self.arguments)
+        return _split_words(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Pieced:
+class StreamedPart:
     """A part, and the pieces in which its text is streamed."""
 
     part: KnownPart
     pieces: tuple[str, ...]
 
 
-Step: TypeAlias = Chosen | Pieced | Wait | CallError
+Step: TypeAlias = ScriptedCall | StreamedPart | Wait | CallError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,7 +136,7 @@ class Answer:
 
     def __repr__(self) -> str:
         """Return the contents in one line."""
-        return " + ".join(map(_described, self.steps)) or "an empty reply"
+        return " + ".join(map(_describe_step, self.steps)) or "an empty reply"
 
 
 class Always(NamedTuple):
@@ -146,14 +146,14 @@ class Always(NamedTuple):
 
     def __repr__(self) -> str:
         """Return the answer in one line."""
-        return f"always {described(self.answer)}"
+        return f"always {describe_answer(self.answer)}"
 
 
-Said: TypeAlias = str | KnownPart | BaseModel | Answer | Gate
+ReplyContent: TypeAlias = str | KnownPart | BaseModel | Answer | Gate
 """What a reply can contain: text, a part, option calls, a pydantic model (its JSON text), or a Gate, which delays the
 rest.
 """
-Scriptable: TypeAlias = "Said | CallError | Function | Always"
+Scriptable: TypeAlias = "ReplyContent | CallError | Function | Always"
 """What a script can contain: text, a part, a pydantic model, an Answer, a CallError, a function of the ScriptedRequest,
 or `always(…)` at the end.
 """
@@ -163,7 +163,9 @@ Function: TypeAlias = Callable[[ScriptedRequest], "str | KnownPart | BaseModel |
 _EXPECTED: Final = "use a str, a part, calls(…), reply(…), an error such as sabir.RateLimited('…'), or a function"
 
 
-def reply(*content: Said, usage: sabir.Usage | None = None, finish_reason: FinishReason | None = None) -> Answer:
+def reply(
+    *content: ReplyContent, usage: sabir.Usage | None = None, finish_reason: FinishReason | None = None
+) -> Answer:
     """Return an answer with several contents, in order: texts, parts, option calls and models. A Gate delays the
     contents after it.
 
@@ -171,7 +173,7 @@ def reply(*content: Said, usage: sabir.Usage | None = None, finish_reason: Finis
     token. Without `finish_reason`, it is "option_calls" if there are calls, otherwise "stop". Raises SettingsInvalid
     for other contents.
     """
-    steps = tuple(step for index, said in enumerate(content) for step in _steps(said, f"content[{index}]"))
+    steps = tuple(step for index, part in enumerate(content) for step in _steps(part, f"content[{index}]"))
     return Answer(steps, usage, finish_reason)
 
 
@@ -182,8 +184,9 @@ def call(name: str, arguments: Arguments | None = None, *, id: str = "") -> Answ
     `id` is the call's id; by default "call-1", "call-2" and so on.
     """
     if isinstance(arguments, str):
-        return Answer((Chosen(name, arguments, id),))
-    return Answer((Chosen(name, json.dumps(json.loads(encode_json(dict(arguments or {}))), ensure_ascii=False), id),))
+        return Answer((ScriptedCall(name, arguments, id),))
+    text = json.dumps(json.loads(encode_json(dict(arguments or {}))), ensure_ascii=False)
+    return Answer((ScriptedCall(name, text, id),))
 
 
 def calls(**by_name: Arguments | Sequence[Arguments]) -> Answer:
@@ -193,9 +196,9 @@ def calls(**by_name: Arguments | Sequence[Arguments]) -> Answer:
     Use `call` for an option whose name is not a Python identifier, and for a call with its own id.
     """
     steps: list[Step] = []
-    for name, given in by_name.items():
-        each = [given] if isinstance(given, Mapping | str) else given
-        steps += [step for arguments in each for step in call(name, arguments).steps]
+    for name, entry in by_name.items():
+        argument_sets = [entry] if isinstance(entry, Mapping | str) else entry
+        steps += [step for arguments in argument_sets for step in call(name, arguments).steps]
     return Answer(tuple(steps))
 
 
@@ -203,22 +206,22 @@ def pieces(*texts: str) -> Answer:
     """Return an answer with one text that is streamed in exactly these pieces. Other texts are streamed
     word by word.
     """
-    return Answer((Pieced(sabir.TextPart(text="".join(texts)), texts),))
+    return Answer((StreamedPart(sabir.TextPart(text="".join(texts)), texts),))
 
 
-def delayed(answer: Said | CallError, until: Gate | float) -> Answer:
+def delayed(answer: ReplyContent | CallError, until: Gate | float) -> Answer:
     """Return an answer that is delayed: until the test opens a Gate, or for a number of seconds.
 
     Seconds pass without waiting. If they exceed the request's `Settings.timeout`, the call raises CallTimedOut;
     otherwise the adapter's `sleep` is called with them, if it has one.
     """
-    made = as_answer(answer, "the delayed answer")
-    if not isinstance(made, Answer):
+    undelayed = as_answer(answer, "the delayed answer")
+    if not isinstance(undelayed, Answer):
         raise SettingsInvalid("delayed(…) cannot delay a function; return delayed(…) from the function instead")
-    return replace(made, steps=(Wait(until), *made.steps))
+    return replace(undelayed, steps=(Wait(until), *undelayed.steps))
 
 
-def cut_off(*content: Said, error: CallError | None = None) -> Answer:
+def cut_off(*content: ReplyContent, error: CallError | None = None) -> Answer:
     """Return an answer that breaks off after its contents, within the last text or call. `error` is by default a
     ConnectionFailed.
 
@@ -229,58 +232,58 @@ def cut_off(*content: Said, error: CallError | None = None) -> Answer:
     return Answer((*reply(*content).steps, broken))
 
 
-def always(answer: "Said | CallError | Function") -> Always:
+def always(answer: "ReplyContent | CallError | Function") -> Always:
     """Return the last entry of a script: the answer to this request and to every further one."""
     return Always(as_answer(answer, "always(…)"))
 
 
-def as_answer(given: object, place: str) -> "Answer | Function":
+def as_answer(entry: object, position: str) -> "Answer | Function":
     """Convert a value of a script to an answer. Raises SettingsInvalid, which names the place in the script, for other
     values.
     """
-    if isinstance(given, CallError):
-        return Answer((given,))
-    if inspect.iscoroutinefunction(given):
-        raise SettingsInvalid(f"{place} is an async function; use a plain function, or delayed('…', gate)")
-    if callable(given) and not isinstance(given, type | Frozen):
-        return given
-    return given if isinstance(given, Answer) else Answer(tuple(_steps(given, place)))
+    if isinstance(entry, CallError):
+        return Answer((entry,))
+    if inspect.iscoroutinefunction(entry):
+        raise SettingsInvalid(f"{position} is an async function; use a plain function, or delayed('…', gate)")
+    if callable(entry) and not isinstance(entry, type | Frozen):
+        return entry
+    return entry if isinstance(entry, Answer) else Answer(tuple(_steps(entry, position)))
 
 
-def _steps(given: object, place: str) -> Iterator[Step]:
-    if isinstance(given, str):
-        yield Pieced(sabir.TextPart(text=given), _words(given))
-    elif isinstance(given, sabir.TextPart | sabir.ReasoningPart | sabir.RefusalPart):
-        yield Pieced(given, _words(given.text))
-    elif isinstance(given, KnownPart):
-        yield Pieced(given, ())
-    elif isinstance(given, Gate):
-        yield Wait(given)
-    elif isinstance(given, Answer):
-        yield from given.steps
-    elif isinstance(given, BaseModel) and not isinstance(given, Frozen):
-        yield from _steps(given.model_dump_json(by_alias=True), place)
-    elif isinstance(given, type) and issubclass(given, CallError):
-        name = given.__name__
-        raise SettingsInvalid(f"{place} is the error class {name}; use an instance such as {name}('the reason')")
+def _steps(content: object, position: str) -> Iterator[Step]:
+    if isinstance(content, str):
+        yield StreamedPart(sabir.TextPart(text=content), _split_words(content))
+    elif isinstance(content, sabir.TextPart | sabir.ReasoningPart | sabir.RefusalPart):
+        yield StreamedPart(content, _split_words(content.text))
+    elif isinstance(content, KnownPart):
+        yield StreamedPart(content, ())
+    elif isinstance(content, Gate):
+        yield Wait(content)
+    elif isinstance(content, Answer):
+        yield from content.steps
+    elif isinstance(content, BaseModel) and not isinstance(content, Frozen):
+        yield from _steps(content.model_dump_json(by_alias=True), position)
+    elif isinstance(content, type) and issubclass(content, CallError):
+        name = content.__name__
+        raise SettingsInvalid(f"{position} is the error class {name}; use an instance such as {name}('the reason')")
     else:
-        raise SettingsInvalid(f"{place} has the type {type(given).__name__}; {_EXPECTED}")
+        raise SettingsInvalid(f"{position} has the type {type(content).__name__}; {_EXPECTED}")
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in re.split(r"(?<=\s)(?=\S)", text) if word)
 
 
-def described(answer: "Answer | Function") -> str:
+def describe_answer(answer: "Answer | Function") -> str:
     """Return an answer in a few words, for a failure."""
     return repr(answer) if isinstance(answer, Answer) else f"the function {getattr(answer, '__name__', answer)}"
 
 
-def _described(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     match step:
-        case Chosen():
+        case ScriptedCall():
             return f"a call of {step.name}"
-        case Pieced(part):
+        case StreamedPart(part):
             text = getattr(part, "text", None)
             return f"a part of kind {part.kind!r}" if text is None else repr(one_line(text, 40))
         case Wait():

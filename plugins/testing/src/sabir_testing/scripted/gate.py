@@ -47,39 +47,39 @@ class Gate:
 
     def open(self) -> None:
         """Open the gate, so that the answer continues. May be called from any thread or task."""
-        _settle(self._opened)
+        _resolve(self._opened)
 
     async def reached(self) -> None:
         """Wait until a call has arrived at the gate. Raises ScriptMismatch if none arrives in time."""
-        await self._passed(self._reached, NOT_REACHED)
+        await self._wait_for(self._reached, NOT_REACHED)
 
     def reached_sync(self) -> None:
         """Sync version of `reached`, for a program that runs in another thread."""
-        self._passed_sync(self._reached, NOT_REACHED, self._patience)
+        self._wait_for_sync(self._reached, NOT_REACHED, self._patience)
 
     async def wait(self) -> None:
         """Wait until the gate is open. The scripted answer calls this. Raises ScriptMismatch if the test does not open
         the gate in time.
         """
-        _settle(self._reached)
-        await self._passed(self._opened, NOT_OPENED)
+        _resolve(self._reached)
+        await self._wait_for(self._opened, NOT_OPENED)
 
     def wait_sync(self) -> None:
         """Sync version of `wait`."""
-        _settle(self._reached)
-        self._passed_sync(self._opened, NOT_OPENED, self._patience)
+        _resolve(self._reached)
+        self._wait_for_sync(self._opened, NOT_OPENED, self._patience)
 
-    async def _passed(self, future: Future[None], failure: str) -> None:
+    async def _wait_for(self, future: Future[None], failure: str) -> None:
         await asyncio.wait(
             [asyncio.wrap_future(future)], timeout=self._patience
         )  # a cancelled wait does not cancel the future
-        self._passed_sync(future, failure, 0)
+        self._wait_for_sync(future, failure, 0)
 
-    def _passed_sync(self, future: Future[None], failure: str, patience: float) -> None:
+    def _wait_for_sync(self, future: Future[None], failure: str, patience: float) -> None:
         try:
             future.result(patience)
         except TimeoutError:
-            remedy = "run the program in a task or thread of its own, and call Gate.open() in the test"
+            remedy = "run the program in its own task or thread, so that the test can call Gate.open() meanwhile"
             raise ScriptMismatch(f"{failure} within {self._patience:g} s; {remedy}") from None
 
 
@@ -93,26 +93,26 @@ class Wait:
         """Wait in an event loop. Raises CallTimedOut if the request's timeout is shorter."""
         if isinstance(self.until, Gate):
             await self.until.wait()
-        elif (pause := self._slept(self.until, timeout, sleep)) is not None:
+        elif (pause := self._start_sleep(self.until, timeout, sleep)) is not None:
             await pause
 
     def perform_sync(self, timeout: float | None, sleep: Sleep | None) -> None:
         """Sync version of `perform`."""
         if isinstance(self.until, Gate):
             self.until.wait_sync()
-        elif (pause := self._slept(self.until, timeout, sleep)) is not None:
+        elif (pause := self._start_sleep(self.until, timeout, sleep)) is not None:
             if inspect.iscoroutine(pause):
                 pause.close()
             what = "sleep= of the ScriptedAdapter is an async function, but the program made a sync call"
             raise SettingsInvalid(f"{what}; pass a sync function such as time.sleep")
 
-    def _slept(self, seconds: float, timeout: float | None, sleep: Sleep | None) -> Awaitable[object] | None:
+    def _start_sleep(self, seconds: float, timeout: float | None, sleep: Sleep | None) -> Awaitable[object] | None:
         if timeout is not None and seconds > timeout:
             raise CallTimedOut(f"no answer within {timeout:g} s; the scripted answer is delayed by {seconds:g} s")
         pause = None if sleep is None else sleep(seconds)
         return pause if inspect.isawaitable(pause) else None
 
 
-def _settle(future: Future[None]) -> None:
+def _resolve(future: Future[None]) -> None:
     if not future.done():
         future.set_result(None)

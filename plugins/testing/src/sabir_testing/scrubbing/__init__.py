@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from sabir_testing import reading
-from sabir_testing.reading import Document, Fragment, documents, encoded
+from sabir_testing.reading import Document, Fragment, base64_runs, documents
 from sabir_testing.scrubbing.spellings import SHORTEST_NUMBER, Spelling, is_telling, replace_all, spellings
 
 PLACEHOLDER = "REDACTED"
@@ -118,9 +118,9 @@ class Allowed:
         if not self.reason.strip():
             raise ValueError(f"Allowed({self.pattern!r}) has no reason; write why this text may be published")
 
-    def covers(self, kind: str, found: str) -> bool:
-        """Return whether the text `found` of this kind is allowed."""
-        return self.kind in ("", kind) and re.fullmatch(self.pattern, found) is not None
+    def covers(self, kind: str, text: str) -> bool:
+        """Return whether this text is allowed as a finding of this kind."""
+        return self.kind in ("", kind) and re.fullmatch(self.pattern, text) is not None
 
 
 def environment_secrets(environment: Mapping[str, str] = os.environ) -> set[str]:
@@ -133,13 +133,13 @@ class Scrubber:
 
     def __init__(self, scrubbing: Scrubbing) -> None:
         self._scrubbing = scrubbing
-        self._fields = frozenset(map(_plain, scrubbing.fields))
-        self._credentials = frozenset(map(_plain, CREDENTIAL_FIELDS)) & self._fields
+        self._fields = frozenset(map(_normalize_name, scrubbing.fields))
+        self._credentials = frozenset(map(_normalize_name, CREDENTIAL_FIELDS)) & self._fields
         self._secrets = {*scrubbing.secrets, *environment_secrets()}
-        self._words: set[str] = set()
+        self._short_keys: set[str] = set()
         self.hosts: set[str] = set()
         """The hosts of the requests' URLs, with and without their ports."""
-        self._known: list[Spelling] | None = None
+        self._cached_spellings: list[Spelling] | None = None
 
     def learn(self, url: str, headers: Mapping[str, str], body: bytes) -> None:
         """Collect the secrets and the host of a request."""
@@ -150,159 +150,158 @@ class Scrubber:
         keys |= {unquote(parts.password or "")}
         for name, value in headers.items():
             if _KEY_HEADER.search(name) and name.lower() not in self._scrubbing.request_headers:
-                keys |= set(_keys(value))
+                keys |= set(_keys_in(value))
         self._learn_keys(keys)
         self.learn_headers(headers)
-        text = _text(body) or ""
+        text = _decode_text(body) or ""
         self._learn(unquote(match[2]) for match in USER_IN_URL.finditer(text))
         for document in documents(text):
-            named = (leaf for leaf in reading.walk(document.value) if leaf.place and not leaf.is_name)
+            named = (leaf for leaf in reading.walk(document.value) if leaf.path and not leaf.is_name)
             self._learn(
                 leaf.value
                 for leaf in named
-                if isinstance(leaf.value, str) and _plain(str(leaf.place[-1])) in self._credentials
+                if isinstance(leaf.value, str) and _normalize_name(str(leaf.path[-1])) in self._credentials
             )
 
     def learn_headers(self, headers: Mapping[str, str]) -> None:
         """Collect the secrets in the headers of a request or response."""
-        kept = self._scrubbing.request_headers | self._scrubbing.response_headers
+        public = self._scrubbing.request_headers | self._scrubbing.response_headers
         for name, value in headers.items():
-            if _TELLING_HEADER.search(name) and name.lower() not in kept:
-                self._learn({value, *_credentials(value)})
+            if _TELLING_HEADER.search(name) and name.lower() not in public:
+                self._learn({value, *_credentials_in(value)})
 
     def url(self, url: str) -> str:
         """Return the URL with the placeholder host, and with the allowed parameters only."""
         parts = urlsplit(url)
-        kept = [(name, value) for name, value in parse_qsl(parts.query) if name.lower() in self._scrubbing.query]
-        query = f"?{urlencode(kept)}" if kept else ""
-        return f"{parts.scheme}://{HOST}{self._literal(parts.path)}{self._literal(query)}"
+        parameters = [(name, value) for name, value in parse_qsl(parts.query) if name.lower() in self._scrubbing.query]
+        query = f"?{urlencode(parameters)}" if parameters else ""
+        return f"{parts.scheme}://{HOST}{self._replace_secrets(parts.path)}{self._replace_secrets(query)}"
 
-    def headers(self, headers: Mapping[str, list[str]], kept: frozenset[str]) -> dict[str, list[str]]:
-        """Return the headers whose lower-case names are in `kept`, without secrets in their values."""
-        return {
-            name: [self._literal(value) for value in values] for name, values in headers.items() if name.lower() in kept
-        }
+    def headers(self, headers: Mapping[str, list[str]], names: frozenset[str]) -> dict[str, list[str]]:
+        """Return the headers whose lower-case names are in `names`, without secrets in their values."""
+        public = {name: values for name, values in headers.items() if name.lower() in names}
+        return {name: [self._replace_secrets(value) for value in values] for name, values in public.items()}
 
     def body(self, body: bytes, content_type: str = "") -> bytes:
         """Return a decompressed body without secrets. JSON remains JSON, and an event stream has the same events."""
-        inside = reading.opened(body)
+        inside = reading.decompress_detected(body)
         if inside is not body:
             scrubbed = self.body(inside, content_type)
             return body if scrubbed == inside else scrubbed
         read = reading.as_text(body, content_type)
         if read is None or reading.is_framed(read.text):
-            return self._framed(body)
-        body = read.written(self._text(read.text, content_type))
-        return body if read.encoding == "utf-8" else self._literal_bytes(body)
+            return self._scrub_frames(body)
+        body = read.encode(self._scrub_text(read.text, content_type))
+        return body if read.encoding == "utf-8" else self._replace_in_bytes(body)
 
-    def _literal_bytes(self, body: bytes) -> bytes:
+    def _replace_in_bytes(self, body: bytes) -> bytes:
         """Return bytes of the same length without secrets, because binary formats contain lengths."""
-        for spelling in self._spelled():
+        for spelling in self._spellings():
             for encoding, width in () if spelling.is_word else (("utf-8", 1), ("utf-16-le", 2), ("utf-16-be", 2)):
-                found = spelling.text.encode(encoding)
-                body = body.replace(found, _masked(spelling.instead, len(found) // width).encode(encoding))
+                secret = spelling.text.encode(encoding)
+                body = body.replace(secret, _repeat_to(spelling.replacement, len(secret) // width).encode(encoding))
         return body
 
-    def _framed(self, body: bytes) -> bytes:
+    def _scrub_frames(self, body: bytes) -> bytes:
         """Return binary frames of the same length without secrets, and without the values of secret JSON fields."""
-        text = self._literal_bytes(body).decode("latin-1")
-        found = documents(text)
-        masked = [self._emptied_texts(document.value) for document in found]
-        for fragments in reading.streamed([document.value for document in found]):
+        text = self._replace_in_bytes(body).decode("latin-1")
+        parsed = documents(text)
+        secrets = [self._secret_texts(document.value) for document in parsed]
+        for fragments in reading.group_fragments([document.value for document in parsed]):
             texts = [fragment.text for fragment in fragments]
-            for spelling in self._spelled():
-                for number, share, _ in _shares(texts, spelling):
-                    masked[fragments[number].document].add(texts[number][share])
-        for document, parts in zip(found, masked, strict=True):
+            for spelling in self._spellings():
+                for number, share, _ in _split_spans(texts, spelling):
+                    secrets[fragments[number].document].add(texts[number][share])
+        for document, parts in zip(parsed, secrets, strict=True):
             inside = text[document.start : document.end]
             for part in sorted(parts, key=len, reverse=True):
                 for spelt in {json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]} - {""}:
-                    inside = inside.replace(spelt, _masked("0" if part.isdigit() else PLACEHOLDER, len(spelt)))
+                    inside = inside.replace(spelt, _repeat_to("0" if part.isdigit() else PLACEHOLDER, len(spelt)))
             text = text[: document.start] + inside + text[document.end :]
         return text.encode("latin-1")
 
-    def _emptied_texts(self, value: Any, *, is_secret: bool = False) -> set[str]:
+    def _secret_texts(self, value: Any, *, is_secret: bool = False) -> set[str]:
         """Return the texts and numbers in secret fields, at any depth. The schema of a secret field is not secret."""
         if isinstance(value, dict):
-            found = set[str]()
+            secrets = set[str]()
             for name, member in value.items():
-                is_schema = isinstance(member, dict) and _emptied(member) is member
-                inside = (is_secret or _plain(name) in self._fields) and not is_schema
-                found |= self._emptied_texts(member, is_secret=inside)
-            return found
+                is_schema = isinstance(member, dict) and _redact(member) is member
+                inside = (is_secret or _normalize_name(name) in self._fields) and not is_schema
+                secrets |= self._secret_texts(member, is_secret=inside)
+            return secrets
         if isinstance(value, list):
-            return {text for member in value for text in self._emptied_texts(member, is_secret=is_secret)}
+            return {text for member in value for text in self._secret_texts(member, is_secret=is_secret)}
         return {str(value)} if is_secret and value is not None and not isinstance(value, bool) else set()
 
-    def _text(self, text: str, content_type: str) -> str:
+    def _scrub_text(self, text: str, content_type: str) -> str:
         if content_type.startswith("application/x-www-form-urlencoded"):
-            text = self._form(text)
-        text = self._without_fields_in_base64(text)
-        found = documents(text)
-        values = [self._without_fields(deepcopy(document.value)) for document in found]
-        for fragments in reading.streamed(values):
+            text = self._scrub_form(text)
+        text = self._scrub_base64(text)
+        parsed = documents(text)
+        values = [self._scrub_value(deepcopy(document.value)) for document in parsed]
+        for fragments in reading.group_fragments(values):
             self._scrub_stream(values, fragments)
-        pairs = zip(found, values, strict=True)
-        return self._around(text, [(document, value) for document, value in pairs if document.value != value])
+        pairs = zip(parsed, values, strict=True)
+        return self._write_documents(text, [(document, value) for document, value in pairs if document.value != value])
 
-    def _around(self, text: str, changed: list[tuple[Document, Any]]) -> str:
-        """Return the text with the changed documents. Secrets outside of them are replaced, too.
+    def _write_documents(self, text: str, changed: list[tuple[Document, Any]]) -> str:
+        """Return the text with the changed documents. Replace the secrets outside of the documents, too.
 
         Within JSON, short keys are not replaced, because a number may contain them.
         """
         text = reading.replace(text, changed)
-        found = documents(text)
-        outside = [self._literal(_without_addresses(part)) for part in reading.around(text, found)]
-        everywhere = [spelling for spelling in self._spelled() if not spelling.is_word]
-        inside = [replace_all(text[document.start : document.end], everywhere) for document in found]
+        parsed = documents(text)
+        outside = [self._replace_secrets(_scrub_urls(part)) for part in reading.texts_between(text, parsed)]
+        everywhere = [spelling for spelling in self._spellings() if not spelling.is_word]
+        inside = [replace_all(text[document.start : document.end], everywhere) for document in parsed]
         return "".join(each for pair in zip(outside, [*inside, ""], strict=True) for each in pair)
 
-    def _learn(self, found: Iterable[str]) -> None:
-        self._secrets |= {secret for secret in found if is_telling(secret) and secret != PLACEHOLDER}
-        self._known = None
+    def _learn(self, candidates: Iterable[str]) -> None:
+        self._secrets |= {secret for secret in candidates if is_telling(secret) and secret != PLACEHOLDER}
+        self._cached_spellings = None
 
-    def _learn_keys(self, found: Iterable[str]) -> None:
+    def _learn_keys(self, candidates: Iterable[str]) -> None:
         """Collect keys that were sent, also short ones, but not small numbers."""
-        keys = {
-            key for key in found if key and key != PLACEHOLDER and not (key.isdigit() and len(key) < SHORTEST_NUMBER)
-        }
-        self._words |= {key for key in keys if not is_telling(key)}
+        candidates = {key for key in candidates if key and key != PLACEHOLDER}
+        keys = {key for key in candidates if not key.isdigit() or len(key) >= SHORTEST_NUMBER}
+        self._short_keys |= {key for key in keys if not is_telling(key)}
         self._learn(keys)
 
-    def _spelled(self) -> list[Spelling]:
+    def _spellings(self) -> list[Spelling]:
         """Return every spelling of all secrets and hosts, the longest first."""
-        if self._known is None:
+        if self._cached_spellings is None:
             # "localhost" alone is a word that an answer may contain.
-            found = {Spelling(host, HOST) for host in self.hosts if re.search(r"[.:]", host)}
-            found |= {each for secret in self._secrets for each in spellings(secret, PLACEHOLDER)}
-            found |= {each for word in self._words for each in spellings(word, PLACEHOLDER, is_word=True)}
-            self._known = sorted(found, key=lambda each: len(each.text), reverse=True)
-        return self._known
+            every = {Spelling(host, HOST) for host in self.hosts if re.search(r"[.:]", host)}
+            every |= {each for secret in self._secrets for each in spellings(secret, PLACEHOLDER)}
+            every |= {each for word in self._short_keys for each in spellings(word, PLACEHOLDER, is_word=True)}
+            self._cached_spellings = sorted(every, key=lambda each: len(each.text), reverse=True)
+        return self._cached_spellings
 
-    def _literal(self, text: str) -> str:
-        return replace_all(text, self._spelled())
+    def _replace_secrets(self, text: str) -> str:
+        return replace_all(text, self._spellings())
 
-    def _form(self, text: str) -> str:
+    def _scrub_form(self, text: str) -> str:
         pairs = (part.partition("=") for part in text.split("&"))
         return "&".join(
-            f"{name}{sign}{PLACEHOLDER if sign and _plain(name) in self._fields else value}"
+            f"{name}{sign}{PLACEHOLDER if sign and _normalize_name(name) in self._fields else value}"
             for name, sign, value in pairs
         )
 
-    def _without_fields(self, value: Any) -> Any:
+    def _scrub_value(self, value: Any) -> Any:
         if isinstance(value, dict):
+            secret = {name for name in value if _normalize_name(name) in self._fields}
             return {
-                self._literal(name): _emptied(member) if _plain(name) in self._fields else self._without_fields(member)
+                self._replace_secrets(name): _redact(member) if name in secret else self._scrub_value(member)
                 for name, member in value.items()
             }
         if isinstance(value, list):
-            return [self._without_fields(member) for member in value]
+            return [self._scrub_value(member) for member in value]
         if isinstance(value, str):
-            inside = self._without_fields_in_base64(self._without_fields_inside(value))
-            return self._literal(_without_addresses(inside))
-        return PLACEHOLDER if type(value) is int and str(value) in self._words else value
+            inside = self._scrub_base64(self._scrub_json_text(value))
+            return self._replace_secrets(_scrub_urls(inside))
+        return PLACEHOLDER if type(value) is int and str(value) in self._short_keys else value
 
-    def _without_fields_inside(self, text: str) -> str:
+    def _scrub_json_text(self, text: str) -> str:
         """Scrub a text that is JSON itself, such as the arguments of a call. Other texts are returned unchanged."""
         if not text.lstrip().startswith(("{", "[")):
             return text
@@ -310,60 +309,60 @@ class Scrubber:
             inside = json.loads(text)
         except ValueError:
             return text
-        scrubbed = self._without_fields(inside)
-        return text if scrubbed == inside else reading.written(scrubbed)
+        scrubbed = self._scrub_value(inside)
+        return text if scrubbed == inside else reading.compact_json(scrubbed)
 
-    def _without_fields_in_base64(self, text: str) -> str:
+    def _scrub_base64(self, text: str) -> str:
         """Scrub a text that is base64 of JSON. Other texts are returned unchanged."""
-        run = next(encoded(text.strip()), None)
+        run = next(base64_runs(text.strip()), None)
         if run is None or run.end - run.start < len(text.strip()):
             return text
-        held = _text(run.held)
-        scrubbed = held if held is None else self._without_fields_inside(held)
-        return text if scrubbed is None or scrubbed == held else run.written(scrubbed.encode())
+        content = _decode_text(run.content)
+        scrubbed = content if content is None else self._scrub_json_text(content)
+        return text if scrubbed is None or scrubbed == content else run.encode(scrubbed.encode())
 
     def _scrub_stream(self, values: list[Any], fragments: list[Fragment]) -> None:
         """Replace secrets that extend over several fragments. The first fragment gets the placeholder, and the others
         lose their part.
         """
         texts = [fragment.text for fragment in fragments]
-        for spelling in self._spelled():
-            for number, part, instead in reversed(list(_shares(texts, spelling))):
-                texts[number] = texts[number][: part.start] + instead + texts[number][part.stop :]
+        for spelling in self._spellings():
+            for number, part, replacement in reversed(list(_split_spans(texts, spelling))):
+                texts[number] = texts[number][: part.start] + replacement + texts[number][part.stop :]
         for fragment, text in zip(fragments, texts, strict=True):
             if text != fragment.text:
-                reading.put(values[fragment.document], fragment.place, text)
+                reading.set_text(values[fragment.document], fragment.path, text)
 
 
-def _shares(texts: list[str], spelling: Spelling) -> Iterator[tuple[int, slice, str]]:
-    """Yield the places of a spelling in the joined texts: number of the text, slice in the text, replacement."""
+def _split_spans(texts: list[str], spelling: Spelling) -> Iterator[tuple[int, slice, str]]:
+    """Yield where a spelling is in the joined texts: the number of a text, a slice of this text, its replacement."""
     for begin, finish in spelling.spans("".join(texts)):
-        start, instead = 0, spelling.instead
+        start, replacement = 0, spelling.replacement
         for number, text in enumerate(texts):
             part = slice(max(begin - start, 0), min(finish - start, len(text)))
             if part.start < part.stop:
-                yield number, part, instead
-                instead = ""
+                yield number, part, replacement
+                replacement = ""
             start += len(text)
 
 
-def _masked(instead: str, length: int) -> str:
+def _repeat_to(replacement: str, length: int) -> str:
     """Return the replacement, repeated and cut to a length."""
-    return (instead * (length // len(instead) + 1))[:length]
+    return (replacement * (length // len(replacement) + 1))[:length]
 
 
-def _emptied(value: Any) -> Any:
+def _redact(value: Any) -> Any:
     """Return the replacement of a secret field's value. The schema of a secret field is returned unchanged."""
     if isinstance(value, dict):
         if _SCHEMA_WORDS & value.keys() or value.get("type") in _SCHEMA_TYPES:
             return value
-        return {name: _emptied(member) for name, member in value.items()}
+        return {name: _redact(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_emptied(member) for member in value]
+        return [_redact(member) for member in value]
     return value if value is None or isinstance(value, bool) else PLACEHOLDER
 
 
-def _credentials(value: str) -> Iterator[str]:
+def _credentials_in(value: str) -> Iterator[str]:
     """Yield the credentials in a header: the token, or the user name and password, of an Authorization header, or the
     values of a cookie.
     """
@@ -375,7 +374,7 @@ def _credentials(value: str) -> Iterator[str]:
     yield from re.findall(r"=([^;,\s]+)", value)
 
 
-def _keys(value: str) -> Iterator[str]:
+def _keys_in(value: str) -> Iterator[str]:
     """Yield the key in a header: the value, the token after a scheme, or the password of basic authentication."""
     scheme, _, token = value.strip().partition(" ")
     if not token:
@@ -388,22 +387,22 @@ def _keys(value: str) -> Iterator[str]:
         yield token
 
 
-def _without_addresses(text: str) -> str:
+def _scrub_urls(text: str) -> str:
     """Return a text without the names, passwords and keys in its URLs."""
-    return _URL.sub(_without_keys, text) if "://" in text else text
+    return _URL.sub(_scrub_url, text) if "://" in text else text
 
 
-def _without_keys(url: re.Match[str]) -> str:
+def _scrub_url(url: re.Match[str]) -> str:
     without = USER_IN_URL.sub(f"{PLACEHOLDER}:{PLACEHOLDER}", url.group())
     return PARAMETER_IN_URL.sub(
-        lambda found: f"{found[1]}={PLACEHOLDER}" if TELLING_PARAMETER.search(found[1]) else found.group(), without
+        lambda match: f"{match[1]}={PLACEHOLDER}" if TELLING_PARAMETER.search(match[1]) else match.group(), without
     )
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
-def _text(body: bytes) -> str | None:
+def _decode_text(body: bytes) -> str | None:
     read = reading.as_text(body)
     return None if read is None else read.text

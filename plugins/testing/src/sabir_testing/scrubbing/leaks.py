@@ -3,9 +3,9 @@
 path in the YAML, then in the JSON of a body        kind             shown
 interactions[0].response.body.string ▸ error.text   API key          'sk-a…' and 40 more characters
 
-A `Leak` never contains the complete text. Known forms of keys, and everything that detect-secrets knows (`scanned`),
-are searched everywhere: also over several events of a stream, in compressed bodies, UTF-16 and base64. Random texts are
-not searched in identifiers, signatures and media.
+A `Leak` never contains the complete text. The search covers known forms of keys, and everything that detect-secrets
+knows (`scan_for_secrets`), in all places: also over several events of a stream, in compressed bodies, UTF-16 and
+base64. It looks for random texts everywhere except in identifiers, signatures and media.
 """
 
 import ipaddress
@@ -19,34 +19,26 @@ from pathlib import Path
 from typing import Any
 
 from sabir_testing import reading
-from sabir_testing.reading import Place, encoded, shown_place
-from sabir_testing.scrubbing import (
-    HOST,
-    PARAMETER_IN_URL,
-    PLACEHOLDER,
-    TELLING_PARAMETER,
-    USER_IN_URL,
-    Allowed,
-    Leak,
-)
+from sabir_testing.reading import JSONPath, base64_runs, format_path
+from sabir_testing.scrubbing import HOST, PARAMETER_IN_URL, PLACEHOLDER, TELLING_PARAMETER, USER_IN_URL, Allowed, Leak
 from sabir_testing.scrubbing.spellings import is_telling
 
-_EDGE = r"(?<![A-Za-z0-9_-])"
+_KEY_START = r"(?<![A-Za-z0-9_-])"
 """The beginning of a key, which is not within a longer word."""
 
 
-def _has_digit(found: str) -> bool:
-    return any(letter.isdigit() for letter in found)
+def _has_digit(text: str) -> bool:
+    return any(letter.isdigit() for letter in text)
 
 
-def _is_credential(found: str) -> bool:
+def _is_credential(text: str) -> bool:
     """Return whether a match is a token, which has a digit, unlike the words "Bearer authentication"."""
-    return PLACEHOLDER not in found and _has_digit(found)
+    return PLACEHOLDER not in text and _has_digit(text)
 
 
-def _is_person(found: str) -> bool:
+def _is_person(text: str) -> bool:
     """Return whether an e-mail address may be a person's. Domains reserved for examples (RFC 2606) are not."""
-    name, _, domain = found.lower().rpartition("@")
+    name, _, domain = text.lower().rpartition("@")
     return name != PLACEHOLDER.lower() and not re.search(
         r"(?:^|\.)(?:example(?:\.com|\.net|\.org)?|invalid|test|localhost)$", domain
     )
@@ -58,9 +50,9 @@ _PRIVATE = [
 ]
 
 
-def _is_private(found: str) -> bool:
+def _is_private(match: str) -> bool:
     """Return whether a match is an address of this machine or a private network. 0.0.0.0 counts only with a port."""
-    text = re.sub(r"^\[|\](?::\d+)?$", "", found)
+    text = re.sub(r"^\[|\](?::\d+)?$", "", match)
     host, _, port = text.partition(":") if text.count(":") == 1 else (text, "", "")
     if host == "0.0.0.0":
         return bool(port)
@@ -74,13 +66,13 @@ def _is_private(found: str) -> bool:
 SHAPES: Sequence[tuple[str, str, Callable[[str], bool]]] = (
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,80}", bool),
     ("bearer token", r"(?i)\bbearer\s+[A-Za-z0-9._~+/=-]{8,}", _is_credential),
-    ("JSON web token", _EDGE + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*", bool),
-    ("AWS key", _EDGE + r"(?:AKIA|ASIA|ABSK)[A-Z0-9]{16,}", bool),
-    ("Google key", _EDGE + r"(?:AIza[\w-]{20,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{10,})", bool),
-    ("GitHub token", _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})", bool),
-    ("Slack token", _EDGE + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", bool),
-    ("API key", _EDGE + r"(?:[sr]k-|[sr]k_(?:live|test)_|gsk_|xai-|pplx-|nvapi-|r8_|hf_)[\w-]{16,}", _has_digit),
-    ("organisation or project", _EDGE + r"(?:org-|proj_|wrkspc_)[A-Za-z0-9]{16,}", _has_digit),
+    ("JSON web token", _KEY_START + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*", bool),
+    ("AWS key", _KEY_START + r"(?:AKIA|ASIA|ABSK)[A-Z0-9]{16,}", bool),
+    ("Google key", _KEY_START + r"(?:AIza[\w-]{20,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{10,})", bool),
+    ("GitHub token", _KEY_START + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})", bool),
+    ("Slack token", _KEY_START + r"xox[abeoprs]-[A-Za-z0-9-]{10,}", bool),
+    ("API key", _KEY_START + r"(?:[sr]k-|[sr]k_(?:live|test)_|gsk_|xai-|pplx-|nvapi-|r8_|hf_)[\w-]{16,}", _has_digit),
+    ("organisation or project", _KEY_START + r"(?:org-|proj_|wrkspc_)[A-Za-z0-9]{16,}", _has_digit),
     ("e-mail address", r"(?<![\w.+-])[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b", _is_person),
     ("private address", r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.]*\d)", _is_private),
     ("private address", r"\[[0-9A-Fa-f:]*::?[0-9A-Fa-f:]*\](?::\d{1,5})?", _is_private),
@@ -93,7 +85,7 @@ _COMPILED = [(kind, re.compile(pattern), counts) for kind, pattern, counts in SH
 RANDOM = "random text"
 _RANDOM = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{32,256}(?![A-Za-z0-9+/=_-])")
 """Longer texts are media or encrypted, not keys."""
-_NO_CHANCE = 16
+_SHORTEST_IN_BINARY = 16
 """The shortest finding in binary data, in characters. Shorter matches and random texts occur there by chance."""
 _RANDOM_BITS = 4.2
 """Bits of entropy for each character. 32 random letters and digits have about 4.6, names of that length less than 4."""
@@ -106,7 +98,7 @@ _ADDRESS = re.compile(r"data:[\w./+-]*(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*|h
 """Data URLs, and web URLs up to their query."""
 
 _URL = re.compile(r"\w+://[^\s\"'<>]+")
-_SHORTEST_HELD = 8
+_SHORTEST_BASE64 = 8
 """The shortest base64 content that is searched, in bytes."""
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 """An AWS secret key. It counts only next to an AWS key id, or in a field with such a name."""
@@ -115,7 +107,7 @@ _CREDENTIAL_NAME = re.compile(r"(?i)(?:.*[-_])?(?:authorization|cookie|(?:api|go
 
 
 @dataclass(frozen=True)
-class _Find:
+class _Finding:
     """A finding with its complete text."""
 
     place: str
@@ -125,149 +117,152 @@ class _Find:
 
 def leaks_in(document: Any, file: Path, allowed: Sequence[Allowed] = ()) -> list[Leak]:
     """Return the secrets and private data in a cassette's YAML document, in its order, without those in `allowed`."""
-    finds: dict[tuple[str, str], _Find] = {}
-    for each in _finds(document):
+    finds: dict[tuple[str, str], _Finding] = {}
+    for each in _all_findings(document):
         if not any(exception.covers(each.kind, each.text) for exception in allowed):
             finds.setdefault((each.kind, each.text), each)
-    return [Leak(file, each.place, each.kind, _shown(each.text)) for each in finds.values()]
+    return [Leak(file, each.place, each.kind, _shorten_secret(each.text)) for each in finds.values()]
 
 
-def _finds(document: Any) -> Iterator[_Find]:
-    for place, text, is_text in _scalars(document):
-        for find in _in_scalar(place, text):
-            if is_text or (find.kind != RANDOM and len(find.text) >= _NO_CHANCE):
+def _all_findings(document: Any) -> Iterator[_Finding]:
+    for path, text, is_text in _scalars(document):
+        for find in _find_in_scalar(path, text):
+            if is_text or (find.kind != RANDOM and len(find.text) >= _SHORTEST_IN_BINARY):
                 yield find
 
 
-def _in_scalar(place: Place, text: str) -> Iterator[_Find]:
-    if place[-1] == "uri":
-        yield from _in_url(shown_place(place), text)
-    elif len(place) > 1 and "headers" in place[:-1]:
-        yield from _in_header(place, text)
-    elif place[-1] == "body" or place[-2:] == ("body", "string"):
-        yield from _in_body(shown_place(place), text)
+def _find_in_scalar(path: JSONPath, text: str) -> Iterator[_Finding]:
+    if path[-1] == "uri":
+        yield from _find_in_url(format_path(path), text)
+    elif len(path) > 1 and "headers" in path[:-1]:
+        yield from _find_in_header(path, text)
+    elif path[-1] == "body" or path[-2:] == ("body", "string"):
+        yield from _find_in_body(format_path(path), text)
     else:
-        yield from _in_text(shown_place(place), text, str(place[-1]))
+        yield from _find_in_text(format_path(path), text, str(path[-1]))
 
 
-def _scalars(document: Any) -> Iterator[tuple[Place, str, bool]]:
-    """Yield every text of the YAML document with its place, and whether it is a text or decoded binary data."""
+def _scalars(document: Any) -> Iterator[tuple[JSONPath, str, bool]]:
+    """Yield every text of the YAML document with its path, and whether it is a text or decoded binary data."""
     for leaf in reading.walk(document):
         value: object = leaf.value
         if isinstance(value, str) and "\0" in value:
             value = value.encode()
         if isinstance(value, bytes):
-            yield from ((leaf.place, *each) for each in _readings(value))
+            yield from ((leaf.path, *each) for each in _decodings(value))
         elif value is not None and not leaf.is_name:
-            yield leaf.place, str(value), True
+            yield leaf.path, str(value), True
 
 
-def _readings(body: bytes) -> list[tuple[str, bool]]:
+def _decodings(body: bytes) -> list[tuple[str, bool]]:
     """Return the decodings of a body to search: the detected one (True) and, unless that is UTF-8, Latin-1 (False)."""
-    body = reading.opened(body)
+    body = reading.decompress_detected(body)
     read = reading.as_text(body)
     latin = [] if read is not None and read.encoding == "utf-8" else [(body.decode("latin-1"), False)]
     return latin if read is None else [(read.text, True), *latin]
 
 
-def _in_url(place: str, url: str) -> Iterator[_Find]:
+def _find_in_url(place: str, url: str) -> Iterator[_Finding]:
     host = re.match(r"\w+://([^/?#]*)", url)
     if host is not None and host[1] != HOST:
-        yield _Find(place, "host", host[1])
-    yield from _shapes(place, url)
+        yield _Finding(place, "host", host[1])
+    yield from _find_shapes(place, url)
 
 
-def _in_header(place: Place, text: str) -> Iterator[_Find]:
-    name = _field(place)
+def _find_in_header(path: JSONPath, text: str) -> Iterator[_Finding]:
+    name = _field_name(path)
     if _CREDENTIAL_NAME.fullmatch(name) and text != PLACEHOLDER:
-        yield _Find(shown_place(place), f"header {name!r}", text)
+        yield _Finding(format_path(path), f"header {name!r}", text)
     else:
-        yield from _in_text(shown_place(place), text, name)
+        yield from _find_in_text(format_path(path), text, name)
 
 
-def _in_body(place: str, text: str) -> Iterator[_Find]:
-    finds = list(_in_parts(place, text))
+def _find_in_body(place: str, text: str) -> Iterator[_Finding]:
+    finds = list(_find_in_parts(place, text))
     yield from finds
-    yield from _unknown(_scanned(place, text), finds)  # the complete body, because names of fields matter
+    # The scanner gets the complete body, because it also looks at the names of fields.
+    yield from _without_known(_find_by_scanner(place, text), finds)
 
 
-def _in_parts(place: str, text: str) -> Iterator[_Find]:
-    found = reading.documents(text)
-    for number, document in enumerate(found):
-        where = f"{place} ▸ " + (f"document {number} ▸ " if len(found) > 1 else "")
-        for inner, member in reading.placed_texts(document.value):
-            yield from _in_text(where + shown_place(inner), member, _field(inner))
-    yield from _in_text(place, "\n".join(reading.around(text, found)), "")
-    for fragments in reading.streamed([document.value for document in found]):
+def _find_in_parts(place: str, text: str) -> Iterator[_Finding]:
+    parsed = reading.documents(text)
+    for number, document in enumerate(parsed):
+        where = f"{place} ▸ " + (f"document {number} ▸ " if len(parsed) > 1 else "")
+        for inner, member in reading.texts_with_paths(document.value):
+            yield from _find_in_text(where + format_path(inner), member, _field_name(inner))
+    yield from _find_in_text(place, "\n".join(reading.texts_between(text, parsed)), "")
+    for fragments in reading.group_fragments([document.value for document in parsed]):
         if len(fragments) > 1:
             where = f"{place} ▸ documents {fragments[0].document} to {fragments[-1].document} together ▸ "
             joined = "".join(fragment.text for fragment in fragments)
-            for find in _shapes(where + shown_place(fragments[0].place), joined):
+            for find in _find_shapes(where + format_path(fragments[0].path), joined):
                 # A finding within one document was already reported, and here only continues in the next document.
-                if not any(held.text in find.text for each in fragments for held in _shapes("", each.text)):
+                if not any(known.text in find.text for each in fragments for known in _find_shapes("", each.text)):
                     yield find
 
 
-def _in_text(place: str, text: str, field: str) -> Iterator[_Find]:
-    finds = list(_shapes(place, text))
+def _find_in_text(place: str, text: str, field: str) -> Iterator[_Finding]:
+    finds = list(_find_shapes(place, text))
     if _AWS_FIELD.fullmatch(field) or any(find.kind == "AWS key" for find in finds):
-        finds += [_Find(place, "AWS secret key", match.group()) for match in _AWS_SECRET.finditer(text)]
+        finds += [_Finding(place, "AWS secret key", match.group()) for match in _AWS_SECRET.finditer(text)]
     yield from finds
-    yield from _in_base64(place, text)
+    yield from _find_in_base64(place, text)
     if _RANDOM_FIELD.fullmatch(field):
         return
     for match in _RANDOM.finditer(_ADDRESS.sub("", text)):
         is_known = any(match.group() in find.text for find in finds)
         if _is_random(match.group()) and not is_known and not _is_text_in_base64(match.group()):
-            yield _Find(place, RANDOM, match.group())
+            yield _Finding(place, RANDOM, match.group())
 
 
-def _in_base64(place: str, text: str) -> Iterator[_Find]:
+def _find_in_base64(place: str, text: str) -> Iterator[_Finding]:
     """Yield the findings in base64 whose content is text or compressed text."""
-    for run in encoded(text):
-        inside = reading.opened(run.held)
+    for run in base64_runs(text):
+        inside = reading.decompress_detected(run.content)
         read = reading.as_text(inside)
-        if len(run.held) >= _SHORTEST_HELD and read is not None:
-            yield from _shapes(f"{place} ▸ base64", read.text)
-            yield from _in_base64(f"{place} ▸ base64", read.text)
+        if len(run.content) >= _SHORTEST_BASE64 and read is not None:
+            yield from _find_shapes(f"{place} ▸ base64", read.text)
+            yield from _find_in_base64(f"{place} ▸ base64", read.text)
 
 
-def _shapes(place: str, text: str) -> Iterator[_Find]:
+def _find_shapes(place: str, text: str) -> Iterator[_Finding]:
     finds = [
-        _Find(place, kind, match.group())
+        _Finding(place, kind, match.group())
         for kind, pattern, counts in _COMPILED
         for match in pattern.finditer(USER_IN_URL.sub("", text))
         if counts(match.group())
     ]
-    finds += [_Find(place, "password in a URL", found[2]) for found in USER_IN_URL.finditer(text) if _is_open(found[2])]
+    finds += [
+        _Finding(place, "password in a URL", match[2]) for match in USER_IN_URL.finditer(text) if _is_secret(match[2])
+    ]
     for url in _URL.findall(text):
         for name, value in PARAMETER_IN_URL.findall(url):
-            if TELLING_PARAMETER.search(name) and _is_open(value):
-                finds.append(_Find(place, f"parameter {name!r}", value))
+            if TELLING_PARAMETER.search(name) and _is_secret(value):
+                finds.append(_Finding(place, f"parameter {name!r}", value))
     yield from finds
-    yield from _unknown(_scanned(place, text), finds)
+    yield from _without_known(_find_by_scanner(place, text), finds)
 
 
-def _scanned(place: str, text: str) -> Iterator[_Find]:
-    for kind, secret in scanned(text):
-        if _is_open(secret):
-            yield _Find(place, kind, secret)
+def _find_by_scanner(place: str, text: str) -> Iterator[_Finding]:
+    for kind, secret in scan_for_secrets(text):
+        if _is_secret(secret):
+            yield _Finding(place, kind, secret)
 
 
-def _unknown(found: Iterator[_Find], known: Sequence[_Find]) -> Iterator[_Find]:
+def _without_known(findings: Iterator[_Finding], known: Sequence[_Finding]) -> Iterator[_Finding]:
     """Yield the findings whose text is not known as another kind of finding."""
-    for find in found:
+    for find in findings:
         if not any(find.text in each.text or (each.text in find.text and is_telling(each.text)) for each in known):
             yield find
 
 
-def _is_open(found: str) -> bool:
-    return PLACEHOLDER not in found and HOST not in found
+def _is_secret(text: str) -> bool:
+    return PLACEHOLDER not in text and HOST not in text
 
 
 def _is_text_in_base64(text: str) -> bool:
     """Return whether a text is base64 of plain text. Its content is searched separately."""
-    return any(reading.is_plain(run.held) for run in encoded(text))
+    return any(reading.is_plain(run.content) for run in base64_runs(text))
 
 
 def _is_random(text: str) -> bool:
@@ -276,23 +271,23 @@ def _is_random(text: str) -> bool:
     """
     run = max(re.split(r"[-_/+=]", text), key=len)
     if re.fullmatch(r"[0-9a-f]{32,}|[0-9A-F]{32,}", run):
-        return _bits(run) > 3 and _has_digit(run)
+        return _entropy(run) > 3 and _has_digit(run)
     run = text if _AWS_SECRET.fullmatch(text) else run
-    return len(run) >= 16 and all(re.search(kind, run) for kind in _KINDS) and _bits(text) > _RANDOM_BITS
+    return len(run) >= 16 and all(re.search(kind, run) for kind in _KINDS) and _entropy(text) > _RANDOM_BITS
 
 
-def _bits(text: str) -> float:
+def _entropy(text: str) -> float:
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
 
 
-def _field(place: Place) -> str:
-    return next((step for step in reversed(place) if isinstance(step, str)), "")
+def _field_name(path: JSONPath) -> str:
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 
-def _shown(text: str) -> str:
-    kept = min(4, len(text) // 4)
-    return f"{text[:kept]!r} and {len(text) - kept} more characters"
+def _shorten_secret(text: str) -> str:
+    length = min(4, len(text) // 4)
+    return f"{text[:length]!r} and {len(text) - length} more characters"
 
 
 LEFT_OUT = {"IPPublicDetector", "Base64HighEntropyString", "HexHighEntropyString"}
@@ -309,7 +304,7 @@ def detectors() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def scanned(text: str) -> tuple[tuple[str, str], ...]:
+def scan_for_secrets(text: str) -> tuple[tuple[str, str], ...]:
     """Return the findings of detect-secrets in a text: the kind and the secret."""
     from detect_secrets.core.scan import (
         scan_line,
@@ -317,5 +312,5 @@ def scanned(text: str) -> tuple[tuple[str, str], ...]:
     from detect_secrets.settings import transient_settings
 
     with transient_settings({"plugins_used": [{"name": name} for name in detectors()]}):
-        found = {each for line in text.splitlines() for each in scan_line(line)}
-    return tuple(sorted((each.type, each.secret_value or "") for each in found))
+        secrets = {each for line in text.splitlines() for each in scan_line(line)}
+    return tuple(sorted((each.type, each.secret_value or "") for each in secrets))

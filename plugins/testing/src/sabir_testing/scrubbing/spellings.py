@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, quote_plus
 
-from sabir_testing.reading import encoded
+from sabir_testing.reading import base64_runs
 
 SHORTEST_SECRET = 8
 """The shortest value, in characters, that counts as a secret because of its name. Shorter texts are too common."""
@@ -32,7 +32,7 @@ class Spelling:
     """One form of a secret, and the text that replaces it."""
 
     text: str
-    instead: str
+    replacement: str
     is_word: bool = False
 
     @cached_property
@@ -44,12 +44,12 @@ class Spelling:
         """Return the start and end of each occurrence in a text."""
         return [match.span() for match in self._pattern.finditer(text)] if self.text in text else []
 
-    def replaced(self, text: str) -> str:
+    def replace_in(self, text: str) -> str:
         """Return a text with every occurrence replaced."""
-        return self._pattern.sub(lambda _: self.instead, text) if self.text in text else text
+        return self._pattern.sub(lambda _: self.replacement, text) if self.text in text else text
 
 
-def spellings(secret: str, instead: str, *, is_word: bool = False) -> set[Spelling]:
+def spellings(secret: str, replacement: str, *, is_word: bool = False) -> set[Spelling]:
     """Return the spellings of a secret in URLs, JSON and other formats."""
     same = {secret}
     if _UUID.fullmatch(secret):
@@ -59,21 +59,21 @@ def spellings(secret: str, instead: str, *, is_word: bool = False) -> set[Spelli
     escaped = {spelt for each in same for spelt in (json.dumps(each)[1:-1], json.dumps(each, ensure_ascii=False)[1:-1])}
     quoted = {spelt for each in same for spelt in (quote(each, safe=""), quote_plus(each))}
     forms = same | escaped | quoted | {each.replace("/", r"\/") for each in escaped}
-    return {Spelling(each, instead, is_word) for each in forms}
+    return {Spelling(each, replacement, is_word) for each in forms}
 
 
 def replace_all(text: str, known: Iterable[Spelling]) -> str:
     """Return a text with all known spellings replaced, also within base64."""
     known = list(known)
     for spelling in known:
-        text = spelling.replaced(text)
-    for run in reversed(list(encoded(text))):
-        content = run.held.decode("latin-1")
+        text = spelling.replace_in(text)
+    for run in reversed(list(base64_runs(text))):
+        content = run.content.decode("latin-1")
         scrubbed = content
         for spelling in known:
-            scrubbed = _as_bytes(spelling).replaced(scrubbed)
+            scrubbed = _as_bytes(spelling).replace_in(scrubbed)
         if scrubbed != content:
-            text = text[: run.start] + run.written(scrubbed.encode("latin-1")) + text[run.end :]
+            text = text[: run.start] + run.encode(scrubbed.encode("latin-1")) + text[run.end :]
     return text
 
 
@@ -81,4 +81,4 @@ def _as_bytes(spelling: Spelling) -> Spelling:
     """Return the spelling for a text that was decoded as Latin-1, one letter for each byte."""
     if spelling.text.isascii():
         return spelling
-    return Spelling(spelling.text.encode("utf-8", "replace").decode("latin-1"), spelling.instead, spelling.is_word)
+    return Spelling(spelling.text.encode("utf-8", "replace").decode("latin-1"), spelling.replacement, spelling.is_word)

@@ -32,23 +32,23 @@ class Refused(Exception):
     """Raised for an error of the service. Its arguments are the HTTP status, the code and the message."""
 
 
-def check(asked: Any, key: str) -> None:
+def check(request: Any, key: str) -> None:
     """Raise Refused for a request that a strict service refuses. `key` is the header Authorization."""
     if key in ("", "Bearer wrong"):
         raise Refused(401, "unknown_key", "the key is not known")
-    if not isinstance(asked, dict) or not isinstance(asked.get("turns"), list) or not asked["turns"]:
+    if not isinstance(request, dict) or not isinstance(request.get("turns"), list) or not request["turns"]:
         raise Refused(400, "bad_request", "turns must be an array of at least one turn")
-    if unknown := sorted(asked.keys() - FIELDS):
+    if unknown := sorted(request.keys() - FIELDS):
         raise Refused(400, "bad_request", f"unknown field {unknown[0]}")
-    if type(limit := asked.get("limit", 1)) is not int or limit < 1:
+    if type(limit := request.get("limit", 1)) is not int or limit < 1:
         raise Refused(400, "bad_request", "limit must be a whole number of at least 1")
-    if asked.get("model") == "missing":
+    if request.get("model") == "missing":
         raise Refused(404, "unknown_model", "there is no model of that name")
-    if words(asked) > LONGEST:
-        raise Refused(400, "too_long", f"{words(asked)} words; the model reads {LONGEST}")
-    check_turns(asked["turns"])
+    if words(request) > LONGEST:
+        raise Refused(400, "too_long", f"{words(request)} words; the model reads {LONGEST}")
+    check_turns(request["turns"])
     for word, failure in FAILURES.items():
-        if word in question(asked).lower():
+        if word in question(request).lower():
             raise Refused(*failure)
 
 
@@ -69,63 +69,63 @@ def check_turns(turns: list[Any]) -> None:
                 raise Refused(400, "bad_request", "a thought has a signature that is not this service's")
 
 
-def answer(asked: Any) -> dict[str, Any]:
+def answer(request: Any) -> dict[str, Any]:
     """Return the answer to a request. It is the same for the same request, streamed or not."""
-    name = digest(json.dumps({field: asked[field] for field in asked if field != "stream"}, sort_keys=True))
-    parts, finish = say(asked, name)
-    if asked.get("effort", "none") != "none":
-        thought = f"The user says: {question(asked)}"
+    name = digest(json.dumps({field: request[field] for field in request if field != "stream"}, sort_keys=True))
+    parts, finish = say(request, name)
+    if request.get("effort", "none") != "none":
+        thought = f"The user says: {question(request)}"
         parts.insert(0, {"type": "thought", "text": thought, "signature": sign(thought)})
     spoken = [len(f"{part.get('text', '')} {part.get('arguments', '')}".split()) for part in parts]
     thinking = spoken[0] if parts[0]["type"] == "thought" else 0
-    usage = {"input": words(asked), "output": sum(spoken), "thinking": thinking}
-    return {"id": f"answer-{name}", "model": asked["model"], "parts": parts, "finish": finish, "usage": usage}
+    usage = {"input": words(request), "output": sum(spoken), "thinking": thinking}
+    return {"id": f"answer-{name}", "model": request["model"], "parts": parts, "finish": finish, "usage": usage}
 
 
-def say(asked: Any, name: str) -> tuple[list[Any], str]:
+def say(request: Any, name: str) -> tuple[list[Any], str]:
     """Return the parts of an answer and its finish reason, which depend on the question. `name` is used in ids of
     calls.
     """
-    said, last = question(asked), asked["turns"][-1]
-    if calls := choose(asked, name):
+    message, last = question(request), request["turns"][-1]
+    if calls := choose(request, name):
         return calls, "calls"
-    if "refuse" in said.lower():
+    if "refuse" in message.lower():
         return [{"type": "refusal", "text": "I may not help with that."}], "refused"
-    text = f"You said: {said}"
+    text = f"You said: {message}"
     if last["by"] == "option":
         text = " ".join(outcome(result) for result in last["parts"])
-    elif shape := asked.get("shape"):
+    elif shape := request.get("shape"):
         text = json.dumps(fill(shape["schema"], shape["schema"]))
     elif any(part["type"] == "image" for part in last["parts"]):
         text = "It shows a red dot."
-    text, finish = cut(text, asked)
-    found = [{"type": "search", "words": said, "hits": 1}] if "search" in said.lower() else []
-    return [*found, {"type": "text", "text": text}], finish
+    text, finish = cut(text, request)
+    searches = [{"type": "search", "words": message, "hits": 1}] if "search" in message.lower() else []
+    return [*searches, {"type": "text", "text": text}], finish
 
 
-def cut(text: str, asked: Any) -> tuple[str, str]:
+def cut(text: str, request: Any) -> tuple[str, str]:
     """Return the text up to the first stop text and up to the limit, which is counted in words, and the finish
     reason.
     """
-    for stop in asked.get("stops", ()):
+    for stop in request.get("stops", ()):
         text = text.partition(stop)[0]
-    allowed = re.findall(r"\S+\s*", text)[: asked.get("limit")]
+    allowed = re.findall(r"\S+\s*", text)[: request.get("limit")]
     return ("".join(allowed), "limit") if "".join(allowed) != text else (text, "done")
 
 
-def choose(asked: Any, name: str) -> list[Any]:
+def choose(request: Any, name: str) -> list[Any]:
     """Return calls of an option, one for each city in the question, if the request forces a call or the question is
     about the weather; otherwise [].
     """
-    offered, choice = asked.get("tools", []), asked.get("choice", "auto")
-    if not offered or choice == "none" or asked["turns"][-1]["by"] == "option":
+    offered, choice = request.get("tools", []), request.get("choice", "auto")
+    if not offered or choice == "none" or request["turns"][-1]["by"] == "option":
         return []
     named = [tool for tool in offered if isinstance(choice, dict) and tool["name"] == choice["name"]]
     tool = (named or offered)[0]
-    if choice == "auto" and not re.search("weather|umbrella", question(asked)):
+    if choice == "auto" and not re.search("weather|umbrella", question(request)):
         return []
-    cities = re.findall(r"(?:\bin|\band) ([A-Z]\w+)", question(asked)) or ["Paris"]
-    chosen = cities[:1] if asked.get("parallel") is False else cities
+    cities = re.findall(r"(?:\bin|\band) ([A-Z]\w+)", question(request)) or ["Paris"]
+    chosen = cities[:1] if request.get("parallel") is False else cities
     return [
         {"type": "call", "id": f"call-{name}-{number}", "name": tool["name"], "arguments": arguments(tool, city)}
         for number, city in enumerate(chosen)
@@ -164,15 +164,15 @@ def outcome(result: Any) -> str:
     return " ".join(part["text"] if part["type"] == "text" else f"(an {part['type']})" for part in result["parts"])
 
 
-def question(asked: Any) -> str:
+def question(request: Any) -> str:
     """Return the texts of the user's last turn."""
-    turns = [turn for turn in asked["turns"] if turn["by"] == "user"]
+    turns = [turn for turn in request["turns"] if turn["by"] == "user"]
     return " ".join(part["text"] for part in turns[-1]["parts"] if part["type"] == "text") if turns else ""
 
 
-def words(asked: Any) -> int:
+def words(request: Any) -> int:
     """Return the number of words in the request's instructions and turns, which this service counts as tokens."""
-    return len(re.findall(r"\w+", json.dumps([asked.get("instructions", ""), asked["turns"]])))
+    return len(re.findall(r"\w+", json.dumps([request.get("instructions", ""), request["turns"]])))
 
 
 def digest(text: str) -> str:
@@ -211,15 +211,15 @@ class Handler(BaseHTTPRequestHandler):
         """Answer a request: /chat with an answer or a stream, /count with the number of words."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            asked = json.loads(body)
-            check(asked, self.headers.get("Authorization", ""))
+            request = json.loads(body)
+            check(request, self.headers.get("Authorization", ""))
             if self.path.endswith("/count"):
-                self.respond(200, json.dumps({"tokens": words(asked)}))
-            elif asked.get("stream"):
-                lines = (f"data: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events(answer(asked)))
+                self.respond(200, json.dumps({"tokens": words(request)}))
+            elif request.get("stream"):
+                lines = (f"data: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events(answer(request)))
                 self.respond(200, "".join(lines), "text/event-stream")
             else:
-                self.respond(200, json.dumps(answer(asked), ensure_ascii=False))
+                self.respond(200, json.dumps(answer(request), ensure_ascii=False))
         except Refused as refused:
             status, code, message = refused.args
             self.respond(status, json.dumps({"error": {"code": code, "message": message}}))

@@ -44,38 +44,38 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     """Return the reply for the body of an answer. Raises ResponseInvalid for an invalid body or one without parts, and
     the CallError that the body reports.
     """
-    found = scope.read_object(body)
-    if "error" in found:
-        raise ERRORS.report(found["error"], scope)
-    if not isinstance(found.get("parts"), list):
+    answer = scope.read_object(body)
+    if "error" in answer:
+        raise ERRORS.report(answer["error"], scope)
+    if not isinstance(answer.get("parts"), list):
         raise ResponseInvalid(f"{scope.target} answered without parts; send the request again")
     builder = ReplyBuilder(scope)
-    for part in found["parts"]:
+    for part in answer["parts"]:
         builder.add(read_block(part, scope))
-    return builder.finish(**read_end(found, scope))
+    return builder.finish(**read_end(answer, scope))
 
 
-def read_end(found: Mapping[str, Any], scope: DecodeScope) -> dict[str, Any]:
+def read_end(answer: Mapping[str, Any], scope: DecodeScope) -> dict[str, Any]:
     """Return the fields of a Reply or a stream's ReplyEnd that do not come from the parts of an answer."""
-    reason, usage = text_or_empty(found.get("finish")), object_or_empty(found.get("usage"))
+    reason, usage = text_or_empty(answer.get("finish")), object_or_empty(answer.get("usage"))
     counts: dict[str, Any] = {name: first_whole_number(usage.get(field)) for field, name in COUNTS.items()}
     return {
         "finish_reason": FINISH.get(reason, "other"),
         "raw_finish_reason": reason or None,
         "usage": Usage(**counts, details=usage or None),
-        "origin": scope.origin(text_or_empty(found.get("model")) or None, text_or_empty(found.get("id")) or None),
-        "details": unknown_fields(found, END_FIELDS) or None,
+        "origin": scope.origin(text_or_empty(answer.get("model")) or None, text_or_empty(answer.get("id")) or None),
+        "details": unknown_fields(answer, END_FIELDS) or None,
     }
 
 
 def read_block(part: JSONValue, scope: DecodeScope) -> KnownPart | OptionCallPayload:
     """Return the option call or the part for a part of the model's answer."""
-    found = object_or_empty(part)
-    if found.get("type") != "call":
+    fields = object_or_empty(part)
+    if fields.get("type") != "call":
         return read_part(part, scope)
-    own = unknown_fields(found, {"type", "id", "name", "arguments"}) or None
+    own = unknown_fields(fields, {"type", "id", "name", "arguments"}) or None
     return scope.read_call(
-        text_or_empty(found.get("id")), text_or_empty(found.get("name")), found.get("arguments"), own
+        text_or_empty(fields.get("id")), text_or_empty(fields.get("name")), fields.get("arguments"), own
     )
 
 
@@ -83,12 +83,12 @@ def read_part(part: JSONValue, scope: DecodeScope) -> KnownPart:
     """Return the part for a part of the user or the model. If no other part of sabir can express it, return an opaque
     part with the unchanged JSON.
     """
-    found = object_or_empty(part)
-    kind, said, url = text_or_empty(found.get("type")), found.get("text", ""), text_or_empty(found.get("url"))
-    if kind in TEXTS and isinstance(said, str):
-        return TEXTS[kind](text=said, state=unknown_fields(found, {"type", "text"}) or None)
-    if kind in MEDIA and not unknown_fields(found, URL_FIELDS if url else DATA_FIELDS):
-        url = url or DataURL.with_sniffed_type(text_or_empty(found.get("data")), text_or_empty(found.get("mime")))
-        if read := MediaPart.from_wire(MEDIA[kind], url, found.get("name")):
-            return read
+    fields = object_or_empty(part)
+    kind, text, url = text_or_empty(fields.get("type")), fields.get("text", ""), text_or_empty(fields.get("url"))
+    if kind in TEXTS and isinstance(text, str):
+        return TEXTS[kind](text=text, state=unknown_fields(fields, {"type", "text"}) or None)
+    if kind in MEDIA and not unknown_fields(fields, URL_FIELDS if url else DATA_FIELDS):
+        url = url or DataURL.with_sniffed_type(text_or_empty(fields.get("data")), text_or_empty(fields.get("mime")))
+        if medium := MediaPart.from_wire(MEDIA[kind], url, fields.get("name")):
+            return medium
     return OpaquePart(dialect=scope.target.dialect, block=part)

@@ -43,8 +43,8 @@ def _entry(entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     """Return the parts for one message: a call, a result, or the parts of a message with parts."""
     parts = [_part(piece, entry) for piece in entry.pieces]
     if call := entry.message.call:
-        said = {"type": "call", "id": entry.wire_id, "name": entry.wire_name}
-        return [{**_own(call.state, entry), **said, "arguments": entry.arguments_text(scope.target, losses)}]
+        call_fields = {"type": "call", "id": entry.wire_id, "name": entry.wire_name}
+        return [{**_own(call.state, entry), **call_fields, "arguments": entry.arguments_text(scope.target, losses)}]
     if (result := entry.message.result) is None:
         return parts
     if not result.is_error:
@@ -75,10 +75,10 @@ def _own(state: JSONValue, entry: Entry) -> Mapping[str, Any]:
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Return every field of the request except the turns, without empty fields."""
     choice, shape = scope.setting("option_choice"), scope.setting("response_format")
-    said = [piece for turn in scope.system for entry in turn.entries for piece in entry.pieces]
+    system_pieces = [piece for turn in scope.system for entry in turn.entries for piece in entry.pieces]
     body = {
         "model": scope.target.model,
-        "instructions": "\n\n".join(piece.text for piece in said if piece.kind == "text"),
+        "instructions": "\n\n".join(piece.text for piece in system_pieces if piece.kind == "text"),
         "tools": [
             {"name": scope.option_names[each.name], "description": each.description, "parameters": each.parameters}
             for each in scope.options

@@ -26,9 +26,9 @@ class AcmeHistory(History):
     messages_field = "turns"
     neutral: ClassVar = {field: setting for setting, field in SETTINGS.items()}
 
-    def instructions(self, given: JSONValue) -> None:
+    def instructions(self, text: JSONValue) -> None:
         """Read the field `instructions`, which becomes the leading system message."""
-        self.add_message("system", [TextPart(text=History.expect(given, str, "instructions"))], "instructions")
+        self.add_message("system", [TextPart(text=History.expect(text, str, "instructions"))], "instructions")
 
     def read_message(self, message: Mapping[str, Any], path: str) -> None:
         """Read one turn with the method that `roles` names for its field `by`."""
@@ -58,9 +58,9 @@ class AcmeHistory(History):
             failure = {f"error_{name}": text_or_empty(error.get(name)) or "failed" for name in ("type", "message")}
             self.add_result(call_id, parts, place, is_error=True, retryable=error.get("retryable"), **failure)
 
-    def tools(self, given: JSONValue) -> None:
+    def tools(self, tools: JSONValue) -> None:
         """Read the field `tools`: add the options. An invalid declaration is a loss."""
-        for index, tool in enumerate(History.expect(given, list, "tools")):
+        for index, tool in enumerate(History.expect(tools, list, "tools")):
             path = f"tools[{index}]"
             self.add_losses_of_unknown_fields(
                 History.expect(tool, dict, path), {"name", "description", "parameters"}, path, NO_PLACE
@@ -75,13 +75,13 @@ class AcmeHistory(History):
         if not self.set_option_choice(choice, text_or_empty(object_or_empty(choice).get("name"))):
             self.set_extra_body("choice", choice)
 
-    def shape(self, given: JSONValue) -> None:
+    def shape(self, shape: JSONValue) -> None:
         """Read the field `shape`: the schema that replies must match. An invalid one goes to `extra_body`."""
-        shape = object_or_empty(given)
-        if shape and not self.set_response_format(
-            text_or_empty(shape.get("name")), shape.get("schema"), shape.get("description")
+        fields = object_or_empty(shape)
+        if fields and not self.set_response_format(
+            text_or_empty(fields.get("name")), fields.get("schema"), fields.get("description")
         ):
-            self.set_extra_body("shape", given)
+            self.set_extra_body("shape", shape)
 
     readers: ClassVar = {
         "instructions": instructions, "turns": History.read_messages, "tools": tools, "choice": choice, "shape": shape,

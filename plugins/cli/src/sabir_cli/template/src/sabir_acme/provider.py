@@ -72,13 +72,13 @@ class AcmeConnection(ClientConnection):
 
     def send_sync(self, client: Any, request: WireRequest) -> Any:
         """Send a request, and return the response when its headers have arrived, for every status."""
-        return client.send(self._asked(client, request), stream=True, follow_redirects=False)
+        return client.send(self._build_request(client, request), stream=True, follow_redirects=False)
 
     async def send(self, client: Any, request: WireRequest) -> Any:
         """Async version of `send_sync`."""
-        return await client.send(self._asked(client, request), stream=True, follow_redirects=False)
+        return await client.send(self._build_request(client, request), stream=True, follow_redirects=False)
 
-    def _asked(self, client: Any, request: WireRequest) -> Any:
+    def _build_request(self, client: Any, request: WireRequest) -> Any:
         """Return the client's request. The key is read for each request, because a function passed as `api_key=` may
         return another key each time.
         """

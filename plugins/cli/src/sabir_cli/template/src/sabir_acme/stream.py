@@ -33,31 +33,31 @@ class ChatDecoder:
 
         Raises ResponseInvalid for data that is not a JSON object, and the CallError that an event reports.
         """
-        found = self._scope.read_object(event.data)
-        index = found.get("index", 0)
-        match found.get("type"):
+        fields = self._scope.read_object(event.data)
+        index = fields.get("index", 0)
+        match fields.get("type"):
             case "start":
-                self._start = found
-                yield ReplyStart(origin=read_end(found, self._scope)["origin"])
+                self._start = fields
+                yield ReplyStart(origin=read_end(fields, self._scope)["origin"])
             case "open":
-                block = read_block(found["part"], self._scope)
-                self._open[index] = (found["part"], block, [])
+                block = read_block(fields["part"], self._scope)
+                self._open[index] = (fields["part"], block, [])
                 call = block if isinstance(block, OptionCallPayload) else None
                 ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
                 yield BlockStart(index=index, kind=block.kind, **ids)
             case "more":
                 _, block, texts = self._open[index]
-                texts.append(text_or_empty(found.get("text")))
+                texts.append(text_or_empty(fields.get("text")))
                 yield BlockDelta(index=index, kind=block.kind, text=texts[-1])
             case "close":
                 part, block, texts = self._open[index]
                 content = {"arguments" if block.kind == "option_call" else "text": "".join(texts)} if texts else {}
-                complete = {**part, **content, **unknown_fields(found, {"type", "index"})}
+                complete = {**part, **content, **unknown_fields(fields, {"type", "index"})}
                 yield BlockEnd(index=index, block=read_block(complete, self._scope))
             case "end":
-                yield ReplyEnd(**read_end({**self._start, **found}, self._scope))
-            case _ if "error" in found:
-                raise ERRORS.report(found["error"], self._scope)
+                yield ReplyEnd(**read_end({**self._start, **fields}, self._scope))
+            case _ if "error" in fields:
+                raise ERRORS.report(fields["error"], self._scope)
 
     def close(self) -> Iterable[StreamEvent]:
         """Return no events when the stream closes, because the API sends an event for the end."""

@@ -1,0 +1,197 @@
+"""Laws that are tested on many random examples, and the detection of impure calls.
+
+@law(histories)                        a test case that runs on many examples. ConformanceFailure for the smallest
+def test_…(self, subject, history)     example that fails or raises
+with impurities() as seen:             the calls of this thread for time, random numbers, the network and the disk
+    renderer.render(history)           (law 6), however the functions were imported
+"""
+
+import gc
+import os
+import random
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import date, datetime
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType
+from typing import Any, TypeAlias, TypeVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+from hypothesis.strategies import SearchStrategy
+from sabir import Message
+from sabir.authoring import Dialect
+
+from sabir_testing.kit.reports import ConformanceFailure
+from sabir_testing.kit.suite import AdapterUnderTest
+
+Example = TypeVar("Example")
+Case: TypeAlias = Callable[[Any, AdapterUnderTest], None]
+
+MOST_TRIES = 400
+"""The maximum number of smaller examples that hypothesis tries after a failure, to find the smallest that fails."""
+LONGEST_SEARCH = 5.0
+"""Seconds after the first failure in which smaller examples are tried."""
+
+
+class _ExampleFailed(Exception):
+    """Raised for a failed example, always on the same line, so that hypothesis treats all failures as the same."""
+
+
+class _SearchEnded(BaseException):
+    """Raised to end the search for a smaller example."""
+
+
+def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
+    """Return a decorator for a test case that must pass for every example.
+
+    Each of `examples` returns the strategy of one argument, after the adapter under test, of the decorated method.
+    """
+
+    def decorate(check: Callable[..., None]) -> Case:
+        def case(self: Any, subject: AdapterUnderTest) -> None:
+            drawn = st.tuples(*(each(subject) for each in examples))
+            for_all(subject, drawn, lambda example: check(self, subject, *example))
+
+        case.__name__, case.__qualname__, case.__doc__ = check.__name__, check.__qualname__, check.__doc__
+        return case
+
+    return decorate
+
+
+def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
+    """Run a check on `subject.suite.examples` examples. Raises ConformanceFailure for the smallest example that fails.
+
+    Other exceptions become a ConformanceFailure that names the dialect's function. If the environment variable CI is
+    set, the examples are the same in every run. The search for the smallest example ends after 400 tries or 5 seconds.
+    """
+    failures: list[tuple[Exception, Example]] = []
+    tries, until = 0, 0.0
+
+    @settings(
+        max_examples=subject.suite.examples,
+        deadline=None,
+        derandomize=bool(os.environ.get("CI")),
+        database=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def check_example(example: Example) -> None:
+        nonlocal tries, until
+        if failures:
+            tries += 1
+            if tries > MOST_TRIES or time.perf_counter() > until:
+                raise _SearchEnded
+        try:
+            check(example)
+            return
+        except HypothesisException:
+            raise
+        except Exception as error:
+            until = until or time.perf_counter() + LONGEST_SEARCH
+            failures.append((error, example))
+        raise _ExampleFailed
+
+    try:
+        check_example()
+    except (_ExampleFailed, _SearchEnded, HypothesisException):  # the last: a failed example passes if repeated
+        if not failures:
+            raise
+        failure = _to_failure(subject, *failures[-1])
+        raise failure from failure.__cause__
+
+
+def _to_failure(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:
+    """Return the ConformanceFailure of a failed example. For another exception, it names the function that raised."""
+    if isinstance(error, ConformanceFailure):
+        return error.with_traceback(None)
+    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__)]
+    last, line = frames[-1]
+    members = ((each.name, getattr(subject.dialect, each.name)) for each in fields(Dialect))
+    functions = {getattr(function, "__code__", None): name for name, function in members}
+    names = [f"{functions[frame.f_code]} of {subject.dialect.name}" for frame, _ in frames if frame.f_code in functions]
+    name = next(iter(names), f"code outside the functions of the dialect {subject.dialect.name}")
+    where = f"{last.f_code.co_filename}:{line}, in {last.f_code.co_name}"
+    what = f"{name} raises {type(error).__name__}: {error}"
+    failure = ConformanceFailure(what, history=history_in(example), details={"raised at": where})
+    failure.__cause__ = error
+    return failure
+
+
+def history_in(example: object) -> Sequence[Message]:
+    """Return the first list of messages in an example; () if there is none."""
+    if isinstance(example, list | tuple):
+        if example and all(isinstance(each, Message) for each in example):
+            return list(example)
+        return next((history for each in example if (history := history_in(each))), ())
+    return ()
+
+
+IMPURE_BUILTINS: Mapping[str, frozenset[str]] = {
+    "time": frozenset({
+        "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+        "localtime", "gmtime", "ctime", "sleep",
+    }),
+    "posix": frozenset({"urandom", "getrandom", "open"}),
+    "nt": frozenset({"urandom", "open"}),
+    "_io": frozenset({"open"}),
+    "io": frozenset({"open"}),
+    "_socket": frozenset({"getaddrinfo", "gethostbyname"}),
+    "_uuid": frozenset({"generate_time_safe"}),
+}  # fmt: skip
+"""Built-in module → its functions whose results depend on the time, chance, the network or the disk."""
+CLOCK_METHODS = frozenset({"now", "utcnow", "today"})
+SOCKETS = {socket.socket.__init__.__code__: "socket.socket", socket.create_connection.__code__: "create_connection"}
+
+
+@contextmanager
+def impurities() -> Iterator[list[str]]:
+    """Return a context manager with a list of the impure calls of this thread, each with its caller."""
+    seen: list[str] = []
+
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        name = _impure_name(argument) if event == "c_call" else SOCKETS.get(frame.f_code) if event == "call" else None
+        if name is None:
+            return
+        caller = frame if event == "c_call" else frame.f_back or frame
+        while caller.f_back and _is_library(caller):
+            caller = caller.f_back
+        code = caller.f_code
+        seen.append(f"{name}, called by {code.co_name} ({Path(code.co_filename).name}:{caller.f_lineno})")
+
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()  # other code's callbacks at a collection read the time
+    sys.setprofile(watch)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(before)
+        if collects:
+            gc.enable()
+
+
+def _is_library(frame: FrameType) -> bool:
+    """Return whether a frame belongs to the standard library. Then its caller is reported."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in sys.stdlib_module_names
+
+
+def _impure_name(function: Any) -> str | None:  # any function that is not written in Python
+    """Return the name of an impure built-in function; None for other functions."""
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if name in IMPURE_BUILTINS.get(getattr(function, "__module__", None) or "", ()):
+        return f"{function.__module__.strip('_')}.{name}"
+    if isinstance(owner, random.Random):
+        return f"random.{name}"
+    if name in CLOCK_METHODS and isinstance(owner, type) and issubclass(owner, date | datetime):
+        return f"{owner.__name__}.{name}"
+    return None

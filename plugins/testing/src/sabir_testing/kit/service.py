@@ -1,0 +1,387 @@
+"""Answers to a suite's questions: from its recordings, the service while it is recorded, or a local service.
+
+    replay   cassette ──▶ the provider's real SDK client ──▶ reply      no network; the suite's unchanged adapter
+    record   `pytest --sabir-record`: suite.live(question) ──▶ cassette ──▶ replayed and checked at once
+    live     a suite with `asks_live`: its adapter sends the questions, and nothing is recorded
+
+Each question is sent once as a complete and once as a streamed request in each run, however many cases use the result.
+`RecordingProvider` records the requests and responses of the provider's connection.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import files, packages_distributions, version
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pytest
+import sabir
+from sabir import Message, PartsPayload, Reply, Settings, TextPart
+from sabir.authoring import Access, Connection, Credential, Dialect, Provider, ServerEvent, WireRequest, WireResponse
+from sabir.errors import SabirError
+
+from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
+from sabir_testing.kit.capabilities import REFUSED
+from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.service_questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, ServiceQuestion
+from sabir_testing.kit.suite import AdapterUnderTest, Suite
+from sabir_testing.network import NetworkForbidden, network_forbidden
+from sabir_testing.reading import as_json, leaves
+from sabir_testing.scrubbing import Scrubbing
+from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
+
+Suffix: TypeAlias = Literal["", "_streamed"]
+"""The suffix of a cassette's name: "" for complete responses, "_streamed" for streams."""
+WHOLE: Suffix = ""
+STREAMED: Suffix = "_streamed"
+OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
+"""Names of fields with the id of a response."""
+RESPONSE_KINDS: Mapping[Suffix, str] = {WHOLE: "complete", STREAMED: "streamed"}
+
+
+@dataclass(frozen=True)
+class QuestionResult:
+    """The result of a question: the exchanges, and the decoded replies or the error that ended the question."""
+
+    name: str
+    suffix: Suffix
+    question: ServiceQuestion
+    dialect: Dialect
+    history: tuple[Message, ...]
+    """The messages of the last request."""
+    replies: tuple[Reply, ...] = ()
+    error: SabirError | None = None
+    exchanges: tuple[RecordedExchange, ...] = ()
+    """The requests and responses of the provider's connection, in order."""
+
+    def __str__(self) -> str:
+        """Describe the response in error messages."""
+        return f"the {RESPONSE_KINDS[self.suffix]} response to the question {self.name!r}"
+
+    @property
+    def reply(self) -> Reply:
+        """The last reply."""
+        return self.replies[-1]
+
+    @property
+    def leaves(self) -> list[str]:
+        """The texts of the last response."""
+        return self.leaves_of(self.exchanges[-1])
+
+    @property
+    def details(self) -> dict[str, object]:
+        """The last response, for `details` of a ConformanceFailure; {} if there is none."""
+        return {"the response": self.format_response(self.exchanges[-1])} if self.exchanges else {}
+
+    def leaves_of(self, exchange: RecordedExchange) -> list[str]:
+        """Return the texts of a response's body, or of each event of its stream."""
+        body = as_json(exchange.response_body)
+        if not isinstance(body, str):
+            return leaves(body)
+        return [leaf for event in self._events(exchange) for leaf in (event.data, *leaves(as_json(event.data)))]
+
+    def format_response(self, exchange: RecordedExchange) -> str | bytes:
+        """Return a response for people: the body, or the events of a stream, one on a line."""
+        is_json = not isinstance(as_json(exchange.response_body), str)
+        events = [] if is_json else self._events(exchange)
+        return "\n".join(f"{event.event} {event.data}".strip() for event in events) or exchange.response_body
+
+    def _events(self, exchange: RecordedExchange) -> list[ServerEvent]:
+        framing = self.dialect.framing(exchange.headers.get("content-type", ""))
+        return [*framing.feed(exchange.response_body), *framing.close()]
+
+
+def ask_model(adapter: sabir.ModelAdapter, outcome: QuestionResult) -> QuestionResult:
+    """Send a question and return the result. If the question has `answers_calls`, run the options and send the results,
+    at most MOST_ROUNDS times.
+    """
+    question, history, replies = outcome.question, list(outcome.history), list[Reply]()
+    try:
+        while True:
+            replies.append(_send_once(adapter, outcome, history))
+            if not (question.answers_calls and replies[-1].option_calls) or len(replies) == MOST_ROUNDS:
+                return replace(outcome, history=tuple(history), replies=tuple(replies))
+            history += [*replies[-1].messages, *sabir.answer_sync(replies[-1], question.options)]
+    except SabirError as error:
+        return replace(outcome, history=tuple(history), replies=tuple(replies), error=error)
+
+
+def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionResult, history: list[Message]) -> Reply:
+    options, settings = outcome.question.options, outcome.question.settings
+    if outcome.suffix == WHOLE:
+        return adapter.complete_sync(history, options=options, settings=settings)
+    with adapter.stream_sync(history, options=options, settings=settings) as stream:
+        return stream.reply()
+
+
+class Service:
+    """Answers a suite's questions from its recordings. With `is_recording`, it records the real service before."""
+
+    def __init__(self, subject: AdapterUnderTest, *, is_recording: bool = False) -> None:
+        self.subject = subject
+        self.suite = subject.suite
+        self._is_recording = is_recording and not self.suite.asks_live
+
+    def question(self, name: str) -> ServiceQuestion:
+        """Return a question with the suite's prompts, settings and `refused_body`.
+
+        If the provider needs no key, "bad_key" is the question "text" with a wrong key, which must succeed.
+        """
+        cassette_name, suite = self._cassette_name(name), self.suite
+        question = QUESTIONS[cassette_name]
+        settings, messages = question.settings, question.messages
+        if cassette_name in suite.settings:
+            settings = suite.settings[cassette_name].laid_over(settings)
+        if cassette_name in suite.prompts:
+            messages = _with_prompt(messages, suite.prompts[cassette_name])
+        if question.fault == "refused_body":
+            remedy = "set it to fields that the service refuses with status 400, such as {'temperature': 'many'}"
+            expect(suite.refused_body, f"the suite does not set `refused_body`, which {name!r} needs; {remedy}")
+            settings = Settings(extra_body=dict(suite.refused_body)).laid_over(settings)
+        return replace(question, fault=QUESTIONS[name].fault, messages=messages, settings=settings)
+
+    def _cassette_name(self, name: str) -> str:
+        return "text" if QUESTIONS[name].fault == "wrong_key" and not self.subject.key_variables else name
+
+    def needs(self, name: str, suffix: Suffix) -> tuple[str, ...]:
+        """Return the capabilities that a question needs."""
+        return (*QUESTIONS[name].needs, *(["streaming"] if suffix == STREAMED else []))
+
+    def refused_need(self, name: str, suffix: Suffix) -> str | None:
+        """Return the first capability that a question needs and the suite declares REFUSED, or None. The kit does not
+        send a question with such a need.
+        """
+        return next((need for need in self.needs(name, suffix) if self.subject.declared(need) is REFUSED), None)
+
+    def new_outcome(self, name: str, suffix: Suffix) -> QuestionResult:
+        """Return a result without replies, for a question that was not sent yet."""
+        question = self.question(name)
+        return QuestionResult(name, suffix, question, self.subject.dialect, tuple(question.messages))
+
+    def path(self, name: str, suffix: Suffix) -> Path:
+        """Return the path of a question's cassette. Raises ConformanceFailure if the suite has no `cassettes`."""
+        if self.suite.cassettes is None:
+            who = type(self.suite).__name__
+            raise ConformanceFailure(
+                f"{who} does not set `cassettes`; write cassettes = Path(__file__).parent / 'cassettes'"
+            )
+        return self.suite.cassettes / f"{self._cassette_name(name)}{suffix}.yaml"
+
+    def ask(self, name: str, suffix: Suffix) -> QuestionResult:
+        """Return the result of a question. Raises ConformanceFailure if the recording is missing or has another
+        request.
+        """
+
+        def result_or_failure() -> QuestionResult | ConformanceFailure:
+            try:
+                return self._load_or_send(name, suffix)
+            except ConformanceFailure as failure:
+                return failure
+
+        result = self.subject.once(name + suffix, result_or_failure)
+        if isinstance(result, ConformanceFailure):
+            raise result
+        return result
+
+    def answer(self, name: str, suffix: Suffix) -> QuestionResult:
+        """Return the result of a question that must succeed. Raises ConformanceFailure if it has an error."""
+        outcome = self.ask(name, suffix)
+        what = f"{outcome} raises {type(outcome.error).__name__}: {outcome.error}"
+        expect(outcome.error is None, what, history=outcome.history)
+        return outcome
+
+    def answers(self, suffix: Suffix) -> list[QuestionResult]:
+        """Return all successful results. Raises ConformanceFailure if there are none.
+
+        Missing recordings and errors are left out, because the test case of each question reports them.
+        """
+        results = [outcome for outcome in self._available_outcomes(ANSWERED, suffix) if outcome.error is None]
+        return results or [self.answer("text", suffix)]  # raises, with the missing recording
+
+    def failures(self) -> list[tuple[str, RecordedExchange]]:
+        """Return the responses with an error status to the questions that must fail, each after the question's name.
+
+        Missing recordings are left out, because the test case of each question reports them.
+        """
+        outcomes = self._available_outcomes(FAILING, WHOLE)
+        last = [(outcome.name, each) for outcome in outcomes for each in outcome.exchanges[-1:]]
+        return [(name, exchange) for name, exchange in last if exchange.status >= 400]
+
+    def _available_outcomes(self, names: Collection[str], suffix: Suffix) -> Iterator[QuestionResult]:
+        for name in names:
+            if not self.refused_need(name, suffix) and (self.suite.asks_live or self.path(name, suffix).exists()):
+                with suppress(ConformanceFailure):
+                    yield self.ask(name, suffix)
+
+    def _load_or_send(self, name: str, suffix: Suffix) -> QuestionResult:
+        if self.suite.asks_live:
+            return self._send_recorded(self.subject.adapter, name, suffix)
+        path, outcome = self.path(name, suffix), None
+        try:
+            if self._is_recording:
+                self._record_question(name, suffix, path)
+            expect(path.exists(), self._describe_missing(name, suffix))
+            with network_forbidden(), replaying(path):
+                outcome = self._send_recorded(self.subject.adapter, name, suffix)
+            return outcome
+        except CassetteFailed as error:
+            if isinstance(error, NotPlayed) and outcome is not None and outcome.error is not None:
+                return outcome  # the error that ended it early is more useful than the missing requests
+            raise ConformanceFailure(str(error)) from None
+        except NetworkForbidden as error:
+            what = f"the provider sends the recorded question {name!r} through an HTTP client that vcrpy does not patch"
+            raise ConformanceFailure(f"{what}: {error}") from None
+
+    def _record_question(self, name: str, suffix: Suffix, path: Path) -> None:
+        """Send a question to the real service and record the exchanges.
+
+        Raises ConformanceFailure, and records nothing, if a question fails that must succeed, or the reverse.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self.suite.live(name) as adapter:
+            # scrub the key of the adapter and of the provider's variables, in whatever header it is sent
+            keys = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.key_variables)]
+            scrub = Scrubbing(
+                secrets=tuple(key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
+            )
+            with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
+                outcome = self._send_recorded(adapter, name, suffix)
+                expects, error = outcome.question.expects, outcome.error
+                if expects is None and error is not None:
+                    what = f"the question {name!r} is not recorded, because it raises {type(error).__name__}: {error}"
+                    raise ConformanceFailure(what)
+                if expects is not None and error is None:
+                    what = f"the question {name!r} is not recorded, because the service answers instead of failing with"
+                    details = {"the reply's text": outcome.reply.text}
+                    raise ConformanceFailure(f"{what} {expects.__name__}", details=details)
+
+    def _provenance(self, name: str, adapter: sabir.ModelAdapter) -> dict[str, str]:
+        distribution = distribution_of(self.suite.sdk)
+        return {
+            "model": adapter.model,
+            "date": datetime.now(UTC).date().isoformat(),
+            "client": f"{distribution} {version(distribution)}" if distribution else "no vendor's client",
+            **self.suite.provenance(name),
+        }
+
+    def _send_recorded(self, adapter: sabir.ModelAdapter, name: str, suffix: Suffix) -> QuestionResult:
+        """Send a question with a copy of an adapter, and return the result with the exchanges.
+
+        The copy has the question's intended fault: a wrong key or a missing model.
+        """
+        access, model, outcome = adapter.access, adapter.model, self.new_outcome(name, suffix)
+        if outcome.question.fault == "missing_model":
+            model = self.suite.missing_model
+        elif outcome.question.fault == "wrong_key" and access.client is None:
+            access = replace(access, api_key=self.suite.wrong_key)
+        provider = RecordingProvider(adapter.provider)
+        arguments = (provider, outcome.dialect, model, access)
+        with sabir.ModelAdapter(*arguments, speaks_as=adapter.speaks_as, settings=adapter.settings) as recorder:
+            outcome = ask_model(recorder, outcome)
+            return replace(outcome, exchanges=tuple(response.exchange() for response in provider.answers))
+
+    def _describe_missing(self, name: str, suffix: Suffix) -> str:
+        variable = next(iter(self.subject.key_variables), "")
+        key = f" and the key in {variable}" if variable else ""
+        needs = self.needs(name, suffix)
+        declare = f"declare {' or '.join(map(repr, needs))} REFUSED if the service lacks it, " if needs else ""
+        return (
+            f"the cassette {name}{suffix}.yaml ({RESPONSE_KINDS[suffix]} response to {name!r}) is missing; record it "
+            f"with `pytest --sabir-record`{key}, {declare}or add the case to xfail with a reason"
+        )
+
+
+def distribution_of(module: str) -> str:
+    """Return the name of the distribution that installs a module; "" if there is none.
+
+    Several distributions may install modules of the same top-level package, so their files are searched.
+    """
+    candidates = packages_distributions().get(module.partition(".")[0], ())
+    if len(candidates) == 1:
+        return candidates[0]
+    module_path = module.replace(".", "/")
+    beginnings = (f"{module_path}/", f"{module_path}.py")
+    installed = ((name, each.as_posix()) for name in candidates for each in files(name) or ())
+    return next((name for name, path in installed if path.startswith(beginnings)), "")
+
+
+def _with_prompt(messages: Sequence[Message], prompt: str) -> list[Message]:
+    """Return the messages with another text in the last user message, whose media remain."""
+    last = max(at for at, message in enumerate(messages) if message.policy == "user")
+    media = [part for part in messages[last].parts if part.kind != "text"]
+    payload = PartsPayload(parts=(TextPart(text=prompt), *media))
+    return [*messages[:last], messages[last].model_copy(update={"payload": payload}), *messages[last + 1 :]]
+
+
+class AnswerCases(Suite):
+    """Base class of the families that test answers."""
+
+    @pytest.fixture
+    def service(self, subject: AdapterUnderTest, request: pytest.FixtureRequest) -> Iterator[Service]:
+        """Provide the Service of this suite to a test case (pytest fixture)."""
+        yield Service(subject, is_recording=bool(request.config.getoption("sabir_record", False)))
+
+
+class _Proxy:
+    """Delegates all attributes to another object, except those that a subclass defines."""
+
+    def __init__(self, base: Any) -> None:
+        self._base = base
+
+    def __getattr__(self, name: str) -> Any:  # any attribute of the other object
+        return getattr(self._base, name)
+
+
+class RecordingProvider(_Proxy):
+    """A provider that records the requests and responses of its sync connections."""
+
+    name: str
+    api_version: int
+    dialects: tuple[str, ...]
+    credentials: tuple[Credential, ...]
+    request_ids: tuple[str, ...]
+
+    def __init__(self, base: Provider) -> None:
+        super().__init__(base)
+        self.answers: list[_RecordingResponse] = []
+
+    def connect(self, access: Access) -> Connection:
+        """Return a connection of the provider that records its exchanges."""
+        return _RecordingConnection(self._base.connect(access), self.answers)
+
+
+class _RecordingConnection(_Proxy):
+    def __init__(self, base: Connection, answers: "list[_RecordingResponse]") -> None:
+        super().__init__(base)
+        self._answers = answers
+
+    def open_sync(self, request: WireRequest) -> WireResponse:
+        self._answers.append(_RecordingResponse(request, self._base.open_sync(request)))
+        return self._answers[-1]
+
+
+class _RecordingResponse(_Proxy):
+    """A response that records its body while the body is read."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def __init__(self, request: WireRequest, base: WireResponse) -> None:
+        super().__init__(base)
+        self._request, self._body = request, bytearray()
+
+    def chunks(self) -> Iterator[bytes]:
+        for chunk in self._base.chunks():
+            self._body += chunk
+            yield chunk
+
+    def close(self) -> None:
+        self._base.close()
+
+    def exchange(self) -> RecordedExchange:
+        request = self._request
+        return RecordedExchange("POST", request.path, request.body, self.status, dict(self.headers), bytes(self._body))

@@ -91,7 +91,7 @@ async def test_states_are_told_while_the_threads_actor_handles_another_message()
     async with system:
         client = ThreadClient(system, "client")
         thread_id = await client.create("user", "Hello")
-        async with system.threads._turn:
+        async with system.threads._turn_lock:
             starting = asyncio.ensure_future(client.start(thread_id))
             assert (await client.status(thread_id)).status == "created"
             assert (await system.send_message(ask("HEARTBEAT", "threads"))).data["load"] == 1 / 1000

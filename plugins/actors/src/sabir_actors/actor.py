@@ -190,7 +190,7 @@ class Actor:
             return message.error(failure)
 
     async def _handle_in_turn(self, message: Message) -> Response:
-        """Wait until it is this message's turn, and return the handler's response."""
+        """Wait for the messages before this one, and return the handler's response. Immediate messages do not wait."""
         if message.type in self.immediate:
             return await self._handle(message)
         async with self._turn_lock:
@@ -220,7 +220,7 @@ class Actor:
             if not work.done():
                 logger.warning("a handler of %s at %s does not end; not waiting for it", message.type, self.actor_id)
             elif message.id in self._interruptions and not work.cancelled() and work.exception() is None:
-                return work.result()  # the handler finished nevertheless
+                return work.result()  # the handler returned although it was interrupted
             raise
         finally:
             del self._handlers[message.id]
@@ -260,7 +260,10 @@ class Actor:
                 logger.warning("actor %s failed while stopping: %s", self.actor_id, one_line(f"{error!r}"))
 
     def interrupt(self, *message_ids: str) -> None:
-        """Interrupt the messages with these ids; without ids, all. Their senders receive an ERROR (STOPPED)."""
+        """Interrupt the messages with these ids; without ids, all.
+
+        Their senders receive an ERROR (STOPPED), unless the handler returns a response although it is interrupted.
+        """
         for message_id in message_ids or tuple(self._running):
             reason = f"the message {message_id} was interrupted at actor {self.actor_id} before it was done"
             self._interrupt(message_id, ActorError(ErrorCode.STOPPED, reason))
@@ -272,7 +275,7 @@ class Actor:
             self._interruptions[message_id] = error
             work = task.get_coro()
             if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
-                task.cancel()  # a task that has not begun checks this itself
+                task.cancel()  # a task that has not begun checks `_interruptions` itself
 
     async def drained(self, within: float | None = None) -> None:
         """Wait until all messages are answered and a stop that began is complete.
@@ -292,7 +295,7 @@ class Actor:
                 self._stop_task.cancel()
                 await asyncio.wait([self._stop_task], timeout=CLEANUP)
 
-    # What every actor answers
+    # Messages that every actor answers
 
     async def on_heartbeat(self, message: Message) -> HandlerResult:
         """Handle HEARTBEAT: return the actor's uptime in seconds, and how full its mailbox is (0 to 1)."""

@@ -106,8 +106,8 @@ class PhaseActor(Actor):
         return await self.on_prepare_context(prepare_message)
 
     async def _run_agent_with_retries(self, message: Message, fields: dict[str, Any]) -> Response:
-        """Return the agent's response. If the agent fails and was restarted, send a RETRY, at most `most_attempts`
-        runs. Raises the ActorError of the last failure.
+        """Run the agent, and return its response. Send a RETRY after each failure that a restart followed: at most
+        `most_attempts` runs in all. Raises the ActorError of the last failure.
         """
         request = self._request("PROCESS_WITH_AGENT", fields, self.agents.actor_id, message.correlation_id)
         response = await self._send_interruptible(request)

@@ -62,7 +62,7 @@ class ThreadEvent(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     stored_as: ClassVar[str] = "sabir.thread_event"
-    stored_before: ClassVar[tuple[str, ...]] = ("sabir_actors.state:ThreadEvent",)  # store layout 1
+    stored_before: ClassVar[tuple[str, ...]] = ("sabir_actors.state:ThreadEvent",)  # the name in store layout 1
 
     what: EventKind
     at: AwareDatetime

@@ -226,7 +226,7 @@ class ThreadActor(Actor):
                     return run_step(message, thread, step)
                 except PositionTaken:  # another process wrote to the journal in between
                     continue
-                except RecordingFailed as error:  # the record may have been written nevertheless: look once
+                except RecordingFailed as error:  # the record may be in the journal nevertheless: read it once
                     if is_again:
                         reason = f"thread {thread_id}: {error}"
                         raise ActorError(ErrorCode.RECORDING_FAILED, reason, retryable=True) from None

@@ -373,7 +373,8 @@ class ThreadRuns:
             await self.continue_thread(thread)
 
     async def sweep(self) -> None:
-        """Queue the runs of threads that are processing and did not change since the previous sweep.
+        """Queue the runs of threads that are processing, but not in this process, and did not change since the previous
+        sweep. In the first sweep, all threads count as unchanged.
 
         This is necessary because a process may die after recording a run and before queueing it. A run that is already
         in the queue is not added again.

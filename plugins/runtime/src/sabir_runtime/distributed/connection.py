@@ -73,7 +73,7 @@ class _Client(Client):
 class NatsConnection:
     """A connection to a NATS server in one event loop. Created inside of a running loop; `open` connects.
 
-    `label` is the connection's name at the server, and `patience` how many seconds an unreachable server is awaited.
+    `label` is the connection's name at the server, and `patience` how many seconds to wait for an unreachable server.
     """
 
     def __init__(

@@ -98,7 +98,7 @@ class Work:
     timer: asyncio.TimerHandle = field(init=False)
     is_accepted: bool = False
     is_stopped: bool = False
-    """True if the policy was cancelled, because the caller does not wait for this worker's answer any more."""
+    """True if this worker cancelled the policy: after the caller's notice, after too long, or when it stops itself."""
     is_released: bool = False
     """True if this worker is stopping and cancelled the policy, so that another worker performs the request."""
     is_overdue: bool = False
@@ -237,7 +237,7 @@ class WorkQueue:
         return len(self.begun) < self._settings.concurrency
 
     def can_hold(self, size: int) -> bool:
-        """Return whether a request of `size` bytes fits into the limit `held`. It fits if there is no other request."""
+        """Return whether a request of `size` bytes fits into the limit `held`. A single request always fits."""
         works = self.all()
         return not works or size + sum(work.size for work in works) <= self._settings.held
 
@@ -260,7 +260,7 @@ class WorkQueue:
         return self.waiting.pop() if len(self.waiting) > self._settings.waiting else None
 
     def remove(self, work: Work) -> Work | None:
-        """Remove a request. If a queued request gets the free place, return it, so that the caller begins it."""
+        """Remove a request. If a queued request now counts as running, return it, so that its task can be started."""
         if self.begun.pop(work.request.id, None) is None:
             self.waiting.remove(work)
         elif self.waiting and self.has_place:

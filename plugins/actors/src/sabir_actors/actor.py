@@ -24,10 +24,10 @@ from sabir.authoring import one_line
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
-from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.errors import ActorError, ErrorCode, HandlerCancelled, HandlerInvalid
 from sabir_actors.observers import answer_in_span, log, logger
 from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, validate_message
-from sabir_actors.resources import SharedResources
+from sabir_actors.resources import SharedResources, close_in_time
 
 THREADS = "threads"
 """The id of the actor of all threads in every system."""
@@ -373,14 +373,6 @@ class Actor:
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
 
-class HandlerCancelled(Exception):
-    """Raised if a handler, or a task that it awaits, was cancelled, but not by its actor. Answered with FAILED."""
-
-
-class HandlerInvalid(Exception):
-    """Raised if a handler returned a value that is not a valid response. Answered with FAILED."""
-
-
 def _ignore_result(work: "asyncio.Future[Any]") -> None:
     """Retrieve the exception of an abandoned handler, so that asyncio does not log it."""
     with suppress(asyncio.CancelledError):
@@ -484,13 +476,13 @@ class ActorHost(SharedResources):
         self._stop_deadline = monotonic() + self.restarts.leaving
         await self.stop_actor(THREADS)  # first, because its runs wait for other actors
         if self.queue is not None:
-            await self._close_in_time(self.queue.aclose(), "the queue")
+            await close_in_time(self.queue.aclose(), "the queue", self._seconds_left() + CLEANUP)
         for actor_id in reversed(self.actors()):
             if not self._seconds_left():
                 break
             await self.stop_actor(actor_id)
         await asyncio.gather(*map(self.stop_actor, self.actors()))
-        await self._close_in_time(self.adapters.aclose(), "the adapters")
+        await close_in_time(self.adapters.aclose(), "the adapters", self._seconds_left() + CLEANUP)
 
     async def stop_actor(self, actor_id: str) -> None:
         """Stop and remove one actor; ignore an unknown id. Running handlers get `RestartPolicy.leaving` seconds."""
@@ -503,17 +495,3 @@ class ActorHost(SharedResources):
     def _seconds_left(self) -> float:
         """Return the number of seconds that running handlers still have."""
         return self.restarts.leaving if self._stop_deadline is None else max(0.0, self._stop_deadline - monotonic())
-
-    async def _close_in_time(self, closing: Coroutine[Any, Any, object], name: str) -> None:
-        """Close a resource. If this takes longer than the rest of the system's stop, cancel it and log a warning."""
-        task = asyncio.ensure_future(closing)
-        try:
-            await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if task.done():
-            task.result()
-            return
-        task.cancel()
-        logger.warning("%s did not close in %g s; not waiting any longer", name, self.restarts.leaving)

@@ -182,7 +182,7 @@ class _MessageReader:
         has_extensions = bool(self.unread)  # fields that only some endpoints send
         if has_extensions:
             yield from self._read_reasoning()
-        yield from self._read_content()
+        yield from self._read_content_field()
         if refusal := text_or_empty(self.message.get("refusal")):
             yield REFUSAL, RefusalPart(text=refusal)
         if has_extensions:
@@ -204,7 +204,7 @@ class _MessageReader:
             present = {key: value for key, value in state.items() if value is not None}
             yield REASONING, ReasoningPart(text=text, state=present)
 
-    def _read_content(self) -> Iterator[IndexedBlock]:
+    def _read_content_field(self) -> Iterator[IndexedBlock]:
         content = self.message.get("content")
         annotations = list(self.scope.count_each(list_or_empty(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:

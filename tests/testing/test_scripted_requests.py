@@ -203,7 +203,7 @@ async def test_a_call_held_at_a_gate_can_be_cancelled_and_does_not_hang() -> Non
     await gate.wait()
 
     with pytest.raises(
-        ScriptMismatch, match=r"the test did not call Gate.open\(\) within 0 s; run the program in a task or"
+        ScriptMismatch, match=r"the test did not call Gate.open\(\) within 0 s; run the program in its own task or"
     ):
         llm.complete_sync("Hi")
     with pytest.raises(ScriptMismatch, match=r"did not call Gate.open\(\)"):

@@ -285,7 +285,7 @@ def test_every_event_of_a_thread_is_explained() -> None:
     """In the order in which a reader meets them, each once."""
     told = [name.strip("`") for name, *_ in rows(section(page("reference/actors.md").text, "## Events of a thread"))]
 
-    assert sorted(told) == sorted(get_args(state.What))
+    assert sorted(told) == sorted(get_args(state.EventKind))
 
 
 def test_the_page_says_how_many_answers_an_actor_keeps() -> None:

@@ -24,7 +24,7 @@ from sabir.authoring import one_line
 from sabir_session.state.codec import now
 
 from sabir_actors import data as typed
-from sabir_actors.errors import ActorError, ErrorCode
+from sabir_actors.errors import ActorError, ErrorCode, HandlerCancelled, HandlerInvalid
 from sabir_actors.observers import answer_in_span, log, logger
 from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, validate_message
 from sabir_actors.resources import SharedResources
@@ -107,10 +107,8 @@ class Actor:
         )
 
     async def receive(self, message: Message) -> Response:
-        """Handle a message and return its response, an ErrorResponse for errors.
-
-        If the actor answered a message with this id recently, return the earlier response. Only responses with
-        RECORDING_FAILED and refusals without handling are not remembered, so such a message is handled again.
+        """Handle a message and return its response, an ErrorResponse for errors. Return the earlier response to a message
+        with this id, unless that was RECORDING_FAILED or a refusal.
         """
         running = self._running.get(message.id)
         if running is None:
@@ -162,9 +160,7 @@ class Actor:
         self._interruptions.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
             _remember(self._failed, message.id, message)
-        if (
-            response.data.get("error_code") != ErrorCode.RECORDING_FAILED
-        ):  # not remembered, so that the same message can be tried again
+        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # else the message can be tried again
             _remember(self._answers, message.id, response)
         self.system.log(response)
         return response
@@ -260,10 +256,7 @@ class Actor:
                 logger.warning("actor %s failed while stopping: %s", self.actor_id, one_line(f"{error!r}"))
 
     def interrupt(self, *message_ids: str) -> None:
-        """Interrupt the messages with these ids; without ids, all.
-
-        Their senders receive an ERROR (STOPPED), unless the handler returns a response although it is interrupted.
-        """
+        """Interrupt these messages, by default all. Unless a handler returns nevertheless, the answer is STOPPED."""
         for message_id in message_ids or tuple(self._running):
             reason = f"the message {message_id} was interrupted at actor {self.actor_id} before it was done"
             self._interrupt(message_id, ActorError(ErrorCode.STOPPED, reason))
@@ -278,10 +271,7 @@ class Actor:
                 task.cancel()  # a task that has not begun checks `_interruptions` itself
 
     async def drained(self, within: float | None = None) -> None:
-        """Wait until all messages are answered and a stop that began is complete.
-
-        After `within` seconds, interrupt the messages and the stop; None means no limit.
-        """
+        """Wait for all responses and for the end of a stop that began. After `within` seconds, interrupt them."""
         until = None if within is None else monotonic() + within
         while self._running:
             late = until is not None and monotonic() >= until
@@ -365,20 +355,12 @@ class Actor:
         """Close the actor's resources after its last message. Does nothing; override it if needed."""
 
     def _check_addressed(self, message: Message) -> None:
-        addressee = data_of(message, typed.ActorReason).actor_id
-        if addressee != self.actor_id:
+        meant_id = data_of(message, typed.ActorReason).actor_id
+        if meant_id != self.actor_id:
             reason = (
-                f"{message.type} is for actor {addressee!r}, but reached {self.actor_id!r}; set receiver={addressee!r}"
+                f"{message.type} is for actor {meant_id!r}, but reached {self.actor_id!r}; set receiver={meant_id!r}"
             )
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
-
-
-class HandlerCancelled(Exception):
-    """Raised if a handler, or a task that it awaits, was cancelled, but not by its actor. Answered with FAILED."""
-
-
-class HandlerInvalid(Exception):
-    """Raised if a handler returned a value that is not a valid response. Answered with FAILED."""
 
 
 def _ignore_result(work: "asyncio.Future[Any]") -> None:
@@ -465,9 +447,8 @@ class ActorHost(SharedResources):
         return await answer_in_span(message, answer, self._spans)
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
-        """Report an actor's error to the supervisor, and return its response.
-
-        Return None, and report nothing, without a supervisor, and if the supervisor is the actor or the sender.
+        """Report an actor's error to the supervisor, and return its response. Do nothing, and return None, if there is
+        no supervisor, or if it is the actor or the sender.
         """
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None

@@ -8,7 +8,7 @@ import anthropic
 import openai
 import pytest
 import sabir
-from sabir.authoring.checks import HOP_BY_HOP, check_path
+from sabir.authoring.transport import HOP_BY_HOP, check_path
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import Server
 

@@ -28,10 +28,9 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from sabir.authoring.checks import check_path, check_request
 from sabir.authoring.credentials import KeySource, url_of_client
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import ClientConnection, Library, OwnClientConnection
+from sabir.authoring.transport import ClientConnection, Library, OwnClientConnection, check_path, check_request
 from sabir.base.errors import PluginError, SabirError, SettingsInvalid, one_line
 from sabir.base.models import describe_validation_error
 from sabir.base.renamed import callable_by_old_names, defined_by_old_names

@@ -32,7 +32,20 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 from sabir.base.errors import SabirError, conceal, one_line, printable
 from sabir.base.failures import CallTimedOut
 from sabir.calling.clock import Clock
-from sabir.calling.exchange import Action, Close, Emit, Failed, Head, Late, Next, Open, Outcome, Pause, Result, Script
+from sabir.calling.exchange import (
+    Action,
+    AttemptFailed,
+    Close,
+    Emit,
+    Head,
+    Late,
+    Next,
+    Open,
+    Outcome,
+    Pause,
+    Result,
+    Script,
+)
 from sabir.calling.watchdog import Guard
 from sabir.contract.dialect import Rendering
 from sabir.contract.provider import Connection, WireHead, WireRequest
@@ -64,7 +77,7 @@ class CallWatch:
         self._hooks = hooks
         self._call = next(_numbers)
 
-    def tell(self, action: Open | Failed) -> None:
+    def tell(self, action: Open | AttemptFailed) -> None:
         """Log a request that is about to be sent (DEBUG), or a failed attempt (INFO), and call the telemetry hook."""
         target = self._rendering.target
         if isinstance(action, Open):
@@ -99,7 +112,7 @@ class CallWatch:
         return reply
 
 
-Watch: TypeAlias = Callable[[Open | Failed], None]
+Watch: TypeAlias = Callable[[Open | AttemptFailed], None]
 """A function that is called for every request before it is sent, and for every attempt that failed."""
 
 
@@ -180,7 +193,7 @@ class _Wire:
                 await self._sleep(seconds)
             case Close():
                 await self.close()
-            case Failed(error):
+            case AttemptFailed(error):
                 # Secrets that were sent with the request are removed from the error before the watch gets it.
                 conceal(error, getattr(self._answer, "secrets", ()))
                 if self._watch:

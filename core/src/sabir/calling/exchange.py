@@ -1,6 +1,6 @@
 """One call to a provider as a script without I/O: it yields the next action and is sent the outcome.
 
-    script ── Open · Next · Close · Pause · Failed ──▶ driver ──▶ Connection
+    script ── Open · Next · Close · Pause · AttemptFailed ──▶ driver ──▶ Connection
        ▲                                                        │
        └────────── Head, bytes or None; or an error ◀───────────┘     Emit hands an event of a stream to the user
 
@@ -68,7 +68,7 @@ class Pause(NamedTuple):
     longest: float
 
 
-class Failed(NamedTuple):
+class AttemptFailed(NamedTuple):
     """Report a failed attempt to the watch. The outcome is None."""
 
     error: CallError
@@ -92,7 +92,7 @@ class Late(NamedTuple):
     """The outcome of a Pause that was not started, because the time of the call would end before."""
 
 
-Action: TypeAlias = Open | Next | Close | Pause | Failed | Emit
+Action: TypeAlias = Open | Next | Close | Pause | AttemptFailed | Emit
 """An action that a Script yields and a Performer performs."""
 Outcome: TypeAlias = Head | bytes | StreamEvent | Late | None
 """The outcome of an Action, which a Performer returns to the Script."""
@@ -131,7 +131,7 @@ def _retrying(
                 return result
             except CallError as error:
                 label_error(error, exchange.scope).losses = exchange.losses
-                yield Failed(error, attempt)
+                yield AttemptFailed(error, attempt)
                 yield Close()
                 longest = exchange.retries.delay(attempt, error)
                 if longest is None:
@@ -233,13 +233,13 @@ def _read_reply(exchange: Exchange, scope: DecodeScope, attempt: int, begun: byt
 
 def _open_response(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     """Send the request, and return the scope for its answer. Raises the CallError for a status of 300 or above."""
-    answer = yield from _send_request(exchange, attempt)
+    answer = yield from _send_attempt(exchange, attempt)
     if isinstance(answer, CallError):
         raise answer  # raised here, because a traceback shows no headers and no body, which may repeat the key
     return answer
 
 
-def _send_request(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallError]:
+def _send_attempt(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallError]:
     """Send the request. Return the scope for its answer, or the CallError for a status of 300 or above."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)

@@ -198,8 +198,8 @@ class PartFilter:
             reason = f"the block is {part.dialect}'s own block and is only sent back to that API"
         elif part.kind == "reasoning" and roles.reasoning == "foreign" and part.text and at.differs:
             back = f"which is only sent back to its origin, {_describe_difference(origin, at.differs, scope)}"
-            reason = f"{scope.target} requires reasoning; the reasoning was sent without its signature, {back}"
-            self._lose("synthesized", reason, at)
+            change = f"{scope.target} requires reasoning; the reasoning was sent without its signature, {back}"
+            self._lose("synthesized", change, at)
             return (ReasoningPart(text=part.text),)
         elif at.differs and (kind == "reasoning" or origin is not None):
             reason = f"the part is only sent back to its origin, {_describe_difference(origin, at.differs, scope)}"

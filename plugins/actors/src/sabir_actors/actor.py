@@ -27,7 +27,7 @@ from sabir_actors import data as typed
 from sabir_actors.errors import ActorError, ErrorCode, HandlerCancelled, HandlerInvalid
 from sabir_actors.observers import answer_in_span, log, logger
 from sabir_actors.protocol import AEIOUY, AnyMessage, Message, Response, data_of, validate_message
-from sabir_actors.resources import SharedResources
+from sabir_actors.resources import SharedResources, close_in_time
 
 THREADS = "threads"
 """The id of the actor of all threads in every system."""
@@ -107,8 +107,10 @@ class Actor:
         )
 
     async def receive(self, message: Message) -> Response:
-        """Handle a message and return its response, an ErrorResponse for errors. Return the earlier response to a message
-        with this id, unless that was RECORDING_FAILED or a refusal.
+        """Handle a message and return its response, an ErrorResponse for errors.
+
+        If the actor answered a message with this id recently, return the earlier response. Only responses with
+        RECORDING_FAILED and refusals without handling are not remembered, so such a message is handled again.
         """
         running = self._running.get(message.id)
         if running is None:
@@ -160,7 +162,9 @@ class Actor:
         self._interruptions.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
             _remember(self._failed, message.id, message)
-        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:  # else the message can be tried again
+        if (
+            response.data.get("error_code") != ErrorCode.RECORDING_FAILED
+        ):  # not remembered, so that the same message can be tried again
             _remember(self._answers, message.id, response)
         self.system.log(response)
         return response
@@ -256,7 +260,10 @@ class Actor:
                 logger.warning("actor %s failed while stopping: %s", self.actor_id, one_line(f"{error!r}"))
 
     def interrupt(self, *message_ids: str) -> None:
-        """Interrupt these messages, by default all. Unless a handler returns nevertheless, the answer is STOPPED."""
+        """Interrupt the messages with these ids; without ids, all.
+
+        Their senders receive an ERROR (STOPPED), unless the handler returns a response although it is interrupted.
+        """
         for message_id in message_ids or tuple(self._running):
             reason = f"the message {message_id} was interrupted at actor {self.actor_id} before it was done"
             self._interrupt(message_id, ActorError(ErrorCode.STOPPED, reason))
@@ -271,7 +278,10 @@ class Actor:
                 task.cancel()  # a task that has not begun checks `_interruptions` itself
 
     async def drained(self, within: float | None = None) -> None:
-        """Wait for all responses and for the end of a stop that began. After `within` seconds, interrupt them."""
+        """Wait until all messages are answered and a stop that began is complete.
+
+        After `within` seconds, interrupt the messages and the stop; None means no limit.
+        """
         until = None if within is None else monotonic() + within
         while self._running:
             late = until is not None and monotonic() >= until
@@ -355,10 +365,10 @@ class Actor:
         """Close the actor's resources after its last message. Does nothing; override it if needed."""
 
     def _check_addressed(self, message: Message) -> None:
-        meant_id = data_of(message, typed.ActorReason).actor_id
-        if meant_id != self.actor_id:
+        addressee = data_of(message, typed.ActorReason).actor_id
+        if addressee != self.actor_id:
             reason = (
-                f"{message.type} is for actor {meant_id!r}, but reached {self.actor_id!r}; set receiver={meant_id!r}"
+                f"{message.type} is for actor {addressee!r}, but reached {self.actor_id!r}; set receiver={addressee!r}"
             )
             raise ActorError(ErrorCode.INVALID_MESSAGE, reason)
 
@@ -447,8 +457,9 @@ class ActorHost(SharedResources):
         return await answer_in_span(message, answer, self._spans)
 
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
-        """Report an actor's error to the supervisor, and return its response. Do nothing, and return None, if there is
-        no supervisor, or if it is the actor or the sender.
+        """Report an actor's error to the supervisor, and return its response.
+
+        Return None, and report nothing, without a supervisor, and if the supervisor is the actor or the sender.
         """
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None
@@ -465,13 +476,13 @@ class ActorHost(SharedResources):
         self._stop_deadline = monotonic() + self.restarts.leaving
         await self.stop_actor(THREADS)  # first, because its runs wait for other actors
         if self.queue is not None:
-            await self._close_in_time(self.queue.aclose(), "the queue")
+            await close_in_time(self.queue.aclose(), "the queue", self._seconds_left() + CLEANUP)
         for actor_id in reversed(self.actors()):
             if not self._seconds_left():
                 break
             await self.stop_actor(actor_id)
         await asyncio.gather(*map(self.stop_actor, self.actors()))
-        await self._close_in_time(self.adapters.aclose(), "the adapters")
+        await close_in_time(self.adapters.aclose(), "the adapters", self._seconds_left() + CLEANUP)
 
     async def stop_actor(self, actor_id: str) -> None:
         """Stop and remove one actor; ignore an unknown id. Running handlers get `RestartPolicy.leaving` seconds."""
@@ -484,17 +495,3 @@ class ActorHost(SharedResources):
     def _seconds_left(self) -> float:
         """Return the number of seconds that running handlers still have."""
         return self.restarts.leaving if self._stop_deadline is None else max(0.0, self._stop_deadline - monotonic())
-
-    async def _close_in_time(self, closing: Coroutine[Any, Any, object], name: str) -> None:
-        """Close a resource. If this takes longer than the rest of the system's stop, cancel it and log a warning."""
-        task = asyncio.ensure_future(closing)
-        try:
-            await asyncio.wait([task], timeout=self._seconds_left() + CLEANUP)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if task.done():
-            task.result()
-            return
-        task.cancel()
-        logger.warning("%s did not close in %g s; not waiting any longer", name, self.restarts.leaving)

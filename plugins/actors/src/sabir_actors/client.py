@@ -76,7 +76,7 @@ class ThreadClient(Actor):
         thread_id = thread_id_of(message_id)
         self._store_result(thread_id, None)
         return (
-            await self._ask_threads("CREATE_THREAD", fields, typed.ThreadCreated, thread_id, id=message_id)
+            await self._send_and_await("CREATE_THREAD", fields, typed.ThreadCreated, thread_id, id=message_id)
         ).thread_id
 
     async def start(self, thread_id: str) -> typed.ThreadStarted:
@@ -85,21 +85,21 @@ class ThreadClient(Actor):
         Raises ActorError: UNKNOWN_THREAD, INVALID_STATE if the thread was started before, or INVALID_CONFIG if the
         system lacks a model, an option or the chain of the thread.
         """
-        return await self._ask_threads("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
+        return await self._send_and_await("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
 
     async def pause(self, thread_id: str) -> typed.ThreadPaused:
         """Pause a thread: the running phase continues to its end, and no further phase starts until `resume`.
 
         Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread is not processing.
         """
-        return await self._ask_threads("PAUSE_THREAD", {"thread_id": thread_id}, typed.ThreadPaused, thread_id)
+        return await self._send_and_await("PAUSE_THREAD", {"thread_id": thread_id}, typed.ThreadPaused, thread_id)
 
     async def resume(self, thread_id: str) -> typed.ThreadResumed:
         """Continue a paused thread with the next phase.
 
         Raises ActorError: UNKNOWN_THREAD, INVALID_STATE if the thread is not paused, or INVALID_CONFIG as `start`.
         """
-        return await self._ask_threads("RESUME_THREAD", {"thread_id": thread_id}, typed.ThreadResumed, thread_id)
+        return await self._send_and_await("RESUME_THREAD", {"thread_id": thread_id}, typed.ThreadResumed, thread_id)
 
     async def terminate(self, thread_id: str, reason: str = "user_request") -> typed.ThreadTerminated:
         """End a thread for good. A running phase is interrupted. `reason` is stored with the thread.
@@ -107,14 +107,14 @@ class ThreadClient(Actor):
         Raises ActorError: UNKNOWN_THREAD, or INVALID_STATE if the thread has already ended.
         """
         fields = {"thread_id": thread_id, "reason": reason}
-        return await self._ask_threads("TERMINATE_THREAD", fields, typed.ThreadTerminated, thread_id)
+        return await self._send_and_await("TERMINATE_THREAD", fields, typed.ThreadTerminated, thread_id)
 
     async def status(self, thread_id: str) -> typed.ThreadStatus:
         """Return the thread's state, its completed and remaining phases, and its result once it has ended.
 
         Raises ActorError (UNKNOWN_THREAD) for an unknown id.
         """
-        return await self._ask_threads("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus, thread_id)
+        return await self._send_and_await("GET_THREAD_STATUS", {"thread_id": thread_id}, typed.ThreadStatus, thread_id)
 
     async def configure(self, thread_id: str, phase: str, **change: Any) -> typed.AgentConfigUpdated:
         """Change the configuration of a phase's agent, from the agent's next run on.
@@ -125,7 +125,7 @@ class ThreadClient(Actor):
         model, option or setting.
         """
         fields = {"agent_id": f"{thread_id}/{phase}", "config": change}
-        return await self._ask_threads("UPDATE_AGENT_CONFIG", fields, typed.AgentConfigUpdated, thread_id)
+        return await self._send_and_await("UPDATE_AGENT_CONFIG", fields, typed.AgentConfigUpdated, thread_id)
 
     async def watch(self, thread_id: str, *, every: float = 0.2) -> AsyncIterator[typed.ThreadStatus]:
         """Yield the thread's status now and after each change, until the thread has ended.
@@ -168,7 +168,7 @@ class ThreadClient(Actor):
         if len(self._results) > REMEMBERED:
             self._results.popitem(last=False)
 
-    async def _ask_threads(
+    async def _send_and_await(
         self, message_type: str, fields: Mapping[str, Any], answer: type[Answer], thread_id: str, **envelope: Any
     ) -> Answer:
         """Send a message about a thread, and return the response's data as `answer`. Raises the ActorError of an ERROR.

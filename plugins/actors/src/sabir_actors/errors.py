@@ -69,14 +69,6 @@ class ActorError(SabirError, ValueError):
         self.details = {name: _as_json(value) for name, value in details.items()}
 
 
-class HandlerCancelled(Exception):
-    """Raised if a handler, or a task that it awaits, was cancelled, but not by its actor. Answered with FAILED."""
-
-
-class HandlerInvalid(Exception):
-    """Raised if a handler returned a value that is not a valid response. Answered with FAILED."""
-
-
 def _as_json(value: object) -> object:
     """Return the value, or its text if JSON cannot represent the value."""
     try:
@@ -89,3 +81,11 @@ def _as_json(value: object) -> object:
 def _replace_surrogates(text: str) -> str:
     """Return the text with `?` for each lone surrogate, which cannot be encoded."""
     return text.encode(errors="replace").decode()
+
+
+class HandlerCancelled(Exception):
+    """Raised if a handler, or a task that it awaits, was cancelled, but not by its actor. Answered with FAILED."""
+
+
+class HandlerInvalid(Exception):
+    """Raised if a handler returned a value that is not a valid response. Answered with FAILED."""

@@ -1,8 +1,9 @@
 """The resources that the actors of a system share: models, options, settings, chains, a store, adapters, limits."""
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Unpack
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from sabir import Adapter, Option, Settings
 from sabir import adapter as make_adapter
@@ -11,7 +12,7 @@ from sabir_session import Store
 
 from sabir_actors.adapters import Adapters
 from sabir_actors.errors import ActorError, ErrorCode
-from sabir_actors.observers import Observers
+from sabir_actors.observers import Observers, logger
 from sabir_actors.phases import AEIOUY_CHAIN, Chain
 from sabir_actors.protocol import AnyMessage
 from sabir_actors.queues import ThreadQueue
@@ -66,3 +67,18 @@ class SharedResources:
         self.watch = observers.get("watch")
         self._trace = observers.get("trace")
         self._spans = observers.get("spans")
+
+
+async def close_in_time(closing: Coroutine[Any, Any, object], name: str, seconds: float) -> None:
+    """Close a resource. If this takes longer than `seconds`, cancel it and log a warning."""
+    task = asyncio.ensure_future(closing)
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if task.done():
+        task.result()
+        return
+    task.cancel()
+    logger.warning("%s did not close in %g s; not waiting any longer", name, seconds)

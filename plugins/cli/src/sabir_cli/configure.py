@@ -87,8 +87,8 @@ def store(path: Path, name: str, value: str | None = None) -> str:
 def _settings_table(rows: Sequence[SettingRow]) -> RecordTable:
     table = RecordTable("setting", "value", "from", plain={"value"})
     for row in rows:
-        is_set = row.source != BUILT_IN
-        table.add(row.name, Text(_value_text(row), style="" if is_set else "dim"), _source_text(row))
+        source = settings_path().name if row.source == str(settings_path()) else row.source
+        table.add(row.name, Text(_value_text(row), style="dim" if row.source == BUILT_IN else ""), source)
     return table
 
 
@@ -98,7 +98,3 @@ def _value_text(row: SettingRow) -> str:
     if isinstance(row.value, bool):
         return "on" if row.value else "off"
     return one_line(printable(str(row.value)), 200)
-
-
-def _source_text(row: SettingRow) -> str:
-    return Path(row.source).name if row.source == str(settings_path()) else row.source

@@ -178,9 +178,8 @@ class _Demonstration:
             if spoken.dialect.name == self.dialect and spoken.speaker.provider == self.provider and not others:
                 continue
             also = f"{', '.join(others)} accept the dialect {spoken.dialect.name} too" if others else None
-            view = self._render_view(
-                self._choose_model(spoken.speaker.full_name) or f"{spoken.speaker.full_name}:any", also
-            )
+            speaker = spoken.speaker.full_name
+            view = self._render_view(self._choose_model(speaker) or f"{speaker}:any", also)
             views.append(view)
             self.document["renderings"].append({**view.document(), "also_spoken_by": others})
         if self.output.machine:
@@ -225,9 +224,8 @@ class _Demonstration:
         provider = _provider_of(speaker)
         name = self.named.get(provider) or self._choose_model(speaker)
         if name is None:
-            self._record_failure(
-                f"{speaker}: no model is known for this vendor; choose one with -m {speaker}:MODEL", Exit.USAGE
-            )
+            problem = "no model is known for this vendor"
+            self._record_failure(f"{speaker}: {problem}; choose one with -m {speaker}:MODEL", Exit.USAGE)
             self._record_sent(provider, state="no model")
             return
         messages = list(history)

@@ -4,7 +4,7 @@
 efforts = ["low", "high"]             ──▶ `sabir models`: the row with these facts, and a note
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import sabir
@@ -64,13 +64,10 @@ def with_facts(provider: str, rows: Sequence[sabir.ModelInfo]) -> tuple[list[sab
     overridden: dict[str, list[str]] = {}
     for name, facts in stored_facts().items():
         if name.partition(":")[0] == provider:
-            row = next((row for row in _longest_first(rows) if facts.prefix.startswith(row.prefix)), None)
+            matches = [row for row in rows if facts.prefix.startswith(row.prefix)]
+            row = max(matches, key=lambda row: len(row.prefix), default=None)
             base = (row or facts).model_copy(update={"prefix": facts.prefix})
             changed[facts.prefix] = base.overridden(facts)
             fields = facts.model_fields_set - {"prefix"}
             overridden[name] = sorted(sabir.ModelInfo.model_fields[field].alias or field for field in fields)
     return list(changed.values()), overridden
-
-
-def _longest_first(rows: Iterable[sabir.ModelInfo]) -> list[sabir.ModelInfo]:
-    return sorted(rows, key=lambda row: -len(row.prefix))

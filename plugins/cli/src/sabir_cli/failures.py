@@ -82,11 +82,8 @@ def in_flags(text: str) -> str:
 
 
 def _expand(replacement: str, match: re.Match[str]) -> str:
-    return match.expand(replacement.replace("{flag}", _flag(match)))
-
-
-def _flag(match: re.Match[str]) -> str:
-    return FLAGS.get(next(filter(None, match.groups()), ""), "")
+    name = next(filter(None, match.groups()), "")
+    return match.expand(replacement.replace("{flag}", FLAGS.get(name, "")))
 
 
 def exit_of(error: BaseException) -> Exit:

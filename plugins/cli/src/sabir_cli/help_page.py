@@ -59,14 +59,8 @@ def render_page(commands: Mapping[str, str]) -> str:
             sys.stderr.write(f"sabir: {shadowed_text(point)}\n")
         else:
             summaries[point.name] = summary(point.value) or _imported_summary(point)
-    parts = (
-        HELP,
-        "Commands:",
-        _two_columns(dict(sorted(summaries.items()))),
-        "Flags:",
-        _two_columns(FLAGS),
-        help_text(),
-    )
+    commands_table, flags_table = _two_columns(dict(sorted(summaries.items()))), _two_columns(FLAGS)
+    parts = (HELP, "Commands:", commands_table, "Flags:", flags_table, help_text())
     return "Usage: sabir COMMAND\n\n{}\n\n{}\n{}\n\n{}\n{}\n\n{}\n".format(*parts)
 
 

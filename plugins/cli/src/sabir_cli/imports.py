@@ -134,10 +134,8 @@ def _read_requests(file: str, source: str, dialect: str | None, console: Output)
     except HistoryInvalid as error:
         raise HistoryInvalid(f"{source}: {error}") from None
     if any(each.request.is_wrapped for each in requests):
-        field = pure_dialect.dialect.messages_field
-        console.note(
-            f"{source} contains messages only; they were read as the field {field!r} of {pure_dialect.dialect.name}"
-        )
+        field, name = pure_dialect.dialect.messages_field, pure_dialect.dialect.name
+        console.note(f"{source} contains messages only; they were read as the field {field!r} of {name}")
     return requests
 
 

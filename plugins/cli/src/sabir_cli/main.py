@@ -189,9 +189,7 @@ def _broken_command(point: EntryPoint, reason: str) -> Callable[..., None]:
     from sabir.errors import PluginError
 
     def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
-        remedy = "reinstall or remove it"
-        raise PluginError(
-            f"command {point.name!r} of {help_page.package_label(point)} cannot be loaded: {reason}; {remedy}"
-        )
+        command = f"command {point.name!r} of {help_page.package_label(point)}"
+        raise PluginError(f"{command} cannot be loaded: {reason}; reinstall or remove it")
 
     return fail

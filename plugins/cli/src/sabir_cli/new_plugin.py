@@ -89,9 +89,8 @@ def new_plugin(
         target.write_text(replace_acme(text, name, endpoint), "utf-8", newline="\n")
     output.show(Text(next_steps(folder, name, template), no_wrap=True, overflow="ignore"))
     if as_json:
-        output.document(
-            {"name": name, "folder": str(folder), "files": sorted(replace_acme(path, name) for path in texts)}
-        )
+        paths = sorted(replace_acme(path, name) for path in texts)
+        output.document({"name": name, "folder": str(folder), "files": paths})
     return Exit.OK
 
 
@@ -109,7 +108,8 @@ def next_steps(folder: Path, name: str, template: str) -> str:
 
     rows = [(as_typed(step), replace_acme(purpose, name)) for step, purpose in NEXT[template].items()]
     width = max(len(step) for step, _ in rows)
-    activate = [f"  . {_shorter(_activation(), folder)}"] if is_virtual and not _is_active() else []
+    script = Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin") / "activate"
+    activate = [f"  . {_shorter(script, folder)}"] if is_virtual and not _is_active() else []
     steps = [f"  {step:<{width}}  {purpose}" for step, purpose in rows]
     return "\n".join([f"wrote {folder}; next:", f"  cd {folder}", *activate, *steps])
 
@@ -119,10 +119,6 @@ def _is_active() -> bool:
     process.
     """
     return os.environ.get("VIRTUAL_ENV") == sys.prefix and "UV_RUN_RECURSION_DEPTH" not in os.environ
-
-
-def _activation() -> Path:
-    return Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin") / "activate"
 
 
 def _shorter(path: Path, start: Path) -> str:

@@ -165,9 +165,8 @@ def _status_document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDial
 
 
 def _provider_table(statuses: Sequence[sabir.ProviderStatus]) -> RecordTable:
-    table = RecordTable(
-        "provider", "state", "package", "dialects", "key", plain={"state", "package", "dialects", "key"}
-    )
+    titles = ("state", "package", "dialects", "key")
+    table = RecordTable("provider", *titles, plain=titles)
     for status in statuses:
         dot = "" if status.means_bare_name else "."  # a dot: usable only with the full name, such as `ollama.native`
         table.add(
@@ -247,9 +246,8 @@ def models(
             output.error(str(error))
             code = code or exit_of(error)
     if as_json:
-        output.document(
-            [_model_document(name, info, overridden) for name, infos in infos_by_name.items() for info in infos]
-        )
+        rows = [(name, info) for name, infos in infos_by_name.items() for info in infos]
+        output.document([_model_document(name, info, overridden) for name, info in rows])
         return code
     if any(infos_by_name.values()):
         output.show(_model_table(infos_by_name))

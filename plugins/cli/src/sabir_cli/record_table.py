@@ -77,9 +77,8 @@ class RecordTable:
                 yield Segment(name, bold)
                 yield Segment(f"{' ' * GAP}{(' ' * GAP).join(others)}".rstrip() + "\n")
             else:
-                yield from self._row_lines(
-                    console, [Text.assemble(row[0], style="bold"), *map(_text_cell, row[1:])], widths
-                )
+                cells = [Text.assemble(row[0], style="bold"), *map(_text_cell, row[1:])]
+                yield from self._row_lines(console, cells, widths)
 
     def _row_lines(self, console: Console, cells: Sequence[Text], widths: Sequence[int]) -> Iterator[Text]:
         """Yield the lines of one row. Only its last cell is folded."""

@@ -190,9 +190,8 @@ def show(console: Console, views: Sequence[View]) -> None:
     for start in range(0, len(views), columns):
         if start:
             console.print()
-        console.print(
-            _views_side_by_side(views[start : start + columns], console.width // columns - (columns > 1), columns)
-        )
+        width = console.width // columns - (columns > 1)
+        console.print(_views_side_by_side(views[start : start + columns], width, columns))
 
 
 def _views_side_by_side(views: Sequence[View], width: int, columns: int) -> RenderableType:

@@ -149,11 +149,11 @@ class ServerConnection:
 
         Raises MCPFault if the server does not answer in time, exceeds a limit, or answers with an error.
         """
-        return await self._send_request("a request for its options", self._list_tools(), "connect_timeout")
+        return await self._await_answer("a request for its options", self._list_tools(), "connect_timeout")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> "CallToolResult":
         """Call a tool of the server, and return the result. Raises MCPFault if there is no valid answer in time."""
-        return await self._send_request(f"a call of {name!r}", self._call_tool(name, dict(arguments)), "timeout")
+        return await self._await_answer(f"a call of {name!r}", self._call_tool(name, dict(arguments)), "timeout")
 
     async def _call_tool(self, name: str, arguments: dict[str, Any]) -> "CallToolResult":
         from mcp import MCPError
@@ -198,7 +198,7 @@ class ServerConnection:
         reason = f"its list of options repeats itself: the cursor {cursor!r:.100} came twice"
         raise AnswerInvalid(self._with_name(reason))
 
-    async def _send_request(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
+    async def _await_answer(self, what: str, answer: Coroutine[Any, Any, Answer], setting: str) -> Answer:
         """Return the answer to a request, described by `what`. Raises MCPFault if there is no valid answer in time.
 
         `setting` is the name of the time limit: "timeout" or "connect_timeout".

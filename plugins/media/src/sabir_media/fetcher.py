@@ -64,7 +64,7 @@ class Driver:
                 return look_up_within(self._resources.resolver, host, port, self._resources.deadline.remaining())
             case Connect():
                 self.close()
-                return self._open_connection(step)
+                return self._connect_and_request(step)
             case Read():
                 return next(self._chunks, b"")
 
@@ -72,7 +72,7 @@ class Driver:
         """Close the open connection, if there is one."""
         self._exit_stack.close()
 
-    def _open_connection(self, step: Connect) -> ResponseHead:
+    def _connect_and_request(self, step: Connect) -> ResponseHead:
         request = request_to(step.target)
         backend = PinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.HTTPConnection(
@@ -102,7 +102,7 @@ class AsyncDriver:
                     return await look_up(self._resources.resolver, host, port, abandon_on_cancel=True)
                 case Connect():
                     await self.aclose()
-                    return await self._open_connection(step)
+                    return await self._connect_and_request(step)
                 case Read():
                     return await anext(self._chunks, b"") if self._chunks else b""
 
@@ -111,7 +111,7 @@ class AsyncDriver:
         with anyio.CancelScope(shield=True):
             await self._exit_stack.aclose()
 
-    async def _open_connection(self, step: Connect) -> ResponseHead:
+    async def _connect_and_request(self, step: Connect) -> ResponseHead:
         request = request_to(step.target)
         backend = AsyncPinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.AsyncHTTPConnection(

@@ -182,7 +182,7 @@ class _MessageReader:
         has_extensions = bool(self.unread)  # fields that only some endpoints send
         if has_extensions:
             yield from self._read_reasoning()
-        yield from self._read_content()
+        yield from self._read_message_content()
         if refusal := text_or_empty(self.message.get("refusal")):
             yield REFUSAL, RefusalPart(text=refusal)
         if has_extensions:
@@ -204,7 +204,7 @@ class _MessageReader:
             present = {key: value for key, value in state.items() if value is not None}
             yield REASONING, ReasoningPart(text=text, state=present)
 
-    def _read_content(self) -> Iterator[IndexedBlock]:
+    def _read_message_content(self) -> Iterator[IndexedBlock]:
         content = self.message.get("content")
         annotations = list(self.scope.count_each(list_or_empty(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:
@@ -213,14 +213,14 @@ class _MessageReader:
         chunks = content if isinstance(content, list) else [] if content is None else [content]
         citations = tuple(read_citation(annotation) for annotation in annotations)
         for position, chunk in enumerate(chunks, CONTENT):
-            block = self._read_content_part(chunk)
+            block = self._read_message_content_part(chunk)
             if citations and isinstance(block, TextPart):
                 block, citations = block.model_copy(update={"citations": citations}), ()
             yield position, block
         if citations:
             yield CONTENT + len(chunks), TextPart(text="", citations=citations)
 
-    def _read_content_part(self, chunk: JSONValue) -> KnownPart:
+    def _read_message_content_part(self, chunk: JSONValue) -> KnownPart:
         """Return the part for one item of a content array: an opaque part if its type or form is unknown."""
         fields = object_or_empty({"type": "text", "text": chunk} if isinstance(chunk, str) else chunk)
         match fields.get("type"):

@@ -139,10 +139,10 @@ def _decode_answer(answer: object, dialect: str | None) -> _DecodedAnswer:
     response.
     """
     if isinstance(answer, Reply):
-        return _read_reply(answer, answer.model_dump(mode="json"))
+        return _answer_from_reply(answer, answer.model_dump(mode="json"))
     if dialect is not None:
         body = answer if isinstance(answer, str | bytes) else encode_json(json_copy(answer))
-        return _read_reply(sabir.dialect(dialect).decode(body), json.loads(body))
+        return _answer_from_reply(sabir.dialect(dialect).decode(body), json.loads(body))
     if isinstance(answer, str) or not answer:
         return _DecodedAnswer(answer if isinstance(answer, str) else "", {})
     if isinstance(answer, Mapping | BaseModel | list):
@@ -155,6 +155,6 @@ def _decode_answer(answer: object, dialect: str | None) -> _DecodedAnswer:
         raise RoleError(f"the answer, of type {type(answer).__name__}, has no text: {reason}; pass the text") from None
 
 
-def _read_reply(reply: Reply, raw: Any) -> _DecodedAnswer:
+def _answer_from_reply(reply: Reply, raw: Any) -> _DecodedAnswer:
     messages = [each for each in reply.messages if each.kind == "parts"]
     return _DecodedAnswer(reply.text, {} if raw is None else {"model_response": raw}, messages)

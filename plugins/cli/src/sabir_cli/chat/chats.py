@@ -5,7 +5,6 @@ home ──▶ list: one row each      show NAME: as Markdown      export NAME: 
 
 import math
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -91,13 +90,8 @@ def _list_chats(output: Output) -> None:
     width = max(LEAST_WORDS, output.out.width - 50)  # so that each row is one line, if its name is not long
     table = RecordTable("name", "when", "turns", "model", "first words", plain={"when", "model", "first words"})
     for summary in summaries:
-        table.add(
-            one_line(summary.name, LONGEST_NAME),
-            _when(summary.when),
-            str(summary.turns),
-            summary.model,
-            _first_words(summary.words, width),
-        )
+        name, when = one_line(summary.name, LONGEST_NAME), f"{summary.when.astimezone():%Y-%m-%d %H:%M}"
+        table.add(name, when, str(summary.turns), summary.model, _first_words(summary.words, width))
     output.show(table)
 
 
@@ -114,11 +108,6 @@ def _load_summaries(home: Path) -> "list[Summary]":
 def _first_words(text: str, width: int) -> str:
     """Return a text, or its beginning in one line if it has more than `room` characters."""
     return text if len(text) <= width else one_line(text, width)
-
-
-def _when(when: datetime) -> str:
-    """Return a time as text, in the local time zone, to the minute."""
-    return f"{when.astimezone():%Y-%m-%d %H:%M}"
 
 
 def _show_messages(messages: "list[sabir.Message]", output: Output) -> None:

@@ -139,14 +139,8 @@ def chat(
         raise UsageError("there is no message to send; write a PROMPT, or pipe text into the command")
 
     with ExitStack() as stack:
-        location = stack.enter_context(
-            ChatLocation.of(
-                defaults.home,
-                conversation_flags.name,
-                continues_last=conversation_flags.continues_last,
-                is_saved=not conversation_flags.no_keep,
-            )
-        )
+        choice = {"continues_last": conversation_flags.continues_last, "is_saved": not conversation_flags.no_keep}
+        location = stack.enter_context(ChatLocation.of(defaults.home, conversation_flags.name, **choice))
         llm = stack.enter_context(location.adapter(model, call_flags.base_url, output))
         settings = call_flags.settings(defaults.settings, llm.target.provider)
         arguments = {"options": options, "output": output_type, "settings": settings}

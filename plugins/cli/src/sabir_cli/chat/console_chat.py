@@ -19,7 +19,7 @@ from sabir.authoring import JSONValue, one_line
 from sabir.errors import OutputError
 
 from sabir_cli.chat.answer_printer import ENDINGS, AnswerPrinter, NullWriter, OutputClosed, Writer, status_line
-from sabir_cli.chat.home import SYSTEM
+from sabir_cli.chat.home import SYSTEM, AnyConversation
 from sabir_cli.chat.message_reader import echo_disabled
 from sabir_cli.chat.summaries import USER
 from sabir_cli.conversation import needs_loop
@@ -62,12 +62,7 @@ class ConsoleChat:
     """
 
     def __init__(
-        self,
-        conversation: "sabir_session.Conversation[Any]",
-        output: Output,
-        writer: Writer,
-        *,
-        shows_output: bool = False,
+        self, conversation: AnyConversation, output: Output, writer: Writer, *, shows_output: bool = False
     ) -> None:
         self.conversation, self.output, self.shows_output = conversation, output, shows_output
         self.writer: Writer = NullWriter() if shows_output else writer
@@ -237,15 +232,15 @@ class ConsoleChat:
         return Recovery(False, f"this turn is discarded{f', but {ran} ran' if ran else ''}", ASK_AGAIN)
 
     def _request_answer(self, *content: MessageContent) -> AnyAnswer:
-        self.conversation.watch = self.printer = AnswerPrinter(
-            self.output, self.writer, self.target, lambda: self.conversation.messages
-        )
+        conversation = self.conversation
+        self.printer = AnswerPrinter(self.output, self.writer, self.target, lambda: conversation.messages)
+        conversation.watch = self.printer
         try:
             with echo_disabled(), self.printer:
-                if needs_loop(self.conversation.options):
-                    self.answer = asyncio.run(self.conversation.ask(*content))
+                if needs_loop(conversation.options):
+                    self.answer = asyncio.run(conversation.ask(*content))
                 else:
-                    self.answer = self.conversation.ask_sync(*content)
+                    self.answer = conversation.ask_sync(*content)
         except OutputClosed as closed:
             raise closed.error from None
         except sabir_session.BudgetExhausted:

@@ -4,7 +4,6 @@ reader ──▶ /command ──▶ run_command       text ──▶ say ──�
                └── error, Ctrl-C ──▶ a line that says whether the turn was kept, and then the next message
 """
 
-import sabir
 from sabir.authoring import one_line
 
 from sabir_cli.chat.console_chat import LONGEST_ANSWER, ConsoleChat, quoted
@@ -75,16 +74,13 @@ def _greet(chat: ConsoleChat, name: str | None) -> None:
     questions = [message for message in chat.conversation.messages if message.policy == USER]
     if questions:
         chat.output.note(f"> {quoted(questions[-1])}", "bold dim")
-        last = _last_answer(chat.conversation.messages)
+        messages = reversed(chat.conversation.messages)
+        texts = (message.text for message in messages if message.policy != USER and message.result is None)
+        last = next(filter(None, texts), "")
         if chat.conversation.unfinished:
             chat.output.note("this turn was interrupted: /retry continues it, /drop removes it", "yellow")
         elif last:
             chat.output.note(one_line(last, LONGEST_ANSWER))
-
-
-def _last_answer(messages: tuple[sabir.Message, ...]) -> str:
-    texts = [message.text for message in messages if message.policy != USER and message.result is None]
-    return next((text for text in reversed(texts) if text), "")
 
 
 def _print_farewell(chat: ConsoleChat, name: str | None) -> None:

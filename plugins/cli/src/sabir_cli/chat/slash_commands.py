@@ -113,7 +113,7 @@ def _run_option(chat: ConsoleChat, spec: str) -> None:
     chat.output.note(f"options: {names or 'none; /option module:function offers one'}")
 
 
-def _attach_command(kind: str) -> Callable[[ConsoleChat, str], None]:
+def _attacher(kind: str) -> Callable[[ConsoleChat, str], None]:
     def run(chat: ConsoleChat, source: str) -> None:
         source = _unquoted(source)
         chat.attachments.append(attach(kind, source))
@@ -179,10 +179,8 @@ SLASH_COMMANDS = (
     SlashCommand(
         "option", "[module:function]", "show the functions that the model may call, or add a function", _run_option
     ),
-    SlashCommand(
-        "image", "FILE", "attach an image (file or URL) to the next message", _attach_command("image"), "path"
-    ),
-    SlashCommand("file", "FILE", "attach a file of any kind to the next message", _attach_command("file"), "path"),
+    SlashCommand("image", "FILE", "attach an image (file or URL) to the next message", _attacher("image"), "path"),
+    SlashCommand("file", "FILE", "attach a file of any kind to the next message", _attacher("file"), "path"),
     SlashCommand("losses", "", "list what the model's API could not accept of the last turn", _run_losses),
     SlashCommand("render", "[text]", "show the next request without sending it", _run_render),
     SlashCommand("cost", "", "show tokens and cost of this conversation; removed turns do not count", _run_cost),

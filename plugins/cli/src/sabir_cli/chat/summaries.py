@@ -7,6 +7,7 @@ conversation is read from all of these journals. `docs/reference/sessions-and-ru
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -119,12 +120,9 @@ def is_locked(error: BaseException | None) -> bool:
 
 
 def _query_summaries(database: "sqlite3.Connection") -> Iterator[Summary]:
-    by_journal: dict[int, _Counts] = {}
+    by_journal: defaultdict[int, _Counts] = defaultdict(_Counts)
     for record, role in database.execute(_ROLES, (0, 1 << 62)):
-        journal = record >> 32
-        if journal not in by_journal:
-            by_journal[journal] = _Counts()
-        by_journal[journal].add(record, role)
+        by_journal[record // _POSITIONS].add(record, role)
     journals: dict[int, _Journal] = {row[0]: row for row in database.execute(_JOURNALS)}
     models: dict[str | None, str] = {}
     for journal_id, name, parent, _ in journals.values():

@@ -260,7 +260,7 @@ class CallerConnection:
             if self._is_closed:
                 raise pending.closed_error()
             return await pending.send_until_ended(
-                lambda each, seconds_left: self._send_pending(request, each, seconds_left)
+                lambda each, seconds_left: self._send_request(request, each, seconds_left)
             )
         except errors.NoServer:
             if self._is_closed:
@@ -290,7 +290,7 @@ class CallerConnection:
                 f"{what}: the call was not sent, because {limit} other calls of the runner were in progress; {remedy}"
             ) from None
 
-    async def _send_pending(self, request: envelopes.Request, pending: PendingRequest, seconds_left: float) -> None:
+    async def _send_request(self, request: envelopes.Request, pending: PendingRequest, seconds_left: float) -> None:
         if not self.connection.is_up:
             with suppress(TimeoutError):  # the pending request then times out itself
                 async with asyncio.timeout(seconds_left):
@@ -319,14 +319,14 @@ class CallerConnection:
         id, _, sending = message.subject[len(self._inbox) + 1 :].partition(".")
         pending = self._pending.get(id)
         if id == ALIVE:
-            beat = _parse_reply(message, self._settings.largest)
+            beat = _read_reply(message, self._settings.largest)
             if not isinstance(beat, envelopes.Alive):
                 logger.warning("received an invalid beat of a worker: %s", beat)
                 return
             for each in filter(None, map(self._pending.get, beat.requests)):
                 each.add_reply(0, beat)
         elif pending is not None and sending.isdecimal():
-            pending.add_reply(int(sending), _parse_reply(message, self._settings.largest))
+            pending.add_reply(int(sending), _read_reply(message, self._settings.largest))
 
     def _fail_forbidden(self, subject: str, error: errors.AccessRefused) -> None:
         """End the requests whose subject the server's permissions forbid."""
@@ -345,7 +345,7 @@ def _subject_of(pending: PendingRequest) -> str:
     return requests_for(pending.chosen_worker, *address) if pending.chosen_worker else requests_of(*address)
 
 
-def _parse_reply(message: Msg, largest: int) -> envelopes.Reply | NoSubscriber | errors.EnvelopeInvalid:
+def _read_reply(message: Msg, largest: int) -> envelopes.Reply | NoSubscriber | errors.EnvelopeInvalid:
     """Return the reply in a message. For an unreadable message, return an EnvelopeInvalid instead of raising it."""
     if message.headers and message.headers.get("Status") == NO_RESPONDERS:
         return NoSubscriber()

@@ -247,7 +247,7 @@ class ServerLease:
                 except SQLAlchemyError:
                     self._close_connection()
             try:
-                self._connection = self._connect_for_lock()
+                self._connection = self._open_connection()
                 if _try_lock(self._connection, self._worker):
                     return True
             except SQLAlchemyError:
@@ -258,7 +258,7 @@ class ServerLease:
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
         """Take another worker's lock during the `with` block. Yields False if that worker is alive."""
-        with closing(self._connect_for_lock()) as connection:
+        with closing(self._open_connection()) as connection:
             yield _try_lock(connection, worker)
 
     def release(self) -> None:
@@ -266,7 +266,7 @@ class ServerLease:
         with self._one_at_a_time:
             self._close_connection()
 
-    def _connect_for_lock(self) -> Connection:
+    def _open_connection(self) -> Connection:
         connection = self._engine.connect()
         try:
             for setting in _KEEPALIVE:

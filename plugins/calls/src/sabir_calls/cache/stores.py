@@ -68,10 +68,12 @@ class MemoryResponses:
 
     def put(self, key: str, reply: bytes) -> None:
         """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
-        used ones. A reply that alone has more than `max_bytes` is not stored, and deletes all entries.
+        used ones. A reply that alone has more than `max_bytes` is not stored.
         """
         with self._lock:
             self._remove(key)
+            if len(reply) > self._max_bytes:
+                return
             self._entries[key] = time.time(), reply
             self._size += len(reply)
             while self._size > self._max_bytes:
@@ -154,8 +156,11 @@ class SQLiteResponses:
 
     def put(self, key: str, reply: bytes) -> None:
         """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
-        used ones. A reply that alone has more than `max_bytes` is not stored, and deletes all entries.
+        used ones. A reply that alone has more than `max_bytes` is not stored.
         """
+        if len(reply) > self._max_bytes:
+            self.delete(key)
+            return
         now = time.time()
         with self._in_transaction() as execute:
             execute("INSERT OR REPLACE INTO sabir_reply_uses VALUES (?, ?, ?, ?)", (key, now, now, len(reply)))

@@ -277,7 +277,8 @@ class SDKProvider(ABC):
     def connect(self, access: Access) -> Connection:
         """Return a connection: `connect_user_client` if the user passed a client, otherwise `connect_own_clients`.
 
-        Creates no client and reads no key. Raises SettingsInvalid like `endpoint`.
+        Creates no client and reads no key. Raises SettingsInvalid like `endpoint`, and for a mapping as `api_key` with
+        names that are not credentials.
         """
         self.endpoint(access)
         if access.client is not None:
@@ -436,8 +437,8 @@ def packaged_models(package: str) -> tuple[ModelInfo, ...]:
 
 
 def read_models(text: str) -> tuple[ModelInfo, ...]:
-    """Return the rows in the text of a models.toml, longest prefixes first. Raises PluginError, which names the invalid
-    row, for text that is not TOML, for other tables than `models`, and for two rows with the same prefix.
+    """Return the rows in the text of a models.toml, longest prefixes first. Raises PluginError for text that is not
+    TOML, for other tables than `models`, for an invalid row, and for two rows with the same prefix.
     """
     try:
         document = tomllib.loads(text)

@@ -10,7 +10,7 @@
     options    declarations of options; a vendor's own tool goes to the vendor settings
     others     a loss with the field's path in the request
 
-Fields that are null are ignored. An invalid field raises HistoryInvalid, which names its place.
+Fields that are null are ignored. A message of a wrong form raises HistoryInvalid, which names its place.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -171,7 +171,7 @@ class History:
     meanings differ.
     """
     streaming: ClassVar[Collection[str]] = ("stream",)
-    """Fields that ask for a stream. They are reported as losses if they are true or not empty."""
+    """Fields that ask for a stream. A field that is true or not empty is reported as a loss."""
     leaves: ClassVar[Mapping[str, PartReader]] = {}
     """The field "type" of a content part → the PartReader for this type."""
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}

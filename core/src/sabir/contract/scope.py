@@ -128,8 +128,8 @@ class RequestScope:
 
     @property
     def last_turn(self) -> Turn | None:
-        """The last turn that produced an item in the request; None if later messages cannot change it, or if there is
-        none. Needed by dialects of providers that pause within a turn. Reading it sets `saw_history`.
+        """The last turn that produced an item in the request; None if later messages cannot change this turn, or if
+        there is none. Needed by dialects of providers that pause within a turn. Reading it sets `saw_history`.
         """
         self.saw_history = True
         return self.ending
@@ -368,7 +368,7 @@ class DecodeScope:
     def limit_error(self, what: str, bound: str) -> ResponseInvalid:
         """Return the ResponseInvalid for an answer that exceeds a limit. The caller raises the error.
 
-        `what` completes the sentence "TARGET answered with …"; `bound` is the name of the field of Bounds to raise.
+        `what` completes the sentence "TARGET answered with …"; `bound` is the name of the field of Bounds to increase.
         """
         return self.invalid_answer(f"answered with {what}; to allow that, raise Settings.bounds.{bound}")
 

@@ -261,8 +261,7 @@ class SDKProvider(ABC):
         Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
         """
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
-            reason = "because its SDK's client cannot be inspected; use base_url="
-            raise SettingsInvalid(f"{self.name} does not accept client=, {reason}")
+            raise SettingsInvalid(f"{self.name} does not accept client=; use base_url=")
         if access.client is not None:
             return url_of_client(self.name, access.client)
         variables = filter(None, map(os.environ.get, self.url_variables))

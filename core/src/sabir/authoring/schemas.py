@@ -399,7 +399,7 @@ class _Walk:
             raise _Refused(f"{where} is an object whose properties are not listed")
         if is_open:
             names = ", ".join(map(repr, keywords({"additionalProperties": free})))
-            reason = f"only the listed properties are allowed in the object, without {names}"
+            reason = f"the object was limited to its listed properties; not sent: {names}"
             self.change("downgraded", join_path(path, "additionalProperties"), reason, narrows=True)
         self._add_count("properties", len(properties or ()))
         self._counts["levels"] = depth

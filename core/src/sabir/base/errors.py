@@ -115,8 +115,8 @@ class OutsideEvaluation(SabirError, LookupError):
 class CallsTooDeep(SabirError):
     """Raised when options, policies or evaluations call each other, or themselves, more than 50 levels deep.
 
-    CallsTooDeep ends all the nested calls. An option's function cannot turn CallsTooDeep into an error result, because
-    the model would call the same option again.
+    CallsTooDeep ends all the nested calls. CallsTooDeep of an option's function does not become an error result,
+    because the model would call the same option again.
     """
 
 
@@ -124,9 +124,9 @@ class MediaRefused(SabirError, ValueError):
     """Raised for a medium that cannot be read or sent: a missing, empty or too large file, an invalid URL, a MIME type
     that is unknown or not allowed.
 
-    The message names the source and usually the remedy. `sabir.image`, `audio`, `video`, `document`, the methods of
-    MediaPart and DataURL, and fetchers raise MediaRefused. The constructor of MediaPart raises pydantic's
-    ValidationError instead.
+    The message names the source and usually the remedy. `sabir.image`, `audio`, `video`, `document`, MessageBuilder,
+    the methods of MediaPart and DataURL, and fetchers raise MediaRefused. The constructor of MediaPart raises
+    pydantic's ValidationError instead.
     """
 
 

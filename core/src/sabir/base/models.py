@@ -242,15 +242,17 @@ class Frozen(BaseModel, metaclass=AsRead):
 
     @classmethod
     def build(cls, name: str = "", /, **fields: Any) -> Self:
-        """Return an instance with these fields, like the constructor. Raises BuilderError, in one line, instead of
-        ValidationError if the fields do not fit.
+        """Return an instance with these fields, like the constructor. Raises BuilderError with a one-line message if
+        the fields do not fit; the constructor raises ValidationError.
 
         `name` is the name of the object in the error; "" means the class's name.
         """
         try:
             return cls(**fields)
         except ValidationError as error:
-            raise BuilderError(f"no {name or cls.__name__}: {one_line(describe_validation_error(error))}") from None
+            raise BuilderError(
+                f"invalid {name or cls.__name__}: {one_line(describe_validation_error(error))}"
+            ) from None
 
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

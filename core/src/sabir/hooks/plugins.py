@@ -75,7 +75,7 @@ class Hooks:
             members = {each: getattr(plugin, each, None) for each in dir(plugin)}
         _check_implementations(members, label)
         if label in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
-            raise PluginConflict(f"hook plugin {label} is registered already; register it once")
+            raise PluginConflict(f"hook plugin {label} is registered already; register it once, with a name of its own")
         plugins = {**self._plugins, label: (plugin, _guard_hooks(members, label))}
         try:
             self._hook = _relay_for(plugins)

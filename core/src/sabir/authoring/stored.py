@@ -6,7 +6,7 @@
 
     request ──History.decode──▶ every field, by the tables of a subclass of History ──▶ DecodedHistory
 
-    settings   a setting of Settings, else the plugin's vendor setting, else `extra_body`, unchanged
+    settings   a setting of Settings or of the plugin; a value that it does not accept goes to `extra_body`, unchanged
     options    declarations of options; a vendor's own tool goes to the vendor settings
     others     a loss with the field's path in the request
 
@@ -145,9 +145,9 @@ class History:
     """Base class of a dialect's reader of stored requests. A subclass has tables of methods; `History.decode` is the
     dialect's `decode_history`.
 
-    `readers` run first, in their order. Every other field becomes the setting of Settings that `neutral` names, or else
-    a vendor setting of the same name, or else a field of `extra_body`. Inside the methods, `self.found` is the request,
-    `self.scope` the DecodeScope and `self.model` the model's name, or "".
+    `readers` run first, in their order. A field in `neutral` becomes a setting of Settings, any other field the vendor
+    setting of the same name. A field that the setting does not accept goes to `extra_body`. Inside the methods,
+    `self.found` is the request, `self.scope` the DecodeScope and `self.model` the model's name, or "".
     """
 
     vendor_model: ClassVar[type[BaseModel]]

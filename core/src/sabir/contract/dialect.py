@@ -343,7 +343,7 @@ class Dialect:
     """Return the items of the request for one turn, in order. Arguments: the Turn, the TurnScope, the LossLog.
 
     The result must depend on the arguments only, because core caches it; threads may call the function at the same
-    time. Return an empty sequence if no content is left. Then the next turn follows the turn before this one.
+    time. Return an empty sequence if no content is left; `follows` of the next turn ignores this turn.
     """
     encode_request: Callable[[RequestScope], Mapping[str, JSONValue]]
     """Return every top-level field of the request except the messages: model, settings, options, and the leading system

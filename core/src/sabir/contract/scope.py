@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 Place: TypeAlias = Literal["closed", "end"]
-"""The place of an Insertion: the end of the turns that later messages cannot change, or the end of all messages."""
+"""The place of an Insertion: the end of the turns that later messages cannot change, or the end of all turns."""
 
 
 class Insertion(NamedTuple):
@@ -48,8 +48,9 @@ class Insertion(NamedTuple):
 
     `text` is inserted directly before `before`, which must not be empty. With `at="closed"`, `before` must be the last
     bytes of the closed prefix, the turns that later messages cannot change; with `at="end"`, the last bytes of all
-    messages. If the bytes end differently, or the place already has an insertion, nothing is inserted, and a loss names
-    `path`. With `at="closed"` and no closed turn yet, nothing is inserted and there is no loss.
+    turns (without `RequestScope.closing`). If the bytes end differently, or the place already has an insertion, nothing
+    is inserted, and a loss names `path`. With `at="closed"` and no closed turn yet, nothing is inserted and there is no
+    loss.
     """
 
     at: Place

@@ -34,7 +34,7 @@ STORED_ERROR_TYPE = "error"
 ARGUMENT_NAMES = "argument_names"
 """Field of a call's state that maps argument names as the API knows them to the option's names, where they differ."""
 EMPTY_TEXT = "(empty)"
-"""The text that replaces a user message of white space only, which the API refuses."""
+"""The text that is sent as a user message that would be empty, and as an assistant message that must be inserted."""
 RESULT_BLOCK_TYPES = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
 """Types of opaque blocks that an option's result may contain."""
 BLANK_TEXT = "the API does not accept text that is only white space"
@@ -159,7 +159,7 @@ def _media_source(piece: MediaPart) -> MessagesObject:
 def _document_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> MessagesObject | None:
     """Return the block for a document. PDFs, URLs and uploaded files are sent unchanged, other bytes as plain text.
 
-    If other bytes are not UTF-8 text, report a loss and return a placeholder text or None.
+    If other bytes are not UTF-8 text, or only white space, report a loss and return a placeholder text or None.
     """
     source = _media_source(piece)
     mime = source.get("media_type", "application/pdf")
@@ -169,7 +169,7 @@ def _document_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: Lo
         except ValueError:
             text = ""
         if not text.strip():
-            reason = f"the document has the type {mime}, but is not UTF-8 text"
+            reason = f"the document has the type {mime}, but contains no UTF-8 text"
             placeholder = scope.placeholder_or_drop(reason, piece, entry, losses)
             return {"type": "text", "text": placeholder} if placeholder else None
         if mime != "text/plain":
@@ -191,7 +191,7 @@ def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> Messa
     """Return the block for a result, with the result's parts or, without parts, its text. A text of white space only is
     sent as JSON.
 
-    Opaque blocks are sent only if their type is in WITHIN_RESULTS, and never with an error.
+    Opaque blocks are sent only if their type is in RESULT_BLOCK_TYPES, and never with an error.
     """
     result = entry.result
     fields: MessagesObject = {"type": "tool_result", "tool_use_id": entry.wire_id}

@@ -3,7 +3,7 @@
     neutral settings ──▶ fields of the request     a setting that the model or the API does not accept is a loss
     options ──▶ tools        vendor settings ──▶ unchanged, and they replace other fields of the same name
 
-The vendor stores nothing unless the vendor settings request it. Instead, replies contain encrypted reasoning, which is
+OpenAI stores no response unless `store` or `background` is True. Instead, replies contain encrypted reasoning, which is
 sent back. The vendor returns encrypted reasoning by default. For models known to reason, the request also asks for it,
 because older endpoints require this.
 """
@@ -69,11 +69,11 @@ def _is_worth_sending(scope: RequestScope, name: str) -> bool:
 
 
 def _check_previous_response(previous_id: str, scope: RequestScope) -> None:
-    """Raise SettingsInvalid if the reply with the id `previous` is in the history, because the server would then read
-    the stored messages twice.
+    """Raise SettingsInvalid if the reply with the id `previous_id` is in the history, because the server would read the
+    stored messages twice.
     """
     if any(message.origin is not None and message.origin.response_id == previous_id for message in scope.messages):
-        problem = f"previous_response_id {previous_id!r} is a reply in the history"
+        problem = f"previous_response_id {previous_id!r} is the id of a reply in the history"
         reason = "and the server stores all messages up to it and would read them twice"
         raise SettingsInvalid(f"{problem}, {reason}; pass only the messages after it, or remove the id")
 

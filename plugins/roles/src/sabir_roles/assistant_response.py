@@ -74,8 +74,8 @@ class AssistantResponse(RoledMessage):
         such as "openai.chat". Without `sender`, the sender of a reply or decoded response is its policy.
 
         Raises RoleError if both `adapter` and `dialect` are passed, if JSON cannot represent the object, or if `str()`
-        fails. Raises ResponseInvalid for a response that the dialect cannot decode, and the errors of `sabir.adapter`
-        for a model string and of `sabir.dialect` for a dialect.
+        fails. Raises ResponseInvalid for a response that the dialect cannot decode, the CallError that a response
+        reports, and the errors of `sabir.adapter` for a model string and of `sabir.dialect` for a dialect.
         """
         answer = _decode_answer(assistant_response, _choose_dialect(adapter, dialect))
         values, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender

@@ -40,8 +40,8 @@ class Collection(CreateMethods):
         """Create a collection of messages. `progression` lists the ids of all messages in the wanted order; None means
         the order of `messages`.
 
-        The first System among the messages is moved to the first position, as the system message. `system` replaces
-        it. Raises RoleError for a value that is not a message, for ids that do not match the messages, for two
+        The system message is `system`, or else the first System among the messages, which `system` replaces. It always
+        comes first. Raises RoleError for a value that is not a message, for ids that do not match the messages, for two
         messages with one id, and for a `system` that is not a System.
         """
         self._lock = RLock()

@@ -29,8 +29,8 @@ Kind = TypeVar("Kind", bound=RoledMessage)
 
 
 class CommonArguments(TypedDict, total=False):
-    """The optional arguments of every kind. None means the default of the kind; a message that is passed stays
-    unchanged.
+    """The optional arguments of every kind. None means the default of the kind for a new message, and no change of a
+    message that is passed.
 
     sender: who sends the message.
     recipient: who receives the message.

@@ -155,8 +155,8 @@ class RoledMessage(TemplatedMessage):
         return {"role": self.role.value, "content": content}
 
     def to_message(self) -> Message | None:
-        """Return the core message, which any adapter can send. For a message that `from_message` created and that was
-        not edited, this is the original. Any other message gives None if it is empty or its role is unset.
+        """Return the core message, which any adapter can send. For a message with a `source` that was not edited, this
+        is the `source`. Otherwise, the result is None if the message is empty or its role is unset.
 
         Until the message changes, the same object is returned. Raises RoleError for invalid content, and TemplateFailed
         if the template cannot be rendered.
@@ -209,10 +209,10 @@ class RoledMessage(TemplatedMessage):
 
     @property
     def source(self) -> Message | None:
-        """The core message that `from_message` converted to this message, or None.
+        """The core message from which `from_message` created this message, also after edits; None if there is none.
 
-        For a clone of such a message, and for an AssistantResponse that was created from a reply, a copy of the core
-        message with the id of this message.
+        A clone of this message, and an AssistantResponse that was created from a reply with one answer, have a copy of
+        the core message with their own id.
         """
         return self._source
 

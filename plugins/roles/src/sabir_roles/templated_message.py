@@ -104,7 +104,7 @@ class TemplatedMessage(BaseModel):
     @property
     def written(self) -> str:
         """The text that the template renders from the content; without a template, the content as text. For an
-        Instruction with `plain_content`, this.
+        Instruction with `plain_content`, the `plain_content`.
 
         Cached until a change. Raises RoleError for invalid content, and TemplateFailed if the template cannot be
         rendered. Unlike `text`, it never is the text of an original core message.

@@ -116,7 +116,7 @@ class _Run(Generic[CallT]):
         self.collect([call for call in self.running if _has_reply(call)])
         unfinished = len(self.running)
         if unfinished or not isinstance(reason, GeneratorExit):
-            note = f"ended early: {self._progress}; the provider may charge the {unfinished} running calls as well"
+            note = f"ended early: {self._progress}; started calls without a reply, which may be charged: {unfinished}"
             reason.add_note(note)
             logger.warning("%s", note)
 

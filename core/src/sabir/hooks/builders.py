@@ -313,7 +313,7 @@ def _step_of(anchor: object) -> int | None:
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
         return anchor
     described = str(anchor) if type(anchor) is int else describe_kind(anchor)
-    raise BuilderError(f"a step needs a message, or a step number of 0 or more, not {described}")
+    raise BuilderError(f"a step needs a message, a step number of 0 or more, or None, not {described}")
 
 
 class Step(NamedTuple):

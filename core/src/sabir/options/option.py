@@ -58,7 +58,7 @@ def _check_name(name: str) -> str:
 
 def _check_object_schema(text: JSONText) -> JSONText:
     if (kind := text.view().get("type", "object")) != "object":
-        raise OptionInvalid(f"parameters must be the JSON schema of an object, not of the type {kind!r}")
+        raise OptionInvalid(f"the JSON schema `parameters` must describe an object, but its type is {kind!r}")
     return text
 
 

@@ -123,7 +123,7 @@ def pair_apart(
             elif payload.kind == "option_result":
                 pairing.take_result(position, payload)
             else:
-                reason = f"messages of the kind {payload.document['kind']!r} need a newer version of sabir"
+                reason = f"sending messages of the kind {payload.document['kind']!r} needs a newer version of sabir"
                 pairing.lose("dropped", reason, position)
     yield pairing.finish()
 

@@ -163,12 +163,12 @@ class PartFilter:
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
         stored = part.document
         if stored["kind"] != "media":
-            reason = f"parts of the kind {stored['kind']!r} need a newer version of sabir"
+            reason = f"sending parts of the kind {stored['kind']!r} needs a newer version of sabir"
         elif stored.get("modality") not in get_args(Modality):
-            reason = f"media of the modality {stored.get('modality')!r} need a newer version of sabir"
+            reason = f"sending media of the modality {stored.get('modality')!r} needs a newer version of sabir"
         else:
             scheme = MediaURL(str(stored.get("url"))).scheme
-            reason = f"URLs of the scheme {scheme!r} need a newer version of sabir"
+            reason = f"sending URLs of the scheme {scheme!r} needs a newer version of sabir"
         return self._lose("dropped", reason, at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:

@@ -63,8 +63,8 @@ _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without content,
-    and the CallError that the body reports.
+    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one whose
+    `content` is not a list, and the CallError that the body reports.
     """
     response = scope.read_object(body)
     raise_reported(response, scope)

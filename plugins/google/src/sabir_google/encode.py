@@ -177,8 +177,8 @@ def _model_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValu
             continue
         part = _function_call_part(entry, losses)
         if not is_signed and "thoughtSignature" not in part:
-            rule = f"{scope.target.model} requires a thought signature with a turn's first call"
-            reason = f"{rule}; Google's dummy was sent"
+            rule = f"{scope.target.model} requires one with a turn's first call"
+            reason = f"Google's dummy thought signature was sent, because {rule}"
             losses.add("synthesized", reason, message=entry.message, path="payload.state")
             part["thoughtSignature"] = DUMMY_SIGNATURE
         is_signed = True

@@ -116,7 +116,7 @@ class TimedStream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        """Perform the TLS handshake, and return the secured connection, with the same deadline."""
+        """Perform the TLS handshake before the deadline, and return the secured connection with the same deadline."""
         secured = self._stream.start_tls(ssl_context, server_hostname, self._deadline.remaining())
         return TimedStream(secured, self._deadline)
 

@@ -86,13 +86,13 @@ class MessageManager(Collection):
         the requests.
 
         If an option fails, or a request names an option that is not in `options`, the response's output is the error.
-        Raises OptionInvalid, before anything runs, for invalid `options`, and if a requested option cannot run. Raises
+        Raises OptionInvalid, before anything runs, for invalid `options` and for a called option that cannot run. Raises
         CallsTooDeep for endlessly nested calls; no response is added then.
         """
         return self._add_responses(await sabir.answer(self.to_messages(), options))
 
     def act_sync(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
-        """Sync version of `act`. Blocks the thread. Also raises OptionInvalid, before anything runs, if a requested
+        """Sync version of `act`. Blocks the thread. Also raises OptionInvalid, before anything runs, if a called
         option is a coroutine function.
         """
         return self._add_responses(sabir.answer_sync(self.to_messages(), options))

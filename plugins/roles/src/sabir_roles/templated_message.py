@@ -37,7 +37,9 @@ class TemplatedMessage(BaseModel):
     content: dict[str, Any] = Field(default_factory=dict)
     """The JSON values of the message. They may be changed in place, at any depth."""
     role: MessageRole | None = None
-    """The role of the message. With None or MessageRole.UNSET, the message is not sent."""
+    """The role of the message. With None or MessageRole.UNSET, the message is not sent, unless `from_message` created
+    the message and it was not edited.
+    """
     template: str | Template | None = None
     """A jinja2 source, the file name of a template of sabir_roles, or a compiled Template. None means no template:
     the text is the content's value if this is a single string, "" for empty content, and otherwise the content as JSON.

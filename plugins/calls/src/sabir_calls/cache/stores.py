@@ -215,4 +215,4 @@ def _check_limits(max_age: float | None, max_bytes: int) -> None:
     if max_age is not None and not max_age > 0:
         raise SettingsInvalid(f"max_age is {max_age!r}; expected a positive number of seconds, or None")
     if max_bytes < 1:
-        raise SettingsInvalid(f"max_bytes is {max_bytes!r}; expected a positive number")
+        raise SettingsInvalid(f"max_bytes is {max_bytes!r}; expected a maximum size in bytes, 1 or more")

@@ -127,15 +127,15 @@ class Access(Frozen):
     """
 
     creds: Path | None = None
-    """A .creds file with a user's JWT and seed. None means the path in the variable NATS_CREDS, if it is set."""
+    """A .creds file with a user's JWT and seed. None means the path in NATS_CREDS if there are no other credentials."""
     nkey: Path | None = None
-    """A file with the seed of an nkey. None means the path in the variable NATS_NKEY, if it is set."""
+    """A file with the seed of an nkey. None means the path in NATS_NKEY if there are no other credentials."""
     user: str | None = Field(default=None, min_length=1)
-    """A user's name, which needs a password. None means the name in the variable NATS_USER, if it is set."""
+    """A user's name, which needs a password. None means the name in NATS_USER if there are no other credentials."""
     password_file: Path | None = None
     """A file with the user's password. None means the password itself in the variable NATS_PASSWORD."""
     token_file: Path | None = None
-    """A file with a token. None means the token itself in the variable NATS_TOKEN, if it is set."""
+    """A file with a token. None means the token in NATS_TOKEN if there are no other credentials."""
     ca: Path | None = None
     """A file with the CA certificates that verify the server's certificate.
 

@@ -144,7 +144,7 @@ class DurableWorker:
     async def close(self) -> None:
         """Stop the unfinished runs here and release the lock. Other workers continue the runs.
 
-        Waits at most `CLOSING` seconds for the runs to stop and for the store to answer.
+        Waits at most `CLOSING` seconds for the runs to stop, and then as long again for the store to answer.
         """
         self._ended.set()
         for execution in list(self._executions):
@@ -164,7 +164,8 @@ class DurableWorker:
         """Call a function that uses the store in a thread, and return its value.
 
         While the store cannot be reached, the call is repeated every `beat` seconds. A write may be repeated, because
-        the first write of a value counts. Raises StoreInvalid for a lasting failure, and while the worker is closing.
+        the first write of a value counts. Raises StoreInvalid for a lasting failure, and for any failure of the store
+        while the worker is closing.
         """
         loop = asyncio.get_running_loop()
         while True:

@@ -86,8 +86,8 @@ class MessageManager(Collection):
         the requests.
 
         If an option fails, or a request names an option that is not in `options`, the response's output is the error.
-        Raises OptionInvalid, before anything runs, for invalid `options` and for a called option that cannot run. Raises
-        CallsTooDeep for endlessly nested calls; no response is added then.
+        Raises OptionInvalid, before anything runs, for invalid `options` and for a called option that cannot run.
+        Raises CallsTooDeep for endlessly nested calls; no response is added then.
         """
         return self._add_responses(await sabir.answer(self.to_messages(), options))
 

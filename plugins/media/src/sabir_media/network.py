@@ -137,7 +137,8 @@ class PinnedBackend(httpcore2.NetworkBackend):
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.NetworkStream:
         """Connect to the first address that accepts a connection, and return the connection. Only `port` is used;
-        `host` and all other arguments are ignored. Raises the error of the last address.
+        `host` and all other arguments are ignored. Raises the error of the last address, or TimeoutError after the
+        deadline.
         """
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):

@@ -31,11 +31,14 @@ COUNT_FIELDS = frozenset({
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Return all fields of the request except the input. Report settings that cannot be sent as losses.
 
-    Raises SettingsInvalid for an invalid vendor setting, an option choice that is not offered, and a
-    `previous_response_id` of a reply in the history.
+    Raises SettingsInvalid for an invalid vendor setting, an option choice that is not offered, `background` True with
+    `store` False, and a `previous_response_id` of a reply in the history.
     """
     drop_other_settings(scope, ResponsesSettings, ChatSettings)
     if scope.vendor.get("store") is False:  # every request of this dialect sends False by default
+        if scope.vendor.get("background"):
+            rule = "the API stores responses that it generates in the background"
+            raise SettingsInvalid(f"vendor has background=True and store=False, but {rule}; remove one of the two")
         scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
     vendor = drop_other_tools(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous_id := vendor.get("previous_response_id"):

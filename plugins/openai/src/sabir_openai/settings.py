@@ -51,8 +51,9 @@ class _CommonSettings(Frozen):
     service_tier: str | None = None
     """The processing tier, such as "flex" or "priority"."""
     store: bool | None = None
-    """Whether OpenAI stores the response for later retrieval. If this is None or False, `openai.responses` sends False,
-    or True if `background` is True. Not sent by default to endpoints that are known to ignore it.
+    """Whether OpenAI stores the response for later retrieval. If this is None or False, `openai.responses` sends False;
+    if it is None and `background` is True, it sends True. False and `background` True together raise SettingsInvalid,
+    because the API stores such responses. Not sent by default to endpoints that are known to ignore it.
     """
     tools: tuple[OpenAIObject, ...] = ()
     """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""

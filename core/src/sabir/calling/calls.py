@@ -103,7 +103,7 @@ class Adapter(Protocol):
         """Sync version of `stream`. Reading blocks the thread."""
 
     async def aclose(self) -> None:
-        """Close the clients that the adapter created, as far as the running event loop can close them."""
+        """Close the clients that the adapter created for its sync methods and for the running event loop."""
 
     def close(self) -> None:
         """Close the client that the sync methods created. After async calls, use `aclose` instead."""

@@ -256,9 +256,9 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         """Return a stream, which passes on the events of the first member that sends one. After an event, no other
         member is tried.
 
-        Raises the same errors as `render`. Reading events raises the errors of the calls: AllFailed if every member
-        failed, and at once an error that is not in `fallback_on`. A rendering is sent only with the first member that
-        has the rendering's target.
+        Raises the same errors as `render`. Reading events raises AllFailed if every member failed before its first
+        event, and at once an error that is not in `fallback_on` or that comes after the first event. A rendering is
+        sent only with the first member that has the rendering's target.
         """
         if isinstance(messages, Rendering):
             return self._member_of(messages).stream(messages, **how)

@@ -249,8 +249,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if not isinstance(messages, Rendering):
             rendering = self._render_checked(function, messages, how)
         elif how:
-            reason = "together with a rendering, which already contains them"
-            raise SettingsInvalid(f"{function}() does not accept {', '.join(how)} {reason}")
+            remedy = "together with a rendering; pass them to render()"
+            raise SettingsInvalid(f"{function}() does not accept {', '.join(how)} {remedy}")
         else:
             rendering = messages
             self._check_target(rendering)

@@ -70,8 +70,8 @@ class Adapter(Protocol):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request for a conversation and its losses. Needs no API key and no network, and sends nothing.
 
-        Raises RenderingRefused for losses that `strict` names or if nothing can be sent, and SettingsInvalid, WrongWord
-        or OptionInvalid for wrong arguments.
+        Raises RenderingRefused for losses that `strict` forbids or if nothing can be sent, and SettingsInvalid,
+        WrongWord or OptionInvalid for wrong arguments.
         """
 
     async def send(self, rendering: Rendering) -> Reply:

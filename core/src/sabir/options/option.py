@@ -68,8 +68,9 @@ class Option(Frozen):
     Make options with `sabir.option` or `from_function`, `from_model` and `from_schema`, and pass them as `options=[…]`.
     `parameters` is the JSON schema of the arguments. `vendor` maps a provider's name to hints for that provider, and
     "*" to hints for every provider. `function` runs when the option is called; None means that the program answers the
-    calls itself. `binder` converts the JSON arguments to the function's arguments; None means by name. Two options are
-    equal if a model sees no difference; `function` and `binder` are not compared, dumped or shown.
+    calls itself. `binder` converts the JSON arguments to the function's arguments; None means that they are checked
+    against `parameters` and passed by name. Two options are equal if a model sees no difference; `function` and
+    `binder` are not compared, dumped or shown.
 
     >>> import sabir
     >>> schema = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -312,7 +313,7 @@ def option(
 
     `name` defaults to the function's name, `description` to the first paragraph of its docstring. `vendor` maps a
     provider's name to hints for that provider. The option can still be called like the function, without validation.
-    Raises OptionInvalid for a signature that JSON schema cannot describe, such as a parameter without a type.
+    Raises OptionInvalid in the same cases as `Option.from_function`, for example for a parameter without a type.
 
     >>> import sabir
     >>> @sabir.option

@@ -8,7 +8,8 @@
     refusal    unchanged if the side accepts refusals; else as text
     state      of a text, a medium or a refusal: only back to its origin, and only in the assistant's turn
 
-The functions of a dialect get only the selected parts, so they encode parts and decide nothing.
+Another model of the same family counts as the origin (`TurnScope.differs_by`). The functions of a dialect get only the
+selected parts, so they encode parts and decide nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +49,7 @@ class At(NamedTuple):
     differs: Difference
     """The result of `TurnScope.differs_by` for the message's origin."""
     keeps_state: bool
-    """Whether signed state is sent with the part: the message came from this target and is in the assistant's turn."""
+    """Whether signed state is sent with the part: `differs` is "" and the message is in the assistant's turn."""
 
 
 def _describe_origin(origin: Origin | None) -> str:

@@ -238,11 +238,11 @@ class Message(StoredModel):
 
     `policy` names who made the message: "user", "system", the model ("llm" unless an adapter has another `speaks_as`),
     the option that returned a result, or "runtime" for a result that sabir created. `role_hint_for_llm` overrides the
-    role that an adapter derives from the policy; None means no override. `step_num` is the number of the program's
-    step, or None. `origin` is the provider, API and model that produced the message, or None. `payload` is a
-    PartsPayload, an OptionCallPayload, an OptionResultPayload, or an UnknownPayload after loading. `schema_number`
-    (argument: `schema`) is the number of the message format. Two messages are equal if all fields are equal, `id`
-    included.
+    role that an adapter derives from the policy, but not in calls and results; None means no override. `step_num` is
+    the number of the program's step, or None. `origin` is the provider, API and model that produced the message, or
+    None. `payload` is a PartsPayload, an OptionCallPayload, an OptionResultPayload, or an UnknownPayload after loading.
+    `schema_number` (argument: `schema`) is the number of the message format. Two messages are equal if all fields are
+    equal, `id` included.
 
     >>> import sabir
     >>> message = sabir.user("Hello!")

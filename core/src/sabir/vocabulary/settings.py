@@ -158,9 +158,10 @@ class Bounds(Frozen):
     may together have a quarter of `body_bytes`. `error_bytes` (1 MB) limits how much of an error response is
     read; a longer one still raises the error of its status.
 
-    `values` limits the number of JSON values in a response, in one event, and in all events of a stream whose data is
-    stored. None means one per 128 bytes of `body_bytes`, at least 10,000. `blocks` limits the number of parts, option
-    calls, alternatives and citations of a reply. None means one per 4,096 bytes of `body_bytes`, at least 256.
+    `values` limits the number of JSON values in a response, in one event, and in total in those events of a stream
+    whose data the dialect stores. None means one per 128 bytes of `body_bytes`, at least 10,000. `blocks` limits the
+    number of parts, option calls, alternatives and citations of a reply. None means one per 4,096 bytes of
+    `body_bytes`, at least 256.
 
     With the defaults of `values` and `blocks`, and `event_bytes` at most half of `body_bytes`, a call allocates at most
     four times `body_bytes` of memory.
@@ -189,7 +190,8 @@ class ResponseFormat(Frozen):
     """A JSON schema that the text of the reply must satisfy. `Settings(response_format=…)` creates a ResponseFormat
     from a pydantic model class or a schema.
 
-    `name` is the schema's name, which the model sees. `schema` is the JSON schema; read it from `schema_view`.
+    `name` is the schema's name, which the model sees. In a ResponseFormat that Settings creates, it is the name of the
+    class, or the "title" of the schema, or "output". `schema` is the JSON schema; read it from `schema_view`.
     `description` explains the schema to the model; None means no description.
     """
 
@@ -272,7 +274,7 @@ class Settings(Frozen):
     - `total`: seconds for any call from beginning to end, a stream's reader included; None means no limit.
     - `bounds`: the largest response to accept; None means `Bounds()`.
     - `retries`: a RetryPolicy, or the number of retries; None means two retries.
-    - `media_labels`: whether a text such as "Media 1: a street map" precedes each medium; None means no.
+    - `media_labels`: whether a text such as "Media 1: a street map" precedes each medium that is sent; None means no.
     - `unsupported_media`: "placeholder" (the default) sends a text instead of a medium that the model cannot
       read, "drop" sends nothing.
     - `vendor`: provider name → settings of that provider, which the provider's plugin validates.

@@ -224,8 +224,8 @@ class Reply(Frozen):
         [1, 2, 3]
         """
         if self.refusal is not None or self.finish_reason == "content_filter":
-            who = "the model refused" if self.refusal is not None else "the provider filtered the reply"
-            raise OutputRefused(f"{who}: {one_line(self.refusal or self.text or 'no text', 200)}", self)
+            cause = "the model refused" + (", or the reply was filtered" if self.refusal is None else "")
+            raise OutputRefused(f"{cause}: {one_line(self.refusal or self.text or 'no text', 200)}", self)
         if has_more_values(self.text, MOST_VALUES):
             raise OutputInvalid(f"the reply has more than {MOST_VALUES:,} JSON values; parse `text` yourself", self)
         try:

@@ -4,7 +4,8 @@
     llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        failed_members: acme:large
 
 A member's own retries come first: the next member is tried if all of them fail. The same conversation is rendered for
-each member; the reply contains the losses of the member that answered, and `failed_members` those of the others.
+each member that is tried; the reply contains the losses of the member that answered, and `failed_members` those of the
+members that failed before.
 
     try_members ── answer of the first member ──▶ caller ── an error ──▶ try_members ── answer of the next member
                                                                              └── or raises: the error, or AllFailed

@@ -83,7 +83,7 @@ class StoreError(SessionError):
 
 
 class StoreLost(RecordingFailed, StoreError):
-    """Raised when the file of an open store was deleted or replaced: new records would be lost. Open the store again."""
+    """Raised when the file of an open store was deleted or replaced: new records would be lost. Reopen the store."""
 
 
 class JournalInvalid(StoreError, ValueError):

@@ -34,9 +34,9 @@ CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 class ToolCallRecord(StoredModel):
     """One option call in the record of a reply. Vendors call an option a tool.
 
-    `call_id` is the id that the result repeats, and `name` the name of the option. `arguments` are the arguments as a
-    JSON object, or the model's text if it is not a JSON object. `status` is "pending" without a result, "completed" after a
-    result, or "failed" after an error result. The session sets the status.
+    `call_id` is the id that the result repeats, and `name` the name of the option. `arguments` is the text of a JSON
+    object, or the model's own text if that is not a JSON object. `status` is "pending" without a result, "completed"
+    after a result, or "failed" after an error result. The session sets the status.
     """
 
     call_id: NonEmpty

@@ -229,7 +229,7 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
 
     @property
     def text(self) -> Iterator[str]:
-        """An iterator over the pieces of text of this question's replies, as they arrive. Iterating discards other events."""
+        """An iterator over the pieces of text of this question's replies. Iterating discards all other events."""
         return SyncEvents(self, self._buffer, self._select.text)
 
     @property
@@ -311,7 +311,7 @@ class AnswerStream(AsyncClosing, Generic[Output]):
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """An iterator over the pieces of text of this question's replies, as they arrive. Iterating discards other events."""
+        """An iterator over the pieces of text of this question's replies. Iterating discards all other events."""
         return AsyncEvents(self, self._buffer, self._select.text)
 
     @property

@@ -96,12 +96,13 @@ ATTRIBUTES: Mapping[str, Check] = {
 }
 """Attribute → the check of a value, and the description of the expected values."""
 _REMEDIES: Mapping[str, str] = {
-    "system system_prompt prompt developer": "instructions=…",
+    "system system_prompt prompt developer": "instructions=… of Conversation",
     "output_type result_type response_format response_model output_schema schema": "output=…, a type or a function",
-    "max_retries output_retries": "retries=…, how often the model may correct an answer that does not fit",
+    "max_retries output_retries": "retries=… of Conversation, how often the model may correct its answer",
     "message_history history messages": "ask(*messages, …), which also accepts messages",
     "api_key base_url client": "an adapter as the model: sabir.adapter('provider:model', …)",
-    "session session_id conversation_id thread_id db database store path memory checkpointer": "keep=… and name=…",
+    "session session_id conversation_id thread_id": "keep=… and name=… of Conversation",
+    "db database store path memory checkpointer": "keep=… and name=… of Conversation",
     "deps context": "a bound method as an option, or a parameter of the type sabir.ToolContext in an option",
 }
 REMEDIES = {word: remedy for words, remedy in _REMEDIES.items() for word in words.split()}

@@ -179,7 +179,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
     @property
     def instructions(self) -> Instructions:
-        """The system message for the next question; "" means no system message. A text, or a tuple of parts.
+        """The system message for the next question; "" means none. A text, or a tuple of texts and parts.
 
         Until you set a value, these are the recorded instructions. A new value holds from the next question on.
         """

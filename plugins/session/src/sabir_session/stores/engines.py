@@ -109,7 +109,7 @@ class SQLiteStore(Store):
         return self if self._path is None else self._path
 
     def claim(self, name: str) -> Claim:
-        """Claim a journal for this process by a lock file in the folder `<database>.locks`, unless it is in memory.
+        """Claim a journal for this process by a lock file in `<database>.locks`. A store in memory needs no file.
 
         Raises ConversationBusy if another process has claimed the journal, and StoreError for an invalid name or if the
         file cannot be locked.

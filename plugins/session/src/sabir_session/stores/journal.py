@@ -31,7 +31,7 @@ class StoredJournal:
 
     @property
     def is_latest(self) -> bool:
-        """Whether no other writer has changed the journal since this object was opened."""
+        """Whether no other writer has changed or deleted the journal since this object was opened."""
         with self._store._converting_errors(f"look for the journal {self.name!r}"):
             return self._store._locate(self.name) == (self._identity, len(self))
 

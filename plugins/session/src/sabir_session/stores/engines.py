@@ -83,7 +83,9 @@ class SQLiteStore(Store):
             with self._converting_errors("be opened"):
                 ((mode,),) = self._enable_write_ahead(time.monotonic() + timeout)
                 if mode not in ("wal", "memory"):
-                    raise StoreError(f"{self._description} does not support write-ahead logging; use a local disk")
+                    raise StoreError(
+                        f"the disk of {self._description} does not support write-ahead logs; use a local disk"
+                    )
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
             self._file_identity = None if self._path is None else find_identity(self._path)
         except BaseException:

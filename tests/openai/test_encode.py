@@ -353,7 +353,7 @@ def test_an_output_repeats_the_namespace_and_the_caller_of_its_call(extra: dict[
 def test_a_background_response_that_must_not_be_stored_is_refused() -> None:
     """The API stores what it generates in the background, so `store` False could not be obeyed."""
     settings = Settings(vendor={"openai": {"background": True, "store": False}})
-    with pytest.raises(SettingsInvalid, match="background=True and store=False.*remove one of the two"):
+    with pytest.raises(SettingsInvalid, match=r"background=True and store=False.*remove one of the two"):
         sabir.dialect("openai.responses").render([sabir.user("Hi.")], settings=settings)
 
 

@@ -487,9 +487,7 @@ class ActorHost(SharedResources):
         await close_in_time(self.adapters.aclose(), "the adapters", self._seconds_left() + CLEANUP)
 
     async def stop_actor(self, actor_id: str) -> None:
-        """Stop and remove one actor; ignore an unknown id. Interrupt its handlers after `RestartPolicy.leaving`
-        seconds.
-        """
+        """Stop and remove one actor, if it exists. Its handlers get at most `RestartPolicy.leaving` seconds."""
         actor = self._actors.get(actor_id)
         if actor is not None:
             await actor.stop()

@@ -58,7 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases in `xfail` as expected to fail, with the reason.
 
-    Raises UsageError for a suite without an adapter and for a test case in `xfail` that does not exist.
+    Raises UsageError for a suite without an adapter. Also for a key `case[row]` of `xfail` whose row does not exist,
+    unless the command line selects tests by name.
     """
     rows: dict[tuple[type[Suite], str], set[str]] = {}
     for item in items:
@@ -156,7 +157,7 @@ def scripted(request: pytest.FixtureRequest) -> MakeScripted:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Fail a test that passed if its scripted adapters have unused answers."""
+    """Fail a test that passed if its scripted adapters have unused answers or received too many requests."""
     yield
     mismatches = []
     for adapter in item.stash.get(_SCRIPTED_ADAPTERS, ()):

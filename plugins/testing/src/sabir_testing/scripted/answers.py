@@ -171,7 +171,7 @@ def reply(
 
     Without `usage`, every word of the conversation counts as an input token and every streamed piece as an output
     token. Without `finish_reason`, it is "option_calls" if there are calls, otherwise "stop". Raises SettingsInvalid
-    for other contents.
+    for other contents. `usage` and `finish_reason` of an Answer in `content` are not used.
     """
     steps = tuple(step for index, part in enumerate(content) for step in _steps(part, f"content[{index}]"))
     return Answer(steps, usage, finish_reason)

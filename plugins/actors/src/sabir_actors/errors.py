@@ -51,8 +51,8 @@ class ErrorCode(StrEnum):
     RETRIES_EXHAUSTED = "RETRIES_EXHAUSTED"
     """The `attempt` of a RETRY exceeds its `max_attempts`. The message is not handled again."""
     FAILED = "FAILED"
-    """A handler raised an unexpected exception or returned an invalid value. The author of the actor must correct the
-    handler.
+    """A handler raised an unexpected exception, was cancelled, or returned an invalid value. The author of the actor
+    must correct the handler.
     """
 
 

@@ -86,7 +86,7 @@ def import_(
     ] = None,
     force: Annotated[bool, Parameter(negative="", help="Overwrite the file --output.")] = False,
     strict: Annotated[
-        bool, Parameter(negative="", help="If anything was dropped or downgraded, exit 1 and write no messages.")
+        bool, Parameter(negative="", help="If anything was dropped or downgraded, exit 1 and write nothing but --json.")
     ] = False,
     as_json: JSONFlag = False,
 ) -> int:

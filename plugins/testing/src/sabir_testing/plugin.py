@@ -58,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases in `xfail` as expected to fail, with the reason.
 
-    Raises UsageError for a suite without an adapter. Also for a key `case[row]` of `xfail` whose row does not exist,
-    unless the command line selects tests by name.
+    Raises UsageError for a suite without an adapter and, unless the command line selects tests by name, for a key
+    `case[row]` of `xfail` whose row does not exist.
     """
     rows: dict[tuple[type[Suite], str], set[str]] = {}
     for item in items:
@@ -86,7 +86,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Replace the report of a failed case by the fault and the rule, without a traceback. A skipped case fails."""
+    """Replace the report of a failed case by the fault and the rule, without a traceback.
+
+    A case that the kit itself did not skip fails if it is skipped. A failed case that is new in this minor release of
+    the kit passes with a warning.
+    """
     report = yield
     suite = suite_of(item)
     if suite is None or (report.passed and not report.failed):

@@ -166,7 +166,7 @@ def test_a_thread_of_a_programs_own_chain_is_left_alone(told: Command) -> None:
 
     said = (
         f"thread {thread_id} uses the chain 'review', "
-        "which only the program that created it has; resume it with that program"
+        "which only the program that created it has; resume the thread with that program"
     )
     assert told.error("resume", thread_id) == said
     assert told.json("show", thread_id)["status"] == "processing"

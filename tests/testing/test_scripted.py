@@ -240,12 +240,11 @@ MISMATCHES: dict[str, tuple[Callable[[ScriptedAdapter], object], str]] = {
     ),
     "other options": (
         lambda llm: llm.complete_sync("Hi", options=[weather]) and llm.assert_offered("weather", "time"),
-        "every request must offer the options weather, time; another one is request 1: 'Hi' (1 message, options "
-        "weather)",
+        "every request must offer the options weather, time, unlike request 1: 'Hi' (1 message, options weather)",
     ),
     "options where none": (
         lambda llm: llm.complete_sync("Hi", options=[weather]) and llm.assert_offered(),
-        "every request must offer no options; another one is request 1: 'Hi' (1 message, options weather)",
+        "every request must offer no options, unlike request 1: 'Hi' (1 message, options weather)",
     ),
 }
 

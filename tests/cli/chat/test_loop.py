@@ -173,7 +173,7 @@ def test_a_turn_that_failed_is_discarded_and_a_wrong_file_is_told_at_once(tmp_pa
         (READY, b"fail 500\r"),
         (b"discarded.*" + READY, f"/file {tmp_path}/none.md\r".encode()),
         (b"cannot.*" + READY, f"/file {tmp_path}/notes.md\r".encode()),
-        (b"removes it.*" + READY, b"Read it.\r"),
+        (b"removes attachments.*" + READY, b"Read it.\r"),
         (DONE, b"\x04"),
     ]
     on_terminal(*ECHO, typed=typed)

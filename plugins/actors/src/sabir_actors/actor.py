@@ -34,20 +34,22 @@ THREADS = "threads"
 MAILBOX = 1000
 """The default maximum number of unanswered messages at an actor, including the message being handled."""
 REMEMBERED = 1000
-"""How many answers an actor remembers for messages that arrive again, and how many failed messages for RETRY."""
+"""The maximum number of responses that an actor remembers for repeated messages. The same limit applies, separately, to
+failed messages for RETRY.
+"""
 CLEANUP = 1.0
-"""The number of seconds that an actor waits for an interrupted handler to end."""
+"""The maximum number of seconds that an actor waits for an interrupted handler to end."""
 HandlerResult: TypeAlias = typed.Data | Mapping[str, Any] | Response
 """A handler's return value: the data of the response, or a complete Response."""
 
 
 class Actor:
-    """The base class of actors. A subclass handles each message type in an async method `on_<type>`, in lower case.
+    """The base class of actors. A subclass handles messages of an upper-case type TYPE in an async method `on_type`.
 
     A handler returns the response's data, or a Response. If it raises ActorError, the sender receives an ERROR with
     this code. Any other exception, or invalid data, is logged, reported to the supervisor, and answered with FAILED.
-    `mailbox` is the maximum number of unanswered messages; another message gets the ERROR MAILBOX_FULL. `longest` is
-    the time limit of a message in seconds, by default `RestartPolicy.timeout`.
+    `mailbox` is the maximum number of unanswered messages; another message gets the ERROR MAILBOX_FULL, unless its type
+    is in `immediate`. `longest` is the time limit of one message in seconds, by default `RestartPolicy.timeout`.
 
     >>> import asyncio
     >>> from sabir_actors import Actor, ActorSystem, Message
@@ -109,8 +111,9 @@ class Actor:
     async def receive(self, message: Message) -> Response:
         """Handle a message and return its response, an ErrorResponse for errors.
 
-        If the actor answered a message with this id recently, return the earlier response. Only responses with
-        RECORDING_FAILED and refusals without handling are not remembered, so such a message is handled again.
+        If the actor is handling a message with this id, or answered it recently, return the response to that message.
+        Only ERRORs with RECORDING_FAILED, and the ERRORs for an invalid message, a stopped actor and a full mailbox,
+        are not remembered, so these messages can be sent again.
         """
         running = self._running.get(message.id)
         if running is None:
@@ -260,7 +263,7 @@ class Actor:
                 logger.warning("actor %s failed while stopping: %s", self.actor_id, one_line(f"{error!r}"))
 
     def interrupt(self, *message_ids: str) -> None:
-        """Interrupt the messages with these ids; without ids, all.
+        """Interrupt the unanswered messages with these ids; without ids, all unanswered messages.
 
         Their senders receive an ERROR (STOPPED), unless the handler returns a response although it is interrupted.
         """
@@ -295,8 +298,6 @@ class Actor:
                 self._stop_task.cancel()
                 await asyncio.wait([self._stop_task], timeout=CLEANUP)
 
-    # Messages that every actor answers
-
     async def on_heartbeat(self, message: Message) -> HandlerResult:
         """Handle HEARTBEAT: return the actor's uptime in seconds, and how full its mailbox is (0 to 1)."""
         uptime, others = monotonic() - self._started_at, len(self._running) - 1
@@ -309,8 +310,8 @@ class Actor:
         return typed.StopComplete(actor_id=self.actor_id, stopped_at=now())
 
     async def on_restart(self, message: Message) -> HandlerResult:
-        """Handle RESTART: call `restarting`. Before, wait `RestartPolicy.patience` seconds for the handlers that began
-        earlier, and interrupt those that do not end.
+        """Handle RESTART: call `restarting`. Before that, wait at most `RestartPolicy.patience` seconds for the
+        handlers that began earlier, and interrupt those that do not end.
         """
         self._check_addressed(message)
         self._restarting += 1
@@ -331,7 +332,7 @@ class Actor:
         if handlers:
             await asyncio.wait(handlers, timeout=self.system.restarts.patience)
         for each in (each for each in earlier if each in self._handlers):
-            reason = f"the message {each} was interrupted by a RESTART of actor {self.actor_id}; send it again"
+            reason = f"the message {each} was interrupted by a RESTART of actor {self.actor_id}; send RETRY"
             self._interrupt(each, ActorError(ErrorCode.STOPPED, reason, retryable=True))
         late = [work for work in handlers if not work.done()]
         if late:
@@ -348,7 +349,7 @@ class Actor:
         retry = data_of(message, typed.Retry)
         original = self._failed.get(retry.original_message_id)
         if original is None:
-            reason = f"no message {retry.original_message_id} failed at this actor; send the original message again"
+            reason = f"no message {retry.original_message_id} failed at this actor; send the request as a new message"
             raise ActorError(ErrorCode.UNKNOWN_MESSAGE, reason)
         if retry.attempt > retry.max_attempts:
             reason = f"attempt {retry.attempt} exceeds max_attempts={retry.max_attempts}"
@@ -459,7 +460,7 @@ class ActorHost(SharedResources):
     async def notify_supervisor(self, actor: Actor, message: Message, error: ActorError) -> Response | None:
         """Report an actor's error to the supervisor, and return its response.
 
-        Return None, and report nothing, without a supervisor, and if the supervisor is the actor or the sender.
+        Return None, and report nothing, if there is no supervisor, or if it is `actor` or the sender of `message`.
         """
         if self.supervisor_id not in self._actors or self.supervisor_id in (actor.actor_id, message.sender):
             return None
@@ -471,7 +472,8 @@ class ActorHost(SharedResources):
     async def stop(self) -> None:
         """Stop the running threads, close the queue, stop the actors in reverse order, and close the adapters.
 
-        Interrupt running handlers after `RestartPolicy.leaving` seconds. Log a handler that does not end even then.
+        Interrupt the handlers of threads at once, and other running handlers after `RestartPolicy.leaving` seconds in
+        total. Log a handler that does not end even then.
         """
         self._stop_deadline = monotonic() + self.restarts.leaving
         await self.stop_actor(THREADS)  # first, because its runs wait for other actors
@@ -485,7 +487,7 @@ class ActorHost(SharedResources):
         await close_in_time(self.adapters.aclose(), "the adapters", self._seconds_left() + CLEANUP)
 
     async def stop_actor(self, actor_id: str) -> None:
-        """Stop and remove one actor; ignore an unknown id. Running handlers get `RestartPolicy.leaving` seconds."""
+        """Stop and remove one actor, if it exists. Its handlers get at most `RestartPolicy.leaving` seconds."""
         actor = self._actors.get(actor_id)
         if actor is not None:
             await actor.stop()

@@ -81,7 +81,7 @@ class AgentManagerActor(Actor):
         self.session = session
         self.agents: dict[str, Agent] = {}
         self.usage: dict[str, Usage] = {}
-        """Agent id → the token usage of the agent's latest run."""
+        """Agent id → the token usage of the agent's latest successful run."""
         self._adapters: dict[str, SharedAdapter] = {}
         if session is not None:
             enable_inner_message_recording(session)
@@ -99,8 +99,8 @@ class AgentManagerActor(Actor):
         """Handle PROCESS_WITH_AGENT: run an agent and return its answer.
 
         Without `agent_id`, the agent with the sender's id answers, else the only agent, unless the sender is a phase of
-        the thread. Raises ActorError: UNKNOWN_AGENT, AGENT_ERROR if the model's call failed, INVALID_CONFIG,
-        INVALID_MESSAGE or RECORDING_FAILED.
+        the thread. Raises ActorError: UNKNOWN_AGENT, AGENT_ERROR if the model's call failed or its reply is unusable,
+        INVALID_CONFIG, INVALID_MESSAGE or RECORDING_FAILED.
         """
         return await self._run_agent(message, data_of(message, typed.ProcessWithAgent))
 
@@ -229,8 +229,9 @@ class AgentManagerActor(Actor):
 def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequence[Origin] = ()) -> typed.AgentConfig:
     """Return the configuration of a phase's agent: from the phase and the system, with the thread's later changes.
 
-    `origins` are the origins of the thread's replies, in order. A changed model without a dialect keeps the dialect of
-    the replies. Raises ActorError (INVALID_CONFIG) if neither the phase nor the system has a model.
+    `origins` are the origins of the thread's replies, in order. A changed model without a dialect gets the dialect of
+    its last reply in the thread, if there is one. Raises ActorError (INVALID_CONFIG) if neither the phase nor the
+    system has a model.
     """
     model = phase.model or system.model
     if model is None:

@@ -26,8 +26,9 @@ class ThreadClient(Actor):
     """Creates, starts and follows threads. The usual way for a program to use an ActorSystem.
 
     `client_id` is the client's actor id, by default a random one. `threads` is the id of the actor of all threads.
-    Each method raises ActorError if the system refuses the request, for example for an unknown thread. The client is
-    added to the system; it raises ActorError (INVALID_CONFIG) if another actor has its id.
+    Each method raises ActorError if the system refuses the request, for example for an unknown thread, or with
+    RECORDING_FAILED if the store cannot be used. Creating a client adds it to the system, and raises ActorError
+    (INVALID_CONFIG) if another actor has its id.
 
     >>> import asyncio
     >>> from sabir_actors import ActorSystem, ThreadClient
@@ -65,11 +66,12 @@ class ThreadClient(Actor):
     ) -> str:
         """Create a thread, without starting it, and return its id.
 
-        `user_id` identifies the user, and `text` is the user's question or request. `metadata` is JSON that is stored
-        with the thread and passed to its phases; `conversation_history` in it is an earlier conversation, which the
-        agents read. `chain` names the chain of phases, by default AEIOUY_CHAIN.
+        `user_id` identifies the user, and `text` is the user's question or request. `metadata` is a JSON object that is
+        stored with the thread and passed to its phases; `conversation_history` in it is an earlier conversation, which
+        the agents read. `chain` names the chain of phases, by default AEIOUY_CHAIN.
 
-        Raises ActorError: INVALID_CONFIG for an unknown chain, or RECORDING_FAILED if the store cannot be written.
+        Raises ActorError: INVALID_CONFIG for an unknown chain, INVALID_MESSAGE for a `user_id` that is empty or longer
+        than 200 characters, or RECORDING_FAILED if the store cannot be used.
         """
         fields = {"user_id": user_id, "initial_input": text, "metadata": dict(metadata or {}), "chain": chain}
         message_id = str(uuid4())
@@ -121,8 +123,8 @@ class ThreadClient(Actor):
 
         `change` has the fields to change: `model`, `system_prompt`, `tools` (names of options) or a setting of
         `sabir.Settings`. None unsets a setting or the system prompt. Raises ActorError: UNKNOWN_THREAD, INVALID_STATE
-        for an ended thread, INVALID_MESSAGE for an unknown phase or an invalid field, or INVALID_CONFIG for a wrong
-        model, option or setting.
+        for an ended thread, INVALID_MESSAGE for an unknown phase or an invalid field, or INVALID_CONFIG for an invalid
+        setting and, if threads run in this process, for a wrong model or option.
         """
         fields = {"agent_id": f"{thread_id}/{phase}", "config": change}
         return await self._send_and_await("UPDATE_AGENT_CONFIG", fields, typed.AgentConfigUpdated, thread_id)
@@ -146,10 +148,10 @@ class ThreadClient(Actor):
     async def result(self, thread_id: str, *, every: float = 1.0) -> typed.ThreadResult:
         """Wait until the thread has ended, in any process, and return its result.
 
-        A failed or terminated thread has a result too: see its `status` and `error_message`. The client that created
-        the thread is notified at its end. The status is also read every `every` seconds, because another process may
-        run the thread. A thread that was not started, or stays paused, never ends. Raises ActorError (UNKNOWN_THREAD)
-        for an unknown id.
+        A failed or terminated thread has a result too: see its `status`, and `error_message` of a failed thread. The
+        client that created the thread is notified at its end. The status is also read every `every` seconds, because
+        another process may run the thread. For a thread that is not started or stays paused, this waits without limit.
+        Raises ActorError (UNKNOWN_THREAD) for an unknown id.
         """
         is_due = thread_id not in self._results or self.system.queue is not None
         while True:

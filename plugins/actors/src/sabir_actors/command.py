@@ -69,9 +69,10 @@ def threads(
     action
         What to do with the thread or threads.
     thread
-        For run: the question or request. Otherwise the thread's id, or the beginning of the id.
+        For run: the question or request. Otherwise the thread's id, or the beginning of the id. Not used by list.
     model
-        For run: provider:model, by default $SABIR_MODEL or local:smollm2. For resume: use this model from now on.
+        For run: provider:model, by default $SABIR_MODEL or local:smollm2. For resume: replaces the model of the run,
+        but only for this command.
     store
         The database of the threads: sqlite:///file.db or postgresql://user@host/database.
     reason
@@ -207,7 +208,7 @@ def _resume_thread(arguments: _Arguments) -> int:
     )
     if view.chain not in system.chains:
         reason = f"thread {view.thread_id} uses the chain {view.chain!r}, which only the program that created it has"
-        raise SettingsInvalid(f"{reason}; resume it with that program")
+        raise SettingsInvalid(f"{reason}; resume the thread with that program")
     if view.runs:
         reason = f"thread {view.thread_id} is run by the workers of a queue"
         raise SettingsInvalid(f"{reason}; resume it with a ThreadClient whose ActorSystem has this queue")

@@ -1,7 +1,7 @@
 """The pydantic models of the data of each message type. `protocol.TYPES` says which model belongs to which type.
 
-Unknown fields are accepted and kept, because a newer sender may send more. Times are in UTC, with a time zone.
-`processing_time` and `uptime` are seconds. A model is a copy of a message's data.
+Unknown fields, except in agents' configurations, are accepted and kept, because a newer sender may send more. Times are
+in UTC, with a time zone. `processing_time` and `uptime` are seconds. A model is a copy of a message's data.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,9 @@ TypedData = TypeVar("TypedData", bound="Data")
 
 
 class Data(BaseModel):
-    """The base class of all data models. Immutable, and with any further fields."""
+    """The base class of all data models. Attributes cannot be set. Further fields are accepted, except in agents'
+    configurations.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -35,7 +37,7 @@ class Data(BaseModel):
 
 
 class CreateThread(Data):
-    """Request to create a thread without starting it. `chain` is the chain's name, by default AEIOUY_CHAIN."""
+    """Request to create a thread without starting it. `chain` is the name of a chain; None means AEIOUY_CHAIN."""
 
     user_id: Name
     initial_input: str
@@ -75,7 +77,7 @@ class ThreadStatus(OfThread):
     """The status of a thread. `status` is the state, and `current_phase` the running or next phase.
 
     `phases_completed` and `phases_remaining` together are the names of the chain's phases, in order. `result` is None
-    until the thread has ended; `current_phase` is None afterwards.
+    until the thread has ended. `current_phase` is None if all phases are done or the thread has ended.
     """
 
     status: ThreadState
@@ -107,7 +109,7 @@ class ThreadPaused(ThreadCreated):
 
 
 class ThreadResumed(ThreadCreated):
-    """Response: the thread continues with `current_phase`; None if all phases are done."""
+    """Response: the thread continues with `current_phase`, which is None if all phases are done."""
 
     resumed_at: Time
     current_phase: str | None = None
@@ -143,7 +145,7 @@ class OfPhase(Data):
 
 class PhaseOutput(Data):
     """The output of a phase: `response` is its text. `confidence` is the model's own estimate from 0 to 1, or None if
-    the model gave none. `next_phase` is the name of the next phase, None after the last.
+    the model gave no valid one. `next_phase` is the name of the next phase, None after the last.
     """
 
     response: str
@@ -152,7 +154,9 @@ class PhaseOutput(Data):
 
 
 class ProcessPhase(OfPhase):
-    """Request to run a phase of a thread. `input` is the user message, and `context` the earlier conversation."""
+    """Request to run a phase of a thread. `input` is the user message. `context` contains the earlier conversation, the
+    previous output and the metadata.
+    """
 
     thread_id: Name
     input: str
@@ -220,7 +224,8 @@ class _ConfigFields(Data):
 
 class AgentConfig(_ConfigFields):
     """The configuration of an agent: `model` is a model string, `system_prompt` is sent before all other messages, and
-    `tools` are the names of the system's options that the agent may call.
+    `tools` are the names of the system's options that the agent may call. `max_tokens` is the setting
+    `max_output_tokens`.
 
     Further fields are settings of `sabir.Settings`, except `response_format`. Unknown fields raise ValidationError.
     """
@@ -244,8 +249,8 @@ class AgentChange(_ConfigFields):
     def stored(cls, fields: Mapping[str, Any]) -> Self:
         """Return the change for the fields in a journal's record.
 
-        If a setting is invalid, all settings are dropped: earlier versions of sabir stored invalid settings, which had
-        no effect.
+        If a setting is invalid, all settings except `temperature` and `max_tokens` are dropped: earlier versions of
+        sabir stored invalid settings, which had no effect.
         """
         known = {name: value for name, value in fields.items() if name in cls.model_fields or name in SETTINGS}
         known = {name: value for name, value in known.items() if value is not None or name not in ("model", "tools")}
@@ -264,7 +269,9 @@ class InitializePhase(OfPhase):
 
 
 class PhaseInitialized(OfPhase):
-    """Response: the phase's agent was added. `agent_id` is its id, which is also the id of the phase's actor."""
+    """Response: the phase's agent was added or replaced. `agent_id` is its id, which is also the id of the phase's
+    actor.
+    """
 
     status: Literal["ready"] = "ready"
     agent_id: Name
@@ -287,8 +294,7 @@ class PrepareContext(OfPhase):
 
 class PreparedContext(Data):
     """The context for a phase's agent. The first of `messages` is the phase's system message. `tools` are the names of
-    the options that the agent may call. `metadata` is the thread's metadata, and the user's id as
-    `user_id`.
+    the options that the agent may call. `metadata` is the thread's metadata, and the user's id as `user_id`.
     """
 
     messages: list[Turn]
@@ -307,11 +313,11 @@ class ContextPrepared(OfPhase):
 
 
 class ProcessWithAgent(Data):
-    """Request for an agent's answer to `input`. `messages` in `context` is the earlier conversation, and `run` a name:
-    a run of this name that was recorded is continued or answered from its records.
+    """Request for an agent's answer to `input`. `context` may contain `messages`, the earlier conversation, and `run`,
+    a name: a recorded run of this name is continued or answered from its records.
 
-    Without `agent_id`, the agent with the sender's id answers, else the actor's only agent. With `stream`, events of
-    the reply are passed to the system's `watch` function.
+    Without `agent_id`, the agent with the sender's id answers, else the actor's only agent unless the sender is a phase
+    of the thread. With `stream`, events of the run are passed to the system's `watch` function.
     """
 
     input: str
@@ -337,8 +343,8 @@ class ToolCall(Data):
 
 
 class AgentResult(Data):
-    """An agent's answer: a text, the model's own confidence from 0 to 1 (None if the model gave none), and the option
-    calls of the run. A valid answer of the agent's output type is in the further field `output`.
+    """An agent's answer: a text, the model's own confidence from 0 to 1 (None if the model gave no valid one), and the
+    option calls of the run. A valid answer of the agent's output type is in the further field `output`.
     """
 
     response: str
@@ -403,7 +409,9 @@ class ActorReason(OfActor):
 
 
 class Supervise(OfActor):
-    """Request to a supervisor: from now on, restart this actor after any error, even if `retryable` is false."""
+    """Request to a supervisor: from now on, restart this actor after any reported error, even if `retryable` is false,
+    within the limits of RestartPolicy.
+    """
 
 
 class Restart(ActorReason):
@@ -415,7 +423,9 @@ class Stop(ActorReason):
 
 
 class SupervisionStarted(OfActor):
-    """Response: from now on, the supervisor restarts the actor after any error."""
+    """Response: from now on, the supervisor restarts the actor after any reported error, within the limits of
+    RestartPolicy.
+    """
 
     status: Literal["supervised"] = "supervised"
 
@@ -443,7 +453,8 @@ class ErrorData(Data):
 
 class ErrorNotification(ErrorData):
     """Report of an actor's error to a supervisor. `details` are further facts, which are not used. Further fields that
-    are used: `retryable`, `retry_after` in seconds, and `culprit`, the id of another actor to restart instead.
+    are used: `retryable`, `retry_after` in seconds, and `culprit`, the id of an actor to restart in place of
+    `actor_id`.
     """
 
     actor_id: Name
@@ -451,8 +462,8 @@ class ErrorNotification(ErrorData):
 
 
 class ErrorAcknowledged(Data):
-    """Response to a reported error. `action_taken` is "restart" (the actor was restarted) or "escalate" (it was not)
-    from a supervisor, and "logged" from other actors.
+    """Response to a reported error. `action_taken` is "logged" after ERROR. After ERROR_NOTIFICATION, it is "restart"
+    if the actor was restarted, and "escalate" if not.
     """
 
     actor_id: str | None = None

@@ -82,7 +82,9 @@ class DurableQueue:
         await self._runner.submit(self._runs.thread, thread_id, run_id=run, run=run)
 
     async def aclose(self) -> None:
-        """Stop the worker and close the queue in this process. Another process continues the runs of this process."""
+        """Close the queue in this process, and stop its worker unless another DurableRunner of the process is open.
+        Another worker, or the next start, continues the unfinished runs.
+        """
         await self._runner.aclose()
 
 

@@ -20,8 +20,8 @@ class ErrorCode(StrEnum):
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
     """No agent has this id, or the message does not show which agent is meant. Set `agent_id` to a known id."""
     UNKNOWN_MESSAGE = "UNKNOWN_MESSAGE"
-    """RETRY names a message that did not fail at this actor, or failed too long ago. Send the original message
-    again.
+    """RETRY names a message that did not fail at this actor, failed too long ago, or succeeded in an earlier RETRY.
+    Send the request as a new message.
     """
     INVALID_STATE = "INVALID_STATE"
     """The thread's state does not allow the request, for example starting it twice. The thread is unchanged."""
@@ -32,8 +32,8 @@ class ErrorCode(StrEnum):
     MAILBOX_FULL = "MAILBOX_FULL"
     """The actor has the maximum number of unanswered messages. Send the message again later."""
     STOPPED = "STOPPED"
-    """The actor is stopped, or a stop or restart interrupted the message. If `retryable` is True, send the message
-    again.
+    """The actor is stopped, or a stop or restart interrupted the message. If `retryable` is True, send RETRY, or the
+    request as a new message.
     """
     TIMEOUT = "TIMEOUT"
     """The message was not answered within the time limit, and was interrupted. A later attempt may succeed."""
@@ -41,7 +41,8 @@ class ErrorCode(StrEnum):
     """The call of the agent's model failed, or its reply is unusable. If `retryable` is True, a later attempt may
     succeed."""
     RECORDING_FAILED = "RECORDING_FAILED"
-    """The thread's journal could not be read or written: the store failed, or another process wrote to the journal.
+    """The thread's journal could not be read or written: the store failed, a record is invalid, or another process runs
+    the thread now.
 
     If `retryable` is True, a later attempt may succeed.
     """
@@ -50,15 +51,16 @@ class ErrorCode(StrEnum):
     RETRIES_EXHAUSTED = "RETRIES_EXHAUSTED"
     """The `attempt` of a RETRY exceeds its `max_attempts`. The message is not handled again."""
     FAILED = "FAILED"
-    """A handler raised an unexpected exception or returned an invalid value. The author of the actor must correct the
-    handler.
+    """A handler raised an unexpected exception, was cancelled, or returned an invalid value. The author of the actor
+    must correct the handler.
     """
 
 
 class ActorError(SabirError, ValueError):
-    """Raised if a message or request to an actor fails. Raise it in a handler to choose the code of the ERROR response.
+    """Raised if a request to an actor fails, or a Chain or ActorSystem is invalid. Raise it in a handler to choose the
+    code of the ERROR response.
 
-    `code` is the reason. `message` is the text. `retryable` is True if the same message may succeed later. `details`
+    `code` is the reason. `message` is the text. `retryable` is True if the same request may succeed later. `details`
     are further fields of the ERROR's data; values that are not JSON are converted to text. Also a ValueError.
     """
 

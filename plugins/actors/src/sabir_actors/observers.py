@@ -25,9 +25,10 @@ class Observers(TypedDict, total=False):
 
     Exceptions of `trace` and `watch`, and of `spans` before a message is handled, are logged and do not affect actors.
 
-    `trace` is called with every message and response. `watch` is called with the PROCESS_WITH_AGENT message that is
-    being answered and an event of the agent's reply, for each event as it arrives. `spans` is called with each message
-    and returns a context manager for its handling.
+    `trace` is called with each message that an actor receives, and with each response to it, but not for a repeated
+    message. `watch` is called with the PROCESS_WITH_AGENT or INVOKE_AGENT message that is being answered and a progress
+    event of the agent's run, for each event as it arrives. `spans` is called with each message that an actor handles,
+    and returns a context manager for the handling.
     """
 
     trace: Callable[[AnyMessage], None] | None

@@ -41,8 +41,8 @@ class PhaseActor(Actor):
         return typed.PhaseInitialized(phase_type=self.phase.name, agent_id=self.agent_id)
 
     async def on_prepare_context(self, message: Message) -> typed.ContextPrepared:
-        """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation, and the previous output unless it
-        already ends the conversation.
+        """Handle PREPARE_CONTEXT: return the phase's instructions, the conversation, the previous output unless it
+        already ends the conversation, the names of the options, and the metadata.
         """
         request = data_of(message, typed.PrepareContext)
         self._check_phase_type(request.phase_type)

@@ -26,10 +26,10 @@ class PhaseReply(BaseModel):
 class Phase:
     """One step of a thread: the instructions for its agent, and the type of the agent's answer.
 
-    `name` is unique in the chain. `instructions` is the system message. The first phase receives the user's text as the
+    `name` is unique in the chain. `instructions` is a system message. The first phase receives the user's text as the
     user message. A later phase receives `ask`, after the user's text and the answers of the phases before it. `output`
     is a pydantic model for the answer; its field `response` if this is a text, or else the JSON of the answer, is
-    passed to the next phase. `options` are the names of the system's options that the agent may call: () allows no
+    passed to the later phases. `options` are the names of the system's options that the agent may call: () allows no
     option, None all options of the system. `model` is a model string; None means the system's model.
     """
 

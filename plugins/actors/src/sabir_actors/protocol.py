@@ -97,8 +97,8 @@ class Message(_Envelope):
 
     `type` is a name in TYPES or a name of your own, and `data` is a JSON object that fits the type. `sender` and
     `receiver` are ids of actors. `correlation_id` groups related messages, for example by thread. `id` and `timestamp`
-    are by default a random id and the present time in UTC. Raises pydantic.ValidationError for wrong fields. The data
-    is not checked; `validate_message` and the receiving actor check it.
+    are by default a random id and the present time in UTC. Raises pydantic.ValidationError for wrong fields.
+    `validate_message` and the receiving actor check whether the data fits the type.
 
     >>> from sabir_actors import Message
     >>> message = Message(type="HEARTBEAT", sender="client", receiver="supervisor")
@@ -126,7 +126,9 @@ class Message(_Envelope):
         return Response(type=response_type or self.get_response_type(), data=fields, **self._response_addresses())
 
     def answered_by(self, response: "Response") -> "Response":
-        """Return a copy of a response, addressed as the response to this message: with its id, sender and receiver."""
+        """Return a copy of a response, addressed as the response to this message: `message_id` is this message's id,
+        sender and receiver are swapped, and the correlation id is this message's.
+        """
         return response.model_copy(update=self._response_addresses())
 
     def error(self, error: ActorError) -> "ErrorResponse":
@@ -188,8 +190,8 @@ class ErrorResponse(Response):
             data: Mapping[str, Any] = ...,
             **envelope: Any,  # the fields of every envelope
         ) -> None:
-            """Create an error response. `error_message` and `error_code` replace the fields of these names in
-            `data`.
+            """Create an error response. `error_message`, and `error_code` unless None, replace the fields of these
+            names in `data`.
             """
 
     @model_validator(mode="before")
@@ -301,7 +303,7 @@ def deserialize_message(text: str | bytes) -> AnyMessage:
     """Return the Message, Response or ErrorResponse in a JSON text. The data is not checked; use `validate_message`.
 
     Raises ActorError (INVALID_MESSAGE) for a text that is not such a message, has an object with two equal names, or is
-    longer than 4 Mi characters.
+    longer than 4 Mi characters (4 Mi bytes for bytes).
     """
     _check_size(text)
     try:

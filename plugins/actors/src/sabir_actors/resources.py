@@ -46,7 +46,7 @@ class SharedResources:
         **observers: Unpack[Observers],
     ) -> None:
         self.model = model
-        """The model string for agents of phases without a model; None if every phase names one."""
+        """The model string for agents of phases without a model; None if every phase needs its own."""
         self.options: Mapping[str, Option] = {option.name: option for option in Option.all_of(options)}
         self.settings = settings
         self.chains: Mapping[str, Chain] = {chain.name: chain for chain in (AEIOUY_CHAIN, *chains)}

@@ -11,9 +11,11 @@ class RestartPolicy:
     double from `first_pause` up to `longest_pause`. A phase runs its agent again after each restart, so at most
     `limit` + 1 times.
 
-    A message fails with TIMEOUT after `timeout` seconds, including its wait in the mailbox. A message that runs a phase
-    has this time (`limit` + 1) times. A RESTART waits `patience` seconds for messages that are being handled, and then
-    interrupts them. Leaving an ActorSystem waits `leaving` seconds for such messages, and then interrupts them.
+    A message fails with TIMEOUT after `timeout` seconds, including its wait in the mailbox, unless its actor has
+    another time limit (`longest`). A message that runs a phase has (`limit` + 1) * `timeout` seconds. A RESTART waits
+    at most `patience` seconds for messages that are being handled, and then interrupts them. Leaving an ActorSystem
+    interrupts running threads at once. It waits at most `leaving` seconds in total for all other messages that are
+    being handled, and then interrupts them.
 
     >>> from sabir_actors import RestartPolicy
     >>> [RestartPolicy().pause(restarts) for restarts in range(3)]

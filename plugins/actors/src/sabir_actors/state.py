@@ -51,8 +51,9 @@ class ThreadEvent(BaseModel):
     - "phase_done": the phase, its output, seconds and tokens
     - "agent_updated": the phase and the changed fields
     - "failed", "terminated": the reason
-    - "started", "resumed", "taken": `by`, the id of the process that runs the thread now; with a queue, also `run`, the
-      name of the queue's run
+    - "started", "resumed": without a queue, `by`, the id of the process that runs the thread; with a queue, `run`, the
+      name of the new run, or nothing if a worker still has the present run
+    - "taken": `by`, the id of the process that runs the thread now
     - "queued": the name of a new run, for a thread that was started without a queue
     - "left": None for `by` and `run`, because the run of a paused thread ended
     - "refused": nothing; the message was answered with an error
@@ -126,7 +127,7 @@ class ThreadView:
 
     @property
     def last_output(self) -> PhaseOutput | None:
-        """The output of the latest phase that is done; None before the first."""
+        """The output of the latest phase that is done; None if no phase is done."""
         return next(reversed(self.outputs.values()), None)
 
     @property

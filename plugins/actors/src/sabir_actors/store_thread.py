@@ -2,7 +2,8 @@
 
     await store_thread(step) ─▶ queue ─▶ the thread: step, step, step … in the order of the calls ─▶ result
 
-All functions that use journals run in this thread, one after another.
+All functions that use journals run in this thread, one after another. Only `ThreadActor.view` and `thread_ids` read
+journals in the thread of their caller.
 """
 
 import asyncio

@@ -6,7 +6,7 @@ ERROR_NOTIFICATION ─▶ may a restart help? ─no─▶ "escalate"
                           └ else ─▶ "escalate"
 
 A restart may help unless the notification contains `retryable: false`. An actor that was named in SUPERVISE is
-restarted even then.
+restarted even then, within the limit.
 """
 
 import asyncio
@@ -41,8 +41,8 @@ class SupervisorActor(Actor):
     immediate = Actor.immediate | {"ERROR_NOTIFICATION"}
 
     async def on_supervise(self, message: Message) -> HandlerResult:
-        """Handle SUPERVISE: from now on, restart an actor after any error, even if the error is not retryable. Raises
-        ActorError (UNKNOWN_ACTOR) for an unknown id.
+        """Handle SUPERVISE: from now on, restart an actor after any reported error, even if the error is not retryable,
+        within the limits of RestartPolicy. Raises ActorError (UNKNOWN_ACTOR) for an unknown id.
         """
         actor_id = data_of(message, typed.OfActor).actor_id
         self.supervised.add(self.system.get_actor(actor_id))

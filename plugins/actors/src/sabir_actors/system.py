@@ -18,13 +18,15 @@ class ActorSystem(ActorHost):
     `model` is a model string for the agents of phases without a model. `options` are functions or Options that a phase
     can allow its agent to call, by name. `settings` apply to all agents, if an agent's own configuration does not set
     them. `chains` are further chains of phases next to AEIOUY_CHAIN. `store` (a store of sabir_session) records
-    threads; without a store, threads are lost at the end of the block. Threads in the store that were interrupted
-    continue when the block is entered, unless `recovers` is False. The store is not closed.
+    threads; without a store, threads are lost at the end of the block. The store is not closed. Without a queue,
+    entering the block continues all threads in the store that are processing, even if another process runs them, unless
+    `recovers` is False.
 
     `queue` distributes threads over all processes that share the store, see `sabir_actors.durable.DurableQueue`.
     `restarts` is the RestartPolicy, with limits for times and restarts. `adapters` is called with a model string and
     returns the adapter, by default `sabir.adapter`. `trace`, `watch` and `spans` are functions that observe messages
-    and events: `trace(message)`, `watch(message, event)`, and `spans(message)`, which returns a context manager.
+    and events: `trace(message)`, also called with responses, `watch(message, event)`, and `spans(message)`, which
+    returns a context manager.
 
     Raises ActorError (INVALID_CONFIG) for a queue without a store, and OptionInvalid for a wrong option.
 
@@ -39,9 +41,10 @@ class ActorSystem(ActorHost):
     """
 
     async def __aenter__(self) -> Self:
-        """Start the supervisor and the actor of all threads. Continue interrupted threads, or start the queue.
+        """Start the supervisor and the actor of all threads. Start the queue, or continue the threads in the store.
 
-        Raises ActorError if the store cannot be read, and the errors of the queue; everything is stopped then.
+        Raises sabir_session.SessionError if the store cannot be read, and the errors of the queue; everything is
+        stopped then.
         """
         threads = ThreadActor(THREADS, self, self.store)
         self.add(SupervisorActor(SUPERVISOR, self))

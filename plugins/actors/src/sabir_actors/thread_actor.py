@@ -5,7 +5,8 @@
 START, PAUSE, RESUME and TERMINATE are recorded with their responses, before the responses are sent.
 
 Any process with the store reads a thread's state from its journal, and can answer messages about it. A thread that was
-processing when its process died continues at its phase as soon as a process opens the store.
+processing when its process died continues at its phase when an ActorSystem with this store starts, unless `recovers`
+is False. With a queue, another worker of the queue continues the thread.
 """
 
 from collections.abc import Callable
@@ -43,9 +44,11 @@ class ThreadActor(Actor):
         """Threads whose state was changed by a message whose response is not sent yet."""
 
     async def recover(self) -> list[str]:
-        """Continue all threads in the store that are processing, and return their ids.
+        """Continue all threads in the store that are processing, even if another process runs them, and return their
+        ids.
 
-        A thread that cannot continue here, for example because its chain is unknown, is logged and not changed.
+        A thread that cannot continue here, for example because its chain is unknown, is logged and not changed. Raises
+        sabir_session.SessionError if the threads in the store cannot be listed.
         """
         continued = []
         for thread_id in await self.threads.call_store(self.threads.ids):
@@ -57,11 +60,12 @@ class ThreadActor(Actor):
         return continued
 
     async def continue_thread(self, thread_id: str) -> bool:
-        """Continue a thread that was processing when its process died: run it here, or queue it. Return False, and do
-        nothing, for a thread in another state.
+        """Continue a thread that is processing: run it here, even if another process runs it, or queue it. Return
+        False, and do nothing, for a thread in another state.
 
-        Raises ActorError (INVALID_CONFIG), without changing the thread, if the system does not have the thread's chain,
-        a model, or an option of its agents. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
+        Raises ActorError: UNKNOWN_THREAD, RECORDING_FAILED if the journal cannot be read, or, without a queue and
+        without changing the thread, INVALID_CONFIG if the system does not have the thread's chain, a phase, a model, or
+        an option of its agents.
         """
         thread = await self.threads.call_store(lambda: self.threads.open(thread_id))
         if thread.view.status != "processing":
@@ -74,11 +78,15 @@ class ThreadActor(Actor):
         return True
 
     def thread_ids(self) -> list[str]:
-        """Return the sorted ids of all threads, in memory and in the store. Reading the store blocks the OS thread."""
+        """Return the sorted ids of all threads, in memory and in the store. Reading the store blocks the OS thread.
+
+        Raises sabir_session.SessionError if the store cannot be read.
+        """
         return self.threads.ids()
 
     def view(self, thread_id: str) -> ThreadView:
-        """Return the state of a thread. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
+        """Return the state of a thread. Raises ActorError: UNKNOWN_THREAD for an unknown id, or RECORDING_FAILED if its
+        journal cannot be read.
 
         Reading the store blocks the OS thread. In an event loop, use `ThreadClient.status` instead.
         """
@@ -235,5 +243,5 @@ class ThreadActor(Actor):
         return await self.threads.call_store(change)
 
     async def stopping(self) -> None:
-        """Interrupt the phases of all running threads. Threads in a store continue when a process opens the store."""
+        """Interrupt the phases of all running threads. Threads in a store can continue later."""
         await self.runs.stop()

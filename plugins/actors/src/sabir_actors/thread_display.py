@@ -110,7 +110,7 @@ def cost_of_phase(usage: dict[str, Any]) -> Decimal | None:
 
 
 def dollars(cost: Decimal) -> str:
-    """Return a cost in US dollars as text, such as "$0.0123"; "<$0.0001" for less than that."""
+    """Return a cost in US dollars as text, such as "$0.0123"; "<$0.0001" for a smaller cost above 0."""
     return "<$0.0001" if 0 < cost < Decimal("0.0001") else f"${cost:.4f}"
 
 

@@ -36,7 +36,7 @@ _SweepResult: TypeAlias = tuple[int | None, ThreadState]
 """A thread's number of records and its state when a sweep read them."""
 
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""The first and the longest pause in seconds before a failed write to a journal is repeated. Pauses double."""
+"""The first and the longest pause in seconds before a failed use of a journal is repeated. Pauses double."""
 LOOK = 2.0
 """The number of seconds between two checks of the journals for records of other processes."""
 SWEEP = 15
@@ -71,8 +71,7 @@ class ThreadRuns:
 
     def check(self, thread: Thread) -> None:
         """Check that this process can run a thread. Raises ActorError (INVALID_CONFIG) if the system does not have the
-        thread's chain, one of its remaining phases, a model, or an option. If no threads run in this process, nothing
-        is checked.
+        thread's chain, one of its remaining phases, a model, or an option. Checks nothing if `performs` is False.
         """
         if not self.performs:
             return
@@ -98,8 +97,8 @@ class ThreadRuns:
         return {} if is_at_work else {"by": None, "run": f"{view.thread_id}.{view.runs + 1}"}
 
     async def continue_thread(self, thread: Thread) -> None:
-        """Run or queue a thread that is processing. If the thread has ended, send its client the result. In other
-        states, do nothing.
+        """Run or queue a thread that is processing, unless another process runs it. If the thread has ended, send its
+        client the result. In other states, do nothing.
 
         If the queue cannot be written now, a later sweep queues the run.
         """
@@ -110,7 +109,7 @@ class ThreadRuns:
             await self.put(thread)
 
     def begin(self, thread: Thread, runner: str | None, run: str | None) -> asyncio.Task[None] | None:
-        """Start a task that runs a thread, unless its task is running. Return the task; None if the system stops.
+        """Start a task that runs a thread, unless its task is running. Return the task; None if the system is stopping.
 
         `runner` is the process, and `run` the run, that the thread's records must still name when the task takes it.
         """
@@ -126,7 +125,8 @@ class ThreadRuns:
     async def perform(self, thread_id: str, run: str, is_assigned: IsAssigned) -> None:
         """Perform a run from a queue, until the thread is paused or has ended.
 
-        Raises ActorError (INVALID_CONFIG) if the system does not have the thread's chain, a model or an option.
+        Raises ActorError (INVALID_CONFIG) if the system does not have the thread's chain, a phase, a model or an
+        option, and ActorError (RECORDING_FAILED) or JournalInvalid for an invalid journal.
 
         If another process takes the thread although the queue still assigns the run to this process, the other process
         was late, and this process takes the thread again. `is_assigned` is called after the journal was read, so its
@@ -157,7 +157,7 @@ class ThreadRuns:
             task.result()
 
     async def stop(self) -> None:
-        """Interrupt the phases of all running threads. Threads in a store continue when a process opens the store."""
+        """Interrupt the phases of all running threads. Threads in a store can continue later."""
         self._is_stopped = True
         if self._check_task is not None:
             self._check_task.cancel()
@@ -342,7 +342,9 @@ class ThreadRuns:
     # Other processes
 
     def start_checking(self) -> None:
-        """Start checking the journals of running threads every LOOK seconds for records of other processes."""
+        """Start checking the journals of running threads every LOOK seconds for records of other processes; nothing
+        without a store.
+        """
         if self._check_task is None and self.threads.store is not None:
             self._check_task = asyncio.ensure_future(self._check_regularly())
 
@@ -374,7 +376,7 @@ class ThreadRuns:
 
     async def sweep(self) -> None:
         """Queue the runs of threads that are processing, but not in this process, and did not change since the previous
-        sweep. In the first sweep, all threads count as unchanged.
+        sweep. A thread that the previous sweep did not read counts as unchanged.
 
         This is necessary because a process may die after recording a run and before queueing it. A run that is already
         in the queue is not added again.

@@ -1,1 +1,1 @@
-"""The command `sabir`: chat, import, render, providers, models, config, new-plugin and a demonstration."""
+"""The command `sabir`: chat, chats, import, render, providers, models, config, new-plugin and a demonstration."""

@@ -1,9 +1,9 @@
 """The user's default settings, from environment variables and the settings file.
 
     a flag ──overrides──▶ $SABIR_MODEL … ──overrides──▶ config.toml ──overrides──▶ the built-in default
-                          └──────────── gather ───────────────┘ ──▶ a Row for each setting ──▶ Defaults
+                          └──────────── gather ───────────────┘ ──▶ a SettingRow for each setting ──▶ Defaults
 
-The file never contains keys: providers read their keys from the environment, or from their vendor's own files. No
+The file must not contain keys: providers read their keys from the environment, or from their vendor's own files. No
 provider is loaded here.
 """
 
@@ -23,7 +23,7 @@ from sabir_cli.output import UsageError
 
 MODEL_FACTS = "model_facts"
 """The name of the settings file's tables with facts about models, which `sabir_cli.facts` reads. They are not a
-setting: there is no environment variable and no Row for them.
+setting: there is no environment variable and no SettingRow for them.
 """
 BUILT_IN = "default"
 """The source of a value that the user did not set."""

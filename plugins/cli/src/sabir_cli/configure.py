@@ -40,7 +40,7 @@ def config(
     """Show or change default settings.
 
     A flag overrides the environment variable (such as SABIR_MODEL), and the
-    variable overrides the settings file. The file never contains API keys.
+    variable overrides the settings file. Do not write API keys to the file.
     """
     output, path = Output(machine=as_json), settings_path()
     arguments = [word for word in (name, value) if word is not None]

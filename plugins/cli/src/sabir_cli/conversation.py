@@ -1,6 +1,6 @@
 """Show a conversation: a reply as it arrives, and one line for each option call and result.
 
-messages ──speak──▶ Spoken: the reply, and its speed
+messages ──speak──▶ TimedReply: the reply, and its speed
 """
 
 import time
@@ -22,7 +22,7 @@ LONGEST_SHOWN = 300
 
 @dataclass(frozen=True)
 class TimedReply:
-    """A reply, and the seconds between its first and its last piece of text."""
+    """A reply, and the seconds in which it arrived, from its first piece on."""
 
     reply: sabir.Reply
     seconds: float

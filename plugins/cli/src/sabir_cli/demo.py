@@ -4,10 +4,10 @@
     2  this history ──render──▶ each installed dialect: the losses, and with --bodies the request bodies
     3  this history ──send──▶ each vendor named with -m; with --vendors, all vendors whose key is set
 
-The output fits a screen of 80 columns and 24 lines.
+Without flags, the output fits a screen of 80 columns and 24 lines.
 
-Without --vendors, only vendors named with -m get requests. Nothing is scripted: another question leads to another call,
-result and answer. A failing step prints one line, and the demonstration continues.
+Without --vendors, only the models named with -m, by default one model, get requests. Nothing is scripted: another
+question leads to another call, result and answer. A failing step prints one line, and the demonstration continues.
 """
 
 import asyncio
@@ -73,9 +73,7 @@ def demo(
             help="provider:model to talk to; repeat to send the history to models of other vendors.",
         ),
     ] = None,
-    vendors: Annotated[
-        bool, Parameter(negative="", help="Send the history to every vendor whose key is in the environment.")
-    ] = False,
+    vendors: Annotated[bool, Parameter(negative="", help="Send the history to every vendor whose key is set.")] = False,
     bodies: Annotated[bool, Parameter(negative="", help="Show each request body, and explain each loss.")] = False,
     option: OptionFlags = None,
     as_json: JSONFlag = False,
@@ -83,7 +81,7 @@ def demo(
     """Let a real model call a function, and show how other vendors' APIs accept the conversation.
 
     Without -m, $SABIR_MODEL or `sabir config`, the demo uses the local model,
-    which needs no key and no network.
+    which needs no key and, once downloaded, no network.
     """
     options = load_options(option) or (sabir.option(time_in),)
     named = list(model or [choose_model(None)])

@@ -37,8 +37,8 @@ def target_label(target: "sabir.Target") -> str:
 
 
 def default_dialect(provider: str) -> str:
-    """Return the full name of the dialect that `provider:model` means; "" if the provider is not installed or
-    broken.
+    """Return the full name of the dialect that `provider:model` means. Return "" for a provider that is not in DEFAULTS
+    and is not installed or is broken.
     """
     if provider in DEFAULTS:
         return DEFAULTS[provider]

@@ -58,7 +58,7 @@ def open_adapter(model: str, base_url: str | None = None) -> sabir.ModelAdapter:
 def with_facts(provider: str, rows: Sequence[sabir.ModelInfo]) -> tuple[list[sabir.ModelInfo], dict[str, list[str]]]:
     """Return a provider's rows with the facts from the settings file, and table → the names of the facts that it sets.
 
-    A table for which there is no row becomes a new row.
+    A table for a new beginning of names becomes a new row, based on the row with the longest beginning of its name.
     """
     changed = {row.prefix: row for row in rows}
     overridden: dict[str, list[str]] = {}

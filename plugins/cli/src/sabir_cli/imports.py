@@ -86,7 +86,7 @@ def import_(
     ] = None,
     force: Annotated[bool, Parameter(negative="", help="Overwrite the file --output.")] = False,
     strict: Annotated[
-        bool, Parameter(negative="", help="Write nothing, and exit 1, if anything was dropped or downgraded.")
+        bool, Parameter(negative="", help="If anything was dropped or downgraded, exit 1 and write nothing but --json.")
     ] = False,
     as_json: JSONFlag = False,
 ) -> int:
@@ -299,7 +299,8 @@ def _refuse_sabir_file(values: Sequence[FileValue]) -> None:
     if isinstance(first, list) and first:
         first = first[0]
     if isinstance(first, dict) and ({"policy", "payload"} <= first.keys() or is_document(first)):
-        raise HistoryInvalid("sabir wrote this file, so it needs no import; use it with `sabir render` or --from")
+        remedy = "use it with `sabir render`, or a file of messages with `sabir chat --from`"
+        raise HistoryInvalid(f"sabir wrote this file, so it needs no import; {remedy}")
 
 
 def _parse(text: str, start: int, line: int) -> tuple[JSONValue, int]:

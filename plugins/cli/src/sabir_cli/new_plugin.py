@@ -1,4 +1,4 @@
-"""`sabir new-plugin`: write a working package of a provider, with tests that pass.
+"""`sabir new-plugin`: write a working package of a provider, with tests.
 
     NAME                     template/             a complete provider of an invented API, and a fake of its service
     NAME --compatible URL    compatible_template/  one row of data for sabir-openai

@@ -5,7 +5,8 @@
 
 With `--json`, standard output gets one JSON document, and standard error only errors. The terminal and NO_COLOR
 determine the colours, the terminal and COLUMNS the width; rich does this. A model's or a server's text cannot control a
-terminal: control characters are shown as visible text. A pipe receives a model's text unchanged.
+terminal: control characters are shown as visible text. A pipe receives a model's text unchanged, except for characters
+that the output's encoding cannot represent.
 
 This module does not import pydantic or most of the library, because `sabir chat --help` imports it and must be fast.
 """

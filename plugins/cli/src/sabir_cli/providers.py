@@ -101,7 +101,7 @@ STATE_STYLES = {"installed": "green", "registered": "green", "failed": "red"}
 
 
 def providers(*, as_json: JSONFlag = False) -> int:
-    """List the installed providers and their keys, and the content that each dialect supports."""
+    """List the installed providers, whether their keys are set, and the content that each dialect supports."""
     output = Output(machine=as_json)
     statuses = sabir.providers()
     dialects, faults = spoken_dialects(statuses)
@@ -226,7 +226,7 @@ def models(
     """List known models. Each row applies to all models whose names start with it.
 
     A newer model of a known series is treated like the latest row of that
-    series. Any other name is sent unchanged. Facts in your settings file
+    series. Nothing is known about other names. Facts in your settings file
     override the installed ones, and a note names them.
     """
     output, code = Output(machine=as_json), Exit.OK

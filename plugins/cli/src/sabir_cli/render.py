@@ -1,4 +1,4 @@
-"""`sabir render`: show the request for each model to which a saved conversation would be sent, without key and network.
+"""`sabir render`: show the request that would send a saved conversation to each model, without key and network.
 
     FILE ──▶ messages, or the output of `sabir import --json` ──render for each -m──▶ views
 
@@ -205,7 +205,7 @@ def _views_side_by_side(views: Sequence[View], width: int, columns: int) -> Rend
 
 
 def layout(value: JSONValue, width: int) -> list[Line]:
-    """Return the lines of a JSON value, with long strings shortened.
+    """Return the lines of a JSON value, with long strings without spaces shortened.
 
     An object or array is in one line if it fits in `width`, or, without inner objects and arrays, in LEAF_LINES times
     the width. Otherwise each of its items begins a line.

@@ -20,7 +20,7 @@ from typing import BinaryIO, TypeAlias
 Step: TypeAlias = bytes | threading.Event
 """A step of a script: bytes to send, or an event to wait for, at most `Server.patience` seconds."""
 PATIENCE = 20.0
-"""The longest wait in seconds. A test that needs longer is broken, not slow."""
+"""The default of `Server.patience`, in seconds. A test that needs longer is broken, not slow."""
 _POLL_SECONDS = 0.02
 """Seconds between two checks whether a waiting client has closed its connection."""
 
@@ -51,7 +51,7 @@ class Server:
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set when the first request was received."""
     closed: threading.Event = field(default_factory=threading.Event)
-    """Set when a client closes a connection that is kept alive, or whose response is incomplete."""
+    """Set when a client closes a connection that is kept alive, or before it received the complete response."""
 
     gave_up: threading.Event = field(default_factory=threading.Event)
     """Set when an event of the script was not set within `patience` seconds."""
@@ -141,7 +141,8 @@ class Server:
 
 
 def head(status: int = 200, kind: str = "application/json", **headers: str) -> bytes:
-    """Return the status line and headers of a response. `kind` is the content type; `_` in names is replaced by `-`.
+    """Return the status line and headers of a response. `kind` is the content type. In the names of `headers`, `_` is
+    replaced by `-`.
 
     The body ends with the connection, unless content_length or transfer_encoding is passed.
     """

@@ -42,7 +42,8 @@ _guards: list[Callable[..., None]] = []
 
 
 class NetworkForbidden(BaseException):
-    """Raised in a test that connects to a forbidden address. The message names the address and the remedy.
+    """Raised in a test that connects to, sends to or looks up a forbidden address. The message names the address and
+    the remedy.
 
     It is not an Exception, so that programs and SDKs do not treat it as a network failure, and the test ends.
     """
@@ -50,11 +51,11 @@ class NetworkForbidden(BaseException):
 
 @contextmanager
 def network_forbidden(*, loopback: bool = True, remedy: str = "use a scripted adapter") -> Iterator[None]:
-    """Return a context manager that forbids the network in its `with` block. NetworkForbidden is raised for forbidden
-    addresses.
+    """Return a context manager that forbids the network to all threads in its `with` block. Python's `socket` raises
+    NetworkForbidden for forbidden addresses.
 
-    Addresses of this machine are allowed unless `loopback` is False. Unix sockets are always allowed. `remedy` is the
-    advice at the end of the error.
+    Loopback addresses and this machine's name are allowed unless `loopback` is False. Unix sockets are always allowed.
+    `remedy` is the advice at the end of the error.
     """
 
     scope = "" if loopback else ", including addresses of this machine"
@@ -96,8 +97,8 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def is_allowed(host: object, *, loopback: bool) -> bool:
-    """Return whether a host may be reached. With `loopback`, addresses of this machine are allowed; no host means this
-    machine.
+    """Return whether a host may be reached. With `loopback`, localhost, this machine's name, and loopback and
+    unspecified addresses are allowed. No host is always allowed.
     """
     name = host.decode(errors="replace") if isinstance(host, bytes | bytearray) else host
     if name is None or name == "":
@@ -134,7 +135,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Forbid the network during a test and its fixtures, if the ini option or the marker requires it."""
+    """Forbid the network during a test and its fixtures, if the ini option or the marker requires it. With
+    --sabir-record, the ini option has no effect.
+    """
     marker = item.get_closest_marker("no_network")
     if marker is not None:
         remedy = "use a scripted adapter, or remove the marker no_network"

@@ -58,7 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases in `xfail` as expected to fail, with the reason.
 
-    Raises UsageError for a suite without an adapter and for a test case in `xfail` that does not exist.
+    Raises UsageError for a suite without an adapter and, unless the command line selects tests by name, for a key
+    `case[row]` of `xfail` whose row does not exist.
     """
     rows: dict[tuple[type[Suite], str], set[str]] = {}
     for item in items:
@@ -85,7 +86,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Replace the report of a failed case by the fault and the rule, without a traceback. A skipped case fails."""
+    """Replace the report of a failed case by the fault and the rule, without a traceback.
+
+    A case that the kit itself did not skip fails if it is skipped. A failed case that is new in this minor release of
+    the kit passes with a warning.
+    """
     report = yield
     suite = suite_of(item)
     if suite is None or (report.passed and not report.failed):
@@ -156,7 +161,7 @@ def scripted(request: pytest.FixtureRequest) -> MakeScripted:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Fail a test that passed if its scripted adapters have unused answers."""
+    """Fail a test that passed if its scripted adapters have unused answers or received too many requests."""
     yield
     mismatches = []
     for adapter in item.stash.get(_SCRIPTED_ADAPTERS, ()):

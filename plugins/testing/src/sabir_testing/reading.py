@@ -120,8 +120,8 @@ _URL_SAFE = str.maketrans("-_", "+/")
 def decompress(body: bytes, encodings: str) -> bytes | None:
     """Decompress a body by the value of its header `Content-Encoding`.
 
-    Returns None for an unknown encoding and for invalid data, but plain text unchanged: some clients decompress the
-    body and keep the header.
+    Returns None for an unknown encoding, for invalid data, and if the library for the encoding is not installed. Plain
+    text is returned unchanged, because some clients decompress the body and keep the header.
     """
     for name in reversed([each.strip().lower() for each in encodings.split(",")]):
         unpack = _UNPACKERS.get(name)
@@ -176,7 +176,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", **dict.fromkeys((b"x
 
 
 def decompress_detected(body: bytes) -> bytes:
-    """Return the body, decompressed if it begins like a known compression."""
+    """Return the body, decompressed if it begins like gzip, zstd or deflate data and is valid."""
     name = next((name for magic, name in _MAGIC.items() if body.startswith(magic)), "")
     return decompress(body, name) or body
 

@@ -70,7 +70,7 @@ class AttachmentFlags:
 
     history: Annotated[
         str | None,
-        Parameter(name="--from", help="Start with the messages in this file, which `sabir import` or /save wrote."),
+        Parameter(name="--from", help="Start with the messages in this file (JSON of `sabir import` or /save)."),
     ] = None
 
     def messages(self) -> "list[sabir.Message]":

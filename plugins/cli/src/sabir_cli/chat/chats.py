@@ -106,7 +106,7 @@ def _load_summaries(home: Path) -> "list[Summary]":
 
 
 def _first_words(text: str, width: int) -> str:
-    """Return a text, or its beginning in one line if it has more than `room` characters."""
+    """Return a text, or its beginning in one line if it has more than `width` characters."""
     return text if len(text) <= width else one_line(text, width)
 
 

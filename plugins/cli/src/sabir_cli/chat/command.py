@@ -109,7 +109,7 @@ def chat(
     attachment_flags: AttachmentFlags = NO_ATTACHMENTS,
     option: inputs.OptionFlags = None,
     call_flags: CallFlags = NO_CALL_FLAGS,
-    raw: Annotated[bool, Parameter(negative="", help="Print the text unchanged, not laid out as Markdown.")] = False,
+    raw: Annotated[bool, Parameter(negative="", help="Do not lay out the text as Markdown.")] = False,
     as_json: inputs.JSONFlag = False,
 ) -> int:
     """Talk to a model: send one PROMPT, or chat on a terminal.

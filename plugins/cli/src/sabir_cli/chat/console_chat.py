@@ -69,8 +69,8 @@ class ConsoleChat:
         self.attachments: list[Part | sabir.Message] = []
         """Attachments of the next message."""
         self.discarded: tuple[MessageContent, ...] = ()
-        """The text of a turn that failed and was discarded, for /retry; () otherwise. Its attachments are in
-        `attachments` again.
+        """The text of a turn that failed or was stopped and was discarded, for /retry; () otherwise. Its attachments
+        are in `attachments` again.
         """
         self.saved: set[Path] = set()
         """The files that /save wrote in this chat, which /save may overwrite."""
@@ -136,9 +136,9 @@ class ConsoleChat:
     def retry(self) -> AnyAnswer:
         """Finish an interrupted turn, or ask the question of a discarded turn again, or else the last question.
 
-        The old answer is replaced only when the new answer is complete. Raises UsageError if the conversation is empty,
-        OutputError if the provider failed before the answer was complete, and what `say` raises. Call `recover` after
-        an error.
+        The old answer is replaced only if the new answer arrives without an error. Raises UsageError if the
+        conversation is empty, OutputError if the provider failed before the answer was complete, and what `say` raises.
+        Call `recover` after an error.
         """
         if self.conversation.unfinished:
             return self.finish()

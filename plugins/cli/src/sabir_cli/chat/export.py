@@ -23,7 +23,7 @@ def format_of(path: Path) -> ExportFormat:
 
 
 def save(path: Path, messages: "Sequence[sabir.Message]", export_format: ExportFormat | None = None) -> None:
-    """Write a conversation to a file, in the format `form`; None means the format for the file's ending.
+    """Write a conversation to a file, in the format `export_format`; None means the format for the file's ending.
 
     An existing file is replaced. Raises UsageError for an unknown ending, or if the file cannot be written.
     """

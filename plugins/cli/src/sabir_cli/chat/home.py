@@ -145,8 +145,9 @@ class ChatLocation(ExitStack):
     def adapter(self, model: str | None, base_url: str | None, output: Output) -> sabir.ModelAdapter:
         """Return the adapter for `model`; with None, for the model of the last answer, else for the default model.
 
-        A conversation continues in the dialect of its last answer. A note is printed if `provider:model` means another
-        dialect today, or if the last answer came from another endpoint and there is neither `model` nor `base_url`.
+        Without `model`, a conversation continues in the dialect of its last answer, and a note is printed if
+        `provider:model` means another dialect today. A note is also printed if the last answer came from another
+        endpoint and there is neither `model` nor `base_url`.
         """
         last = f"{self.origin.provider}:{self.origin.model}" if self.origin else ""
         continued = sabir_session.continued_model(last, [self.origin]) if self.origin else ""

@@ -20,8 +20,8 @@ LEAVING_WORDS = frozenset({"exit", "quit"})
 def run_loop(chat: ConsoleChat, reader: MessageReader, name: str | None) -> None:
     """Read messages and commands, and process them, until the user leaves.
 
-    `name` is the saved conversation's name; None if the conversation is not saved. Raises BrokenPipeError, but no other
-    Exception: it is printed.
+    `name` is the saved conversation's name; None if the conversation is not saved. Exceptions of messages and commands
+    are printed, except BrokenPipeError, which is raised.
     """
     _greet(chat, name)
     is_leaving = False

@@ -117,7 +117,7 @@ def _attacher(kind: str) -> Callable[[ConsoleChat, str], None]:
     def run(chat: ConsoleChat, source: str) -> None:
         source = _unquoted(source)
         chat.attachments.append(attach(kind, source))
-        chat.output.note(f"{one_line(source, 60)} will be sent with your next message; /drop removes it")
+        chat.output.note(f"{one_line(source, 60)} will be sent with your next message; /drop removes attachments")
 
     return run
 
@@ -180,8 +180,8 @@ SLASH_COMMANDS = (
         "option", "[module:function]", "show the functions that the model may call, or add a function", _run_option
     ),
     SlashCommand("image", "FILE", "attach an image (file or URL) to the next message", _attacher("image"), "path"),
-    SlashCommand("file", "FILE", "attach a file of any kind to the next message", _attacher("file"), "path"),
-    SlashCommand("losses", "", "list what the model's API could not accept of the last turn", _run_losses),
+    SlashCommand("file", "FILE", "attach an image, sound, video, document or text file", _attacher("file"), "path"),
+    SlashCommand("losses", "", "list the losses of the last turn", _run_losses),
     SlashCommand("render", "[text]", "show the next request without sending it", _run_render),
     SlashCommand("cost", "", "show tokens and cost of this conversation; removed turns do not count", _run_cost),
     SlashCommand("save", "FILE", "write the conversation to a .jsonl, .json or .md file", _run_save, "path"),

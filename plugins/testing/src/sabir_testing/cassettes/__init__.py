@@ -59,8 +59,8 @@ _DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class NotRecorded(CassetteFailed):
-    """Raised for a request that is not in the cassette. The message shows how the request differs from the recorded
-    request with the fewest differences.
+    """Raised for a request that is not in the cassette, or was sent more often than recorded. The message shows how the
+    request differs from the most similar recorded one with its method and path, or lists the recorded requests.
     """
 
 
@@ -76,8 +76,9 @@ def recording(
     """Return a context manager that records the requests of its block as the cassette at `path`, and replaces an older
     one.
 
-    `stream_end` is a text that the last event of every stream must contain. Raises CassetteFailed at the end for the
-    faults that `check_cassette` finds. In this case, and if the block raises, nothing is written.
+    `stream_end` is a text that the last event of every successful stream must contain. Raises CassetteFailed at the
+    start for an invalid provenance, and at the end if no request was sent, if a request cannot be scrubbed, or for the
+    faults that `check_cassette` finds. In these cases, and if the block raises, nothing is written.
     """
     path = Path(path)
     check_provenance(provenance, str(path))
@@ -99,9 +100,10 @@ def recording(
 def replaying(path: Path | str) -> Iterator[Cassette]:
     """Return a context manager that answers the requests of its block from the cassette at `path`, without a network.
 
-    Raises NotRecorded for a request that is not in the cassette, and again at the end of the block, because many
-    clients treat the first error as a broken connection. Raises NotPlayed for exchanges that were not requested, and
-    CassetteFailed for a missing or empty cassette and for an empty body.
+    Raises CassetteFailed at the start for a missing or invalid cassette. Raises NotRecorded for a request that is not
+    in the cassette, and again at the end of the block, because many clients treat the first error as a broken
+    connection. If the block does not raise, raises NotPlayed at its end for an empty cassette and for exchanges that
+    were not requested, and CassetteFailed for an empty response body.
     """
     read_cassette(path)
     with _patch_clients(_ReplayCassette, path, RecordMode.NONE) as cassette:

@@ -33,7 +33,7 @@ def is_same_text(recorded: str, sent: str) -> bool:
 
 
 def body_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
-    """Describe each difference between two bodies."""
+    """Describe each difference between two JSON bodies. For other bodies, describe the first different byte."""
     if recorded == sent:
         return
     try:

@@ -43,7 +43,7 @@ class CassetteFailed(AssertionError):
 
 
 class NotPlayed(CassetteFailed):
-    """Raised if recorded exchanges were not requested, or if a cassette has none."""
+    """Raised if recorded exchanges were not requested, or if a cassette or a recording has no exchanges."""
 
 
 class Leaking(CassetteFailed):
@@ -210,8 +210,8 @@ def check_cassette(path: Path | str, *, allowed: Sequence[Allowed] = (), stream_
     """Check a cassette file.
 
     Raises NotPlayed if it has no exchanges, Leaking for secrets and private data that no entry of `allowed` matches,
-    and CassetteFailed for a missing file, invalid provenance, and an empty or incomplete body. `stream_end` is a text
-    that the last event of every stream must contain.
+    and CassetteFailed for a missing or invalid file, invalid provenance, and an empty, incomplete or compressed
+    response body. `stream_end` is a text that the last event of every successful stream must contain.
     """
     check_contents(read_cassette(path), Path(path), allowed=allowed, stream_end=stream_end)
 

@@ -47,7 +47,9 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, Any]:
-    """Return the model, the hoisted system texts, the names of the options, and all settings but response_format."""
+    """Return the model, the hoisted system texts, the names of the options, and all settings, with response_format
+    None.
+    """
     settings = {name: scope.settings.take(name) for name in WIRE_SETTINGS}
     settings["response_format"] = None
     system = [_entry(entry) for turn in scope.system for entry in turn.entries]

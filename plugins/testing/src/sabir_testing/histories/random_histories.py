@@ -138,7 +138,7 @@ def result_messages(speakers: Speakers) -> Strategy[Message]:
 
 
 def messages_of(speakers: Speakers) -> Strategy[Message]:
-    """Return a strategy for one message. A third are option calls and results."""
+    """Return a strategy for one message. About a third are option calls and results."""
     with_parts = parts_messages(speakers)
     branches = [_single_branch(with_parts) for _ in range(4)]
     return st.one_of(*branches, _single_branch(call_messages(speakers)), _single_branch(result_messages(speakers)))

@@ -120,7 +120,7 @@ class ScriptedAdapter(ModelAdapter):
         RenderingRefused.check((), strict, self.target)
 
     def __repr__(self) -> str:
-        """Return the model and how many answers were requested."""
+        """Return the model, and the numbers of answers and requests."""
         return f"<ScriptedAdapter {self.target}: {self._script}>"
 
     @property
@@ -156,19 +156,23 @@ class ScriptedAdapter(ModelAdapter):
         raise ScriptMismatch(f"{what}. All requests: {list_requests(self.sent)}")
 
     def assert_offered(self, *option_names: str) -> None:
-        """Raise ScriptMismatch unless every request offered exactly these options, in this order."""
+        """Raise ScriptMismatch unless there is a request, and every request offered exactly these options in this
+        order.
+        """
         __tracebackhide__ = True
         expected = f"the options {', '.join(option_names)}" if option_names else "no options"
         for sent in self.sent or (self.last,):
             if sent.option_names != option_names:
-                raise ScriptMismatch(f"every request must offer {expected}; another one is {sent}")
+                raise ScriptMismatch(f"every request must offer {expected}, unlike {sent}")
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request for a conversation and its losses, as the imitated provider renders it."""
         return self._render_and_note("render", messages, how)
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
-        """Render a conversation and return the next answer. Raises the error if the answer is an error."""
+        """Render a conversation and return the next answer. If the answer is an error, the RetryPolicy may request
+        another answer; otherwise the error is raised.
+        """
         return await self.send(self._render_and_note("complete", messages, how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> sabir.Reply:
@@ -176,7 +180,7 @@ class ScriptedAdapter(ModelAdapter):
         return self.send_sync(self._render_and_note("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> sabir.Reply:
-        """Return the next answer. Raises SettingsInvalid for a rendering of another target."""
+        """Return the next answer, like `complete`. Raises SettingsInvalid for a rendering of another target."""
         return await super().send(self._without_delays(rendering))
 
     def send_sync(self, rendering: Rendering) -> sabir.Reply:
@@ -228,7 +232,7 @@ class Script:
         self._lock = Lock()
 
     def __str__(self) -> str:
-        """Return how many answers there are and how many were requested."""
+        """Return the numbers of answers and requests."""
         ending = "" if self._ending is None else ", then always the same answer"
         return f"{count_of(len(self._answers), 'answer')}{ending}, {count_of(len(self.sent), 'request')}"
 

@@ -3,7 +3,7 @@
 "Hello!"                                      a text
 calls(weather={"city": "Paris"})              option calls; several are parallel calls of one reply
 reply("Let me look.", calls(…), usage=…)      several contents in one reply
-sabir.RateLimited("…")                        an error instead of an answer
+sabir.RateLimited("…")                        an error, after which the RetryPolicy may request the next answer
 delayed("late", gate)                         an answer that waits for the test
 cut_off("half a sen")                         a stream that breaks
 lambda sent: f"You said {sent.user_text}"     an answer that depends on the request
@@ -171,7 +171,7 @@ def reply(
 
     Without `usage`, every word of the conversation counts as an input token and every streamed piece as an output
     token. Without `finish_reason`, it is "option_calls" if there are calls, otherwise "stop". Raises SettingsInvalid
-    for other contents.
+    for other contents. `usage` and `finish_reason` of an Answer in `content` are not used.
     """
     steps = tuple(step for index, part in enumerate(content) for step in _steps(part, f"content[{index}]"))
     return Answer(steps, usage, finish_reason)
@@ -212,8 +212,8 @@ def pieces(*texts: str) -> Answer:
 def delayed(answer: ReplyContent | CallError, until: Gate | float) -> Answer:
     """Return an answer that is delayed: until the test opens a Gate, or for a number of seconds.
 
-    Seconds pass without waiting. If they exceed the request's `Settings.timeout`, the call raises CallTimedOut;
-    otherwise the adapter's `sleep` is called with them, if it has one.
+    Seconds pass without waiting. If they exceed the request's `Settings.timeout`, the request fails with CallTimedOut,
+    which the RetryPolicy may retry; otherwise the adapter's `sleep` is called with them, if it has one.
     """
     undelayed = as_answer(answer, "the delayed answer")
     if not isinstance(undelayed, Answer):
@@ -225,8 +225,8 @@ def cut_off(*content: ReplyContent, error: CallError | None = None) -> Answer:
     """Return an answer that breaks off after its contents, within the last text or call. `error` is by default a
     ConnectionFailed.
 
-    A stream raises StreamBroken with the contents in `partial`. A call without a stream raises the error itself, and
-    the RetryPolicy may retry. Without contents, a stream raises the error too, before its first event.
+    A stream with contents raises StreamBroken with the contents in `partial`. A call without a stream, and a stream
+    without contents, fail with the error itself, and the RetryPolicy may retry.
     """
     broken = error or ConnectionFailed("the script cuts off this answer")
     return Answer((*reply(*content).steps, broken))

@@ -115,9 +115,7 @@ def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
 
 
 def with_scripted_answers(dialect: Dialect) -> Dialect:
-    """Return a dialect with its requests and with scripted answers. Tokens are estimated. Errors of a script are raised
-    unchanged.
-    """
+    """Return a dialect with the requests of `dialect` and with scripted answers. Counts of tokens are estimated."""
     return replace(dialect, decode=decode, decoder=AnswerDecoder, framings={}, encode_count=None)
 
 
@@ -262,4 +260,6 @@ PLAIN = with_scripted_answers(
         decode_history=decode_history,
     )
 )
-"""The dialect `scripted.plain`, which accepts every kind of part, every setting and every option without a loss."""
+"""The dialect `scripted.plain`, which accepts every kind of part, every option, and every setting except vendor
+settings, without a loss.
+"""

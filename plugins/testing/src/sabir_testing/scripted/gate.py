@@ -31,9 +31,10 @@ class ScriptMismatch(AssertionError):
 
 
 class Gate:
-    """Delays a scripted answer until the test opens the gate. It then stays open. Pass it to `delayed` or `reply`.
+    """Delays a scripted answer until the test opens the gate. An open gate stays open. Pass it to `delayed` or `reply`.
 
-    `patience` is the longest wait in seconds, of a call and of a test. Then ScriptMismatch is raised.
+    A call waits at most `patience` seconds for `open`, and a test at most `patience` seconds in `reached`. A longer
+    wait raises ScriptMismatch.
     """
 
     def __init__(self, patience: float = 10.0) -> None:
@@ -90,7 +91,7 @@ class Wait:
     until: Gate | float
 
     async def perform(self, timeout: float | None, sleep: Sleep | None) -> None:
-        """Wait in an event loop. Raises CallTimedOut if the request's timeout is shorter."""
+        """Wait in an event loop. Raises CallTimedOut if the request's timeout is shorter than a delay in seconds."""
         if isinstance(self.until, Gate):
             await self.until.wait()
         elif (pause := self._start_sleep(self.until, timeout, sleep)) is not None:

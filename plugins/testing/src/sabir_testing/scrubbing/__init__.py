@@ -8,8 +8,8 @@ everywhere  secrets are replaced: the key in use, keys in environment variables,
             their spellings (`spellings`), also if a stream splits one over several events; and names, passwords and
             keys in URLs
 
-Names are compared without case, dashes and underscores: `apiKey` equals `api_key`. The module `leaks` searches the
-result for secrets that remain: `Leak` is a finding, and `Allowed` an exception.
+Names of fields are compared without case, dashes and underscores: `apiKey` equals `api_key`. The module `leaks`
+searches the result for secrets that remain: `Leak` is a finding, and `Allowed` an exception.
 """
 
 import base64
@@ -68,9 +68,9 @@ _SCHEMA_TYPES = ("string", "number", "integer", "boolean", "object", "array", "n
 class Scrubbing:
     """The rules of scrubbing, for `recording`.
 
-    `request_headers`, `response_headers` and `query` are the names of headers and URL parameters that remain; all
-    others are removed. `fields` are names of fields whose values are replaced, at any depth. `secrets` are texts that
-    are replaced everywhere.
+    `request_headers`, `response_headers` and `query` are the names, in lower case, of headers and URL parameters that
+    remain; all others are removed. `fields` are names of fields whose values are replaced, at any depth. `secrets` are
+    texts that are replaced everywhere.
     """
 
     request_headers: frozenset[str] = KEPT_REQUEST_HEADERS
@@ -89,7 +89,8 @@ class Scrubbing:
 class Leak:
     """A secret or private data that was found in a cassette.
 
-    `place` is the path in the file, `kind` the kind of secret, and `shown` its first characters and its length.
+    `place` is the path in the file, `kind` the kind of secret, and `shown` the first characters of the secret and the
+    number of its further characters.
     """
 
     file: Path
@@ -124,7 +125,9 @@ class Allowed:
 
 
 def environment_secrets(environment: Mapping[str, str] = os.environ) -> set[str]:
-    """Return the values of environment variables whose names contain KEY, TOKEN, SECRET or similar words."""
+    """Return the values of environment variables whose names contain KEY, TOKEN, SECRET or similar words, without short
+    values and numbers.
+    """
     return {value for name, value in environment.items() if _SECRET_VARIABLE.fullmatch(name) and is_telling(value)}
 
 
@@ -171,7 +174,7 @@ class Scrubber:
                 self._learn({value, *_credentials_in(value)})
 
     def url(self, url: str) -> str:
-        """Return the URL with the placeholder host, and with the allowed parameters only."""
+        """Return the URL with the placeholder host, with the allowed parameters only, and without secrets."""
         parts = urlsplit(url)
         parameters = [(name, value) for name, value in parse_qsl(parts.query) if name.lower() in self._scrubbing.query]
         query = f"?{urlencode(parameters)}" if parameters else ""
@@ -183,7 +186,9 @@ class Scrubber:
         return {name: [self._replace_secrets(value) for value in values] for name, values in public.items()}
 
     def body(self, body: bytes, content_type: str = "") -> bytes:
-        """Return a decompressed body without secrets. JSON remains JSON, and an event stream has the same events."""
+        """Return a body without secrets. JSON remains JSON, and an event stream has the same events. A compressed body
+        is returned decompressed if it contains secrets, otherwise unchanged.
+        """
         inside = reading.decompress_detected(body)
         if inside is not body:
             scrubbed = self.body(inside, content_type)

@@ -1,11 +1,11 @@
 """Leaks: the search of a cassette for secrets and private data, such as keys, people, machines and random texts.
 
 path in the YAML, then in the JSON of a body        kind             shown
-interactions[0].response.body.string ▸ error.text   API key          'sk-a…' and 40 more characters
+interactions[0].response.body.string ▸ error.text   API key          'sk-a' and 40 more characters
 
-A `Leak` never contains the complete text. The search covers known forms of keys, and everything that detect-secrets
-knows (`scan_for_secrets`), in all places: also over several events of a stream, in compressed bodies, UTF-16 and
-base64. It looks for random texts everywhere except in identifiers, signatures and media.
+A `Leak` never contains the complete text. The search covers known forms of keys, and what the detectors of
+detect-secrets except LEFT_OUT find (`scan_for_secrets`), in all places: also over several events of a stream, in
+compressed bodies, UTF-16 and base64. It looks for random texts everywhere except in identifiers, signatures and media.
 """
 
 import ipaddress
@@ -116,7 +116,9 @@ class _Finding:
 
 
 def leaks_in(document: Any, file: Path, allowed: Sequence[Allowed] = ()) -> list[Leak]:
-    """Return the secrets and private data in a cassette's YAML document, in its order, without those in `allowed`."""
+    """Return the secrets and private data in a cassette's YAML document, in its order, without those in `allowed`. A
+    text that occurs several times is one finding for each kind.
+    """
     finds: dict[tuple[str, str], _Finding] = {}
     for each in _all_findings(document):
         if not any(exception.covers(each.kind, each.text) for exception in allowed):

@@ -4,7 +4,7 @@ sabir.<context>.<policy>         requests; one worker of a queue group receives 
 sabir-all.<context>              notices to all workers of the context: cancelled requests, and searches for a worker
 sabir-worker.<worker>.<context>.<policy>    requests for one worker that offered to perform them
 <inbox>.<request>.<sending>      replies to one sending of a request
-<inbox>.alive                    beats of workers, one for all requests of a caller
+<inbox>.alive                    beats: a worker sends one for all requests of a caller
 
 So the server's permissions can decide who may call which policy: a worker refuses a request whose envelope (JSON body)
 names another policy than its subject. An inbox, the subject of a caller's replies, begins with `_INBOX.`, or with the

@@ -169,7 +169,8 @@ class PolicySignature:
     def decode(self, text: str) -> dict[str, Any]:
         """Return the arguments in a JSON text, converted to their parameters' types.
 
-        Raises PolicyInvalid if the text is not a JSON object, or for arguments that `check` would refuse.
+        Raises PolicyInvalid if the text is not a JSON object, and for arguments that are missing, unknown, reserved or
+        of a wrong type.
         """
         try:
             arguments = decode_json(text)

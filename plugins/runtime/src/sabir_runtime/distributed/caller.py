@@ -275,7 +275,7 @@ class CallerConnection:
                 await self._send_cancelled(pending)
 
     async def close(self) -> None:
-        """Cancel all requests in progress at the workers, and close. Their callers receive RunnerClosed."""
+        """Cancel all requests in progress at the workers, and close. The waiting callers receive RunnerClosed."""
         self._is_closed = True
         for pending in [each for each in self._pending.values() if not each.is_over]:
             await self._send_cancelled(pending)

@@ -109,7 +109,7 @@ class NatsConnection:
 
     @property
     def trouble(self) -> str:
-        """The last error in one line while the server is away; "" otherwise."""
+        """The last error since the server was last connected, in one line; "" without an error."""
         return "" if self._last_error is None else self._error_text(self._last_error)
 
     @property

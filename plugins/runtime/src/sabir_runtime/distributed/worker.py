@@ -122,7 +122,7 @@ class Worker:
 
     @property
     def trouble(self) -> str:
-        """The latest connection error in one line while the server cannot be reached; "" otherwise."""
+        """The last error since the NATS server was last connected, in one line; "" without an error."""
         return "" if self._connection is None else self._connection.trouble
 
     @property
@@ -257,8 +257,8 @@ class Worker:
         """Return whether a message's reply subject is an inbox, and log a warning otherwise."""
         if is_inbox(message.reply, self._settings.inbox):
             return True
-        named = f"reply subject is {one_line(message.reply, 80)!r}" if message.reply else "reply subject is missing"
-        logger.warning("worker %s dropped a message whose %s; it must be an inbox", self.id, named)
+        named = repr(one_line(message.reply, 80)) if message.reply else "none"
+        logger.warning("worker %s dropped a message, because its reply subject (%s) is not an inbox", self.id, named)
         return False
 
     def _accept_or_queue(self, request: envelopes.Request, reply: str, size: int) -> None:

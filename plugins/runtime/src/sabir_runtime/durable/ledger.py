@@ -24,7 +24,7 @@ from sabir_runtime.durable.tables import CallRequest, CallRow, RunRow, calls, ru
 from sabir_runtime.durable.views import CallState
 
 OPEN = ("started", "waiting")
-"""The states of a call without a result or failure."""
+"""The states of a call that has not ended."""
 MOST_DEATHS = 20
 """A run is paused after this many workers died while they performed the run, without a new record in between. The run
 may be the cause of the deaths."""

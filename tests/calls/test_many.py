@@ -114,7 +114,7 @@ def test_a_cancelled_run_says_what_was_received_and_keeps_it(tmp_path: Path) -> 
 
     note = asyncio.run(cancelled())
     assert "19 of 20 done" in note
-    assert "may charge the 1 running call" in note
+    assert "started calls without a reply, which may be charged: 1" in note
     again = ScriptedAdapter("the last")
     outcomes = complete_many_sync(again, PROMPTS, resume=file)
     assert outcomes[19].text == "the last"

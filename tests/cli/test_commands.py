@@ -129,7 +129,7 @@ def test_a_broken_command_says_whose_it_is(install: Install, target: str, reason
     assert finished.returncode == 3
     assert line.startswith("command 'gone' of acme 1.0 cannot be loaded: ")
     assert reason in line
-    assert line.endswith("reinstall or remove it")
+    assert line.endswith("reinstall or remove the package")
 
 
 def test_a_command_that_is_not_asked_for_is_not_loaded(install: Install) -> None:

@@ -49,7 +49,7 @@ def test_a_step_is_counted_from_a_message_a_number_or_nothing() -> None:
         assert MessageBuilder.next_step(anchor).step_num == following
         assert MessageBuilder.continue_step(anchor).step_num == same
     for wrong in ("3", True, 1.5, [at_step(3)], -1):
-        with pytest.raises(BuilderError, match="a step needs a message, or a step number of 0 or more, not"):
+        with pytest.raises(BuilderError, match="a step needs a message, a step number of 0 or more, or None, not"):
             MessageBuilder.next_step(wrong)  # type: ignore[arg-type]
 
 

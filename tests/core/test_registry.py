@@ -301,10 +301,10 @@ def test_a_provider_can_be_registered_at_run_time(acme: Registry) -> None:
         acme.register("mine", mine)
 
     assert (acme.provider("mine"), status(acme, "mine").state) == (mine, "registered")
-    from_package = r"'acme' is already registered, by sabir-acme 2.5; register yours under another"
+    from_package = r"'acme' is already provided by sabir-acme 2.5; register yours under another"
     for name, provider, kind, words in (
         ("acme", an_acme(), PluginConflict, from_package),
-        ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is already registered, by an earlier sabir.register"),
+        ("mine", an_acme(name="mine"), PluginConflict, r"'mine' is already provided by an earlier sabir.register"),
         ("third", object(), ProviderBroken, r"'third' of sabir.register does not have"),
         ("other", an_acme(), ProviderBroken, "has the `name` 'acme'"),
     ):

@@ -283,7 +283,7 @@ def test_a_program_adds_dialects_to_a_name(tiny: Tiny, more: More) -> None:
     reserving, hidden = Tiny(), More()
     vars(reserving)["reserves_name"], vars(hidden)["dialects"] = True, ("talk",)
     for other in (Tiny(), More(), reserving, hidden):
-        with pytest.raises(PluginConflict, match=r"'tiny' is already registered, by an earlier sabir.register"):
+        with pytest.raises(PluginConflict, match=r"'tiny' is already provided by an earlier sabir.register"):
             sabir.register("tiny", other)
 
 

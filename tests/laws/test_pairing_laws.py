@@ -476,12 +476,12 @@ def test_a_model_that_takes_no_media_in_results_gets_their_names() -> None:
 LATER = {
     "a modality": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "scent", "url": "https://a.org/b"}]},',
-        "dropped parts[0] media of the modality 'scent' need a newer version of sabir",
+        "dropped parts[0] sending media of the modality 'scent' needs a newer version of sabir",
         [],
     ),
     "a scheme": (
         '{"payload": {"kind": "parts", "parts": [{"kind": "media", "modality": "image", "url": "ipfs://b/a.png"}]},',
-        "dropped parts[0] URLs of the scheme 'ipfs' need a newer version of sabir",
+        "dropped parts[0] sending URLs of the scheme 'ipfs' needs a newer version of sabir",
         [],
     ),
     "a hint": (

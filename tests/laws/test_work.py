@@ -196,14 +196,14 @@ GROWING: dict[str, Callable[[int], Callable[[], object]]] = {
 def test_what_grows_in_a_stream_is_not_copied_with_each_event(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list and a text are the same object from their second event on, so that no event costs what came before it."""
     seen: set[tuple[int, str]] = set()
-    grown = chat_stream.grown
+    add_fields = chat_stream.add_fields
 
     def watched(found: dict[str, object], more: dict[str, object]) -> dict[str, object]:
-        after = grown(found, more)
+        after = add_fields(found, more)
         seen.update((id(value), name) for name, value in after.items() if isinstance(value, list))
         return after
 
-    monkeypatch.setattr(chat_stream, "grown", watched)
+    monkeypatch.setattr(chat_stream, "add_fields", watched)
     GROWING[kind](200)()
 
     assert 1 <= len(seen) <= 2
@@ -220,10 +220,10 @@ def test_an_item_without_a_place_is_placed_without_a_look_at_all_others() -> Non
             return super().values()
 
     decoder = ResponsesDecoder(DecodeScope(sabir.dialect("openai.responses").target))
-    decoder._places = Watched()
+    decoder._indices = Watched()
     for number in range(50):
         item = {"type": "function_call", "id": f"i{number}", "call_id": f"c{number}", "name": "f", "arguments": "{}"}
         list(decoder.feed(ServerEvent(json.dumps({"type": "response.output_item.done", "item": item}))))
 
-    assert list(decoder._places.values()) == list(range(50))
+    assert list(decoder._indices.values()) == list(range(50))
     assert looks == 1

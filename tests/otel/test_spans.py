@@ -121,9 +121,9 @@ def test_attempts_that_failed_are_events_of_one_span(recorded: Recorded, telling
     answers = iter([(head(503), b'{"error": {"message": "secret words"}}'), (head(), json.dumps(ANSWER).encode())])
 
     class Turns(Server):
-        def _answer(self, connection: Any) -> None:
+        def _send_script(self, connection: Any) -> None:
             self.script = next(answers)
-            super()._answer(connection)
+            super()._send_script(connection)
 
     with Turns([]) as server, gpt(server, settings=Settings(retries=AT_ONCE)) as llm:
         llm.complete_sync("Weather?")

@@ -70,9 +70,9 @@ def test_what_is_no_bus_and_what_is_no_journal_is_refused_at_once() -> None:
         remedy = r"; pass a journal as Session\(journal=store\.journal\(name\)\)"
         for journal in (store, "chats.db"):
             name = type(journal).__name__
-            with pytest.raises(SessionError, match=f"journal is of type {name}, .* append and read{remedy}"):
+            with pytest.raises(SessionError, match=f"journal is of type {name}; .* append and read{remedy}"):
                 Session(journal=journal)  # type: ignore[arg-type]
-        with pytest.raises(SessionError, match=f"bus is of type StoredJournal, .* subscribe and publish{remedy}"):
+        with pytest.raises(SessionError, match=f"bus is of type StoredJournal; .* subscribe and publish{remedy}"):
             Session(store.journal("monday"))  # type: ignore[arg-type]
 
         assert Session(journal=store.journal("monday")).has_journal

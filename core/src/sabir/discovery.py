@@ -5,10 +5,10 @@
     register(name, provider) ──▶ a further provider with this name
 
 Finding plugins imports nothing. A broken plugin is reported by its name and does not affect other plugins. A plugin
-that the program did not name (because it is listed, or has hooks) is loaded in a thread of its own, and left out if
-that takes more than LONGEST_LOAD seconds. No lock is held while a plugin's own code runs. If no provider has a name, an
-installed package may suggest what to write instead: an entry point of the group `sabir.hints` with this name is the
-suggestion.
+that the program did not name (`providers()` lists it, or it has hooks) is loaded in a thread of its own; if that takes
+more than LONGEST_LOAD seconds, loading fails. No lock is held while a plugin's own code runs. An installed package may
+suggest what to write for the name of a missing provider: it declares the text as an entry point of this name in the
+group `sabir.hints`.
 """
 
 import difflib
@@ -109,11 +109,11 @@ def _package_of(point: EntryPoint) -> tuple[str, str]:
 class ProviderStatus(Frozen):
     """What is known of one installed or registered provider, as `sabir.providers()` returns it.
 
-    `name` is the provider's name in model strings. `distribution` and `version` are its package, "" for a provider that
-    the program registered. `state` is "installed", "registered", or "failed" if the provider cannot be loaded or used;
-    then `error` says why, else None. `dialects` are the short names of the API formats, the default first.
-    `credentials` describes the keys that the provider needs. Both are empty if loading failed. If several packages
-    provide one name, each has its own status.
+    `name` is the provider's name in model strings. `distribution` and `version` are the name and version of its
+    package, "" for a provider that the program registered. `state` is "installed", "registered", or "failed" if the
+    provider cannot be loaded or used; then `error` says why, else None. `dialects` are the short names of the API
+    formats, the default first. `credentials` describes the keys that the provider needs. Both are empty if loading
+    failed. If several packages provide one name, each has its own status.
 
     >>> import sabir
     >>> status = next(each for each in sabir.providers() if each.name == "echo")
@@ -129,8 +129,8 @@ class ProviderStatus(Frozen):
     dialects: tuple[str, ...] = ()
     credentials: tuple[Credential, ...] = ()
     means_bare_name: bool = True
-    """Whether the model string `name:model` means this provider (and its first dialect). False if loading failed, or if
-    another package has the name.
+    """Whether the model string `name:model` means this provider (and its first dialect). False if loading failed, if
+    the provider only adds dialects, or if another provider of this name takes precedence or conflicts with this one.
     """
     shadowed: tuple[str, ...] = ()
     """Dialects that `name.dialect:model` does not reach, because another package provides a dialect of the same
@@ -139,8 +139,8 @@ class ProviderStatus(Frozen):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The texts before the colon of a model string that select this provider: the name, then `name.dialect` for
-        each dialect.
+        """The texts before the colon of a model string that select this provider: the name if `means_bare_name` is
+        True, then `name.dialect` for each dialect that is not in `shadowed`.
         """
         reached = (dialect for dialect in self.dialects if dialect not in self.shadowed)
         return *([self.name] if self.means_bare_name else ()), *(f"{self.name}.{dialect}" for dialect in reached)
@@ -191,7 +191,9 @@ class _Source:
 
 
 class Registry:
-    """Finds and loads plugins by name. Thread-safe. Everything is found and loaded once, at its first use."""
+    """Finds and loads plugins by name. Thread-safe. Entry points are read at their first use, and again for an unknown
+    provider name. Each provider is loaded once, at its first use.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -205,7 +207,8 @@ class Registry:
 
         `dialect` is the short name of an API format. It selects the package if several packages provide the name; None
         means the provider of `name:model`. Raises ProviderMissing for an unknown name, DialectMissing for an unknown
-        dialect, ProviderBroken if loading fails, and PluginConflict if several packages claim the name.
+        dialect, ProviderBroken if no package of the name can be loaded, and PluginConflict if several packages claim
+        the name and sabir cannot choose.
         """
         sources = self._sources_of(name)
         if not sources:
@@ -229,8 +232,8 @@ class Registry:
 
         `provider` is an object with the interface `sabir.authoring.Provider`, whose `name` is equal to `name`.
         Registering the same object again does nothing. Raises ProviderBroken if the object does not have the interface,
-        and PluginConflict if another provider already has the name. A provider with `adds_dialects` True may be added
-        to another provider of the name, unless both have a dialect of the same name.
+        and PluginConflict if another provider already has the name. Exception: two providers may share a name if one of
+        them has `adds_dialects` True and they have no dialect in common.
         """
         contribution = Contribution.of(provider, name, REGISTERED)
         _load_all(self._sources_of(name), named=False)
@@ -243,7 +246,7 @@ class Registry:
             if not is_reached or (bare and owners(together, None) != bare):
                 by = " and ".join(each.source.replace(REGISTERED, f"an earlier {REGISTERED}") for each in others)
                 remedy = "register yours under another name"
-                raise PluginConflict(f"provider {name!r} is already registered, by {by}; {remedy}")
+                raise PluginConflict(f"provider {name!r} is already provided by {by}; {remedy}")
             self._registered.setdefault(name, []).append(_Source(None, contribution))
 
     def unregister(self, name: str) -> None:

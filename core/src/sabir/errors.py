@@ -1,4 +1,4 @@
-"""Every error that sabir raises, as one tree.
+"""The errors of the package sabir, as one tree.
 
     SabirError
     ├── HistoryInvalid · SettingsInvalid · OptionInvalid · MediaRefused · WrongWord · BuilderError · NotJSON
@@ -6,7 +6,7 @@
     ├── OutsideEvaluation · CallsTooDeep no option is running; calls are nested too deeply
     ├── PluginError
     │   ├── ProviderMissing · DialectMissing · ProviderBroken · PluginConflict
-    ├── RenderingRefused                 `losses`: what `strict` forbids
+    ├── RenderingRefused                 `losses`: those that led to the refusal
     ├── OutputError                      `reply`: the reply that does not fit
     │   ├── OutputInvalid · OutputRefused · OutputTruncated
     └── CallError                        retryable, retry_after, request_id, status, provider
@@ -18,8 +18,8 @@
         │   └── StreamBroken             `partial`: the reply as far as it arrived
         └── AllFailed                    `errors`: the error of each member of a fallback
 
-Each message is one line: the problem, what was expected, and the remedy. Control characters in quoted text are replaced
-by visible signs, so they cannot control a terminal. Some errors are also ValueErrors, so validators may raise them.
+Each message is one line: the problem, what was expected, and usually the remedy. Control characters are replaced by
+visible signs, so they cannot control a terminal. Some errors are also ValueErrors, so validators may raise them.
 """
 
 # isort: skip_file

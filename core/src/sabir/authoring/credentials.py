@@ -82,8 +82,8 @@ class KeySource:
         does not raise.
 
         `passed` maps names to values passed by the user. All secret values come from the first place (argument,
-        variables, profile, files) that has one of them. An empty argument counts as such a place, so the value is
-        missing.
+        variables, profile, files) that has one of them. An empty argument counts as such a place, so variables and
+        files are not used.
 
         >>> from sabir.authoring import Credential, KeySource
         >>> [each.source for each in KeySource.find([Credential(default="none")])]
@@ -119,7 +119,8 @@ class KeySource:
 
         Raises CredentialsMissing if a required value is missing, also if a function returned an empty one; the message
         says where to set the value. Also raises CredentialsMissing if a value cannot be part of an HTTP header, because
-        it has a space, a control character or a non-ASCII character.
+        it has a space, a control character or a non-ASCII character. Raises SettingsInvalid if a function returned a
+        mapping with names that are not credentials.
         """
         if self._ask:
             return self._look_up(self._name_values(self._ask()))

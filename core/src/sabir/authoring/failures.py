@@ -73,8 +73,8 @@ class DatabaseFailure:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the error's code says that the store is damaged, full or not writable, so trying again
-        does not help.
+        """Whether the error's code says that the store is damaged, full, not writable or on a failing disk, so that
+        trying again helps only after a repair.
         """
         return _code(self.error) in _REMEDIES
 
@@ -208,8 +208,8 @@ class ErrorTable:
     raised: tuple[Raised, ...] = ()
     settings: Mapping[str, str] = FrozenDict()
     wait: Callable[[Failure], float | None] | None = None
-    """A function that reads from a Failure how many seconds to wait before a retry. If it is None or returns None, the
-    header `retry-after` decides.
+    """A function that reads from a Failure how many seconds to wait before a retry. If `wait` is None or returns None,
+    the headers `retry-after-ms` and `retry-after` decide.
     """
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:

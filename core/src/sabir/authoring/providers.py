@@ -261,8 +261,7 @@ class SDKProvider(ABC):
         Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
         """
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
-            reason = "because its SDK's client cannot be inspected; use base_url="
-            raise SettingsInvalid(f"{self.name} does not accept client=, {reason}")
+            raise SettingsInvalid(f"{self.name} does not accept client=; use base_url=")
         if access.client is not None:
             return url_of_client(self.name, access.client)
         variables = filter(None, map(os.environ.get, self.url_variables))
@@ -277,7 +276,8 @@ class SDKProvider(ABC):
     def connect(self, access: Access) -> Connection:
         """Return a connection: `connect_user_client` if the user passed a client, otherwise `connect_own_clients`.
 
-        Creates no client and reads no key. Raises SettingsInvalid like `endpoint`.
+        Creates no client and reads no key. Raises SettingsInvalid like `endpoint`, and for a mapping as `api_key` with
+        names that are not credentials.
         """
         self.endpoint(access)
         if access.client is not None:
@@ -436,8 +436,8 @@ def packaged_models(package: str) -> tuple[ModelInfo, ...]:
 
 
 def read_models(text: str) -> tuple[ModelInfo, ...]:
-    """Return the rows in the text of a models.toml, longest prefixes first. Raises PluginError, which names the invalid
-    row, for text that is not TOML, for other tables than `models`, and for two rows with the same prefix.
+    """Return the rows in the text of a models.toml, longest prefixes first. Raises PluginError for text that is not
+    TOML, for other tables than `models`, for an invalid row, and for two rows with the same prefix.
     """
     try:
         document = tomllib.loads(text)

@@ -110,16 +110,16 @@ class Row(Frozen):
     @classmethod
     @cache
     def load_packaged(cls, package: str, name: str) -> "Row | None":
-        """Return the row in the file `gateways/NAME.toml` of a Python package; None if there is no such file. The file
-        is read once. Raises PluginError for an invalid row.
+        """Return the row in the file `gateways/NAME.toml` of a Python package; None if there is no such file, or if the
+        name is not a Python identifier. The file is read once. Raises the errors of `from_toml`.
         """
         file = files(package).joinpath("gateways", f"{name}.toml")
         return cls.from_toml(file.read_text("utf-8")) if name.isidentifier() and file.is_file() else None
 
     @classmethod
     def load_all_packaged(cls, package: str) -> dict[str, "Row"]:
-        """Return all rows (descriptions of endpoints) in the folder `gateways` of a Python package, by name. Raises
-        PluginError for an invalid row.
+        """Return all rows (descriptions of endpoints) in the folder `gateways` of a Python package, by name. Raises the
+        errors of `from_toml`.
         """
         names = (path.name.removesuffix(".toml") for path in files(package).joinpath("gateways").iterdir())
         return {row.name: row for row in (cls.load_packaged(package, name) for name in names) if row is not None}
@@ -127,7 +127,7 @@ class Row(Frozen):
     @classmethod
     def from_toml(cls, text: str) -> "Row":
         """Return the row in the text of a TOML file with exactly one table `[[rows]]`. Raises PluginError, which names
-        the invalid field.
+        the invalid field, for an invalid row, and ValueError or KeyError for text of another form.
         """
         (document,) = tomllib.loads(text)["rows"]
         try:

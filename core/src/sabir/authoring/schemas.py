@@ -40,14 +40,14 @@ class SchemaRule:
     with a change; "described" moves them into the description; "refused" refuses the schema. `annotations` are keywords
     without meaning for the API, which are left out.
 
-    `root` "object" requires an object as the root. `not_at_root` are keywords that the root must not have; unions among
-    them are merged into the root's properties. `names` is the rule for property names of the root; None accepts all.
-    `one_of` "as_any_of" sends `oneOf` as `anyOf`. `items` says which arrays need the keyword `items`: no array ("any"),
-    arrays with `prefixItems` ("of_tuples"), or all arrays ("of_all").
+    `root` "object" requires an object as the root. `not_at_root` (only with `root` "object") are keywords that the root
+    must not have; unions among them are merged into the root's properties. `names` is the rule for property names of
+    the root; None accepts all. `one_of` "as_any_of" sends `oneOf` as `anyOf`. `items` says which arrays need the
+    keyword `items`: no array ("any"), arrays with `prefixItems` ("of_tuples"), or all arrays ("of_all").
 
-    `closed` True requires `additionalProperties: false` in objects; `required` True requires that all properties are
-    required. `references` "any" accepts all references, "recursive" only references to places inside the schema,
-    "finite" only such references that do not recurse. `lone_reference` True allows no other keyword next to a
+    `closed` True requires `additionalProperties: false` in objects; with `closed`, `required` True requires that all
+    properties are required. `references` "any" accepts all references, "recursive" only references to places inside the
+    schema, "finite" only such references that do not recurse. `lone_reference` True allows no other keyword next to a
     reference.
     """
 
@@ -98,9 +98,9 @@ class FittedSchema(NamedTuple):
     refusal: str = ""
     """Why the API cannot accept the schema; "" if it can."""
     optional: int = 0
-    """The number of properties that are not required."""
+    """The number of properties that are not required. 0 unless the rule has `closed` True and `required` False."""
     unions: int = 0
-    """The number of schemas with `anyOf` or several types."""
+    """The number of nested schemas with several schemas in `anyOf` or a list of types."""
 
     @property
     def narrows(self) -> bool:
@@ -127,7 +127,8 @@ class FittedSchema(NamedTuple):
 def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
     """Return the JSON schema in the form that an API accepts, with every change. The argument is not modified.
 
-    If the API has no schema of the same meaning, `schema` of the result is empty and `refusal` gives the reason.
+    If the API has no schema of the same meaning, or the schema exceeds a limit, `schema` of the result is empty and
+    `refusal` gives the reason.
 
     >>> from sabir.authoring import SchemaRule, fit_schema
     >>> fit_schema({"type": "array"}, SchemaRule(items="of_all")).schema
@@ -178,7 +179,7 @@ class _Walk:
         seen = set[str]()
         while (reference := root.get("$ref")) is not None:
             if reference in seen or (target := target_of(self.schema, reference)) is None:
-                self._refuse_strict(f"{reference} names nothing in the schema")
+                self._refuse_strict(f"{reference} names nothing in the schema, or itself")
                 self.change("downgraded", "$ref", f"the root cannot be a '$ref': {reference} names no object")
                 root = without_keywords(root, "$ref")
                 break
@@ -398,7 +399,7 @@ class _Walk:
             raise _Refused(f"{where} is an object whose properties are not listed")
         if is_open:
             names = ", ".join(map(repr, keywords({"additionalProperties": free})))
-            reason = f"only the listed properties are allowed in the object, without {names}"
+            reason = f"the object was limited to its listed properties; not sent: {names}"
             self.change("downgraded", join_path(path, "additionalProperties"), reason, narrows=True)
         self._add_count("properties", len(properties or ()))
         self._counts["levels"] = depth

@@ -6,11 +6,11 @@
 
     request ──History.decode──▶ every field, by the tables of a subclass of History ──▶ DecodedHistory
 
-    settings   a setting of Settings, else the plugin's vendor setting, else `extra_body`, unchanged
+    settings   a setting of Settings or of the plugin; a value that it does not accept goes to `extra_body`, unchanged
     options    declarations of options; a vendor's own tool goes to the vendor settings
     others     a loss with the field's path in the request
 
-Fields that are null are ignored. An invalid field raises HistoryInvalid, which names its place.
+Fields that are null are ignored. A message of a wrong form raises HistoryInvalid, which names its place.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -145,9 +145,9 @@ class History:
     """Base class of a dialect's reader of stored requests. A subclass has tables of methods; `History.decode` is the
     dialect's `decode_history`.
 
-    `readers` run first, in their order. Every other field becomes the setting of Settings that `neutral` names, or else
-    a vendor setting of the same name, or else a field of `extra_body`. Inside the methods, `self.found` is the request,
-    `self.scope` the DecodeScope and `self.model` the model's name, or "".
+    `readers` run first, in their order. A field in `neutral` becomes a setting of Settings, any other field the vendor
+    setting of the same name. A field that the setting does not accept goes to `extra_body`. Inside the methods,
+    `self.found` is the request, `self.scope` the DecodeScope and `self.model` the model's name, or "".
     """
 
     vendor_model: ClassVar[type[BaseModel]]
@@ -171,7 +171,7 @@ class History:
     meanings differ.
     """
     streaming: ClassVar[Collection[str]] = ("stream",)
-    """Fields that ask for a stream. They are reported as losses if they are true or not empty."""
+    """Fields that ask for a stream. A field that is true or not empty is reported as a loss."""
     leaves: ClassVar[Mapping[str, PartReader]] = {}
     """The field "type" of a content part → the PartReader for this type."""
     says_nothing: ClassVar[Mapping[str, Collection[Any]]] = {}

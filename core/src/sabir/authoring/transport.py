@@ -64,8 +64,8 @@ AsyncSDK = TypeVar("AsyncSDK")
 
 
 class CapturedRequest(BaseException):
-    """A request that an SDK built, raised as an exception by the HTTP client instead of sending the request. Used to
-    get the URL and the headers that an SDK would send.
+    """A request that an SDK built. The HTTP client raises the request as an exception and does not send it. Used to get
+    the URL and the headers that an SDK would send.
 
     `request` is the HTTP client's request object. `client` is the HTTP client for `send`, or None if not known. The
     class is a BaseException, because SDKs catch Exceptions and retry.
@@ -221,7 +221,8 @@ class ClientConnection(BaseConnection, ABC):
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send a request and return the response when its headers have arrived. Raises SettingsInvalid for a forbidden
-        header (such as `host`), a path with "..", or a user's client of the wrong class.
+        header (such as `host`), a path with "..", or a user's client of the wrong class, and ConnectionFailed if a
+        wrong variable for a proxy or certificates prevents the creation of a client.
         """
         check_request(request)
         with explaining_environment_errors(self.name):
@@ -251,7 +252,7 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     """
 
     MOST = 64
-    """The maximum number of cached sets of headers."""
+    """The maximum number of cached sets of headers. One more set empties the cache."""
 
     def __init__(self, name: str, errors: ErrorTable, key: KeySource, base_url: str = "") -> None:
         super().__init__(name, errors)
@@ -299,7 +300,8 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     def open_sync(self, request: WireRequest) -> HTTPAnswer:
         """Send a request and return the response when its headers have arrived. Raises SettingsInvalid for a forbidden
-        header (such as `host`) or a path with "..", and CredentialsMissing.
+        header (such as `host`) or a path with "..", CredentialsMissing, ProviderBroken if the SDK builds no request,
+        and ConnectionFailed if a wrong variable for a proxy or certificates prevents the creation of a client.
         """
         request = self.addressed(request)
         check_request(request)

@@ -17,8 +17,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 
 
 def printable(text: str) -> str:
-    """Return the text with control and direction characters replaced by visible signs, so that it cannot control a
-    terminal.
+    """Return the text with control and direction characters replaced by visible signs, so that the text cannot control
+    a terminal. Tabs and line feeds are kept.
     """
     return _CONTROL.sub(lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "�", text)
 
@@ -26,8 +26,8 @@ def printable(text: str) -> str:
 def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) -> str:
     """Return a text or an exception as one printable line of at most `limit` characters. For error messages.
 
-    White space and line breaks become single spaces. A longer line is cut, with "…" at the cut; the last `kept_end`
-    characters remain. An exception becomes "Class: text".
+    Each run of white space and line breaks becomes one space. A longer line is cut, with "…" at the cut; the last
+    `kept_end` characters remain. An exception becomes "Class: text".
     """
     if isinstance(text, BaseException):
         try:
@@ -46,8 +46,8 @@ class SabirError(Exception):
     """The base class of the errors that sabir defines. Catch SabirError to handle failures of the library in one place.
 
     The message is a single line. It names the problem, what was expected, and usually how to fix it. The errors of the
-    package sabir are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of Message,
-    payloads and parts may raise pydantic's ValidationError, which is not a SabirError.
+    package sabir are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of most
+    data classes, such as Message, payloads and parts, raise pydantic's ValidationError, which is not a SabirError.
     """
 
     __module__ = "sabir.errors"
@@ -66,7 +66,8 @@ class SabirError(Exception):
 
 
 class HistoryInvalid(SabirError, ValueError):
-    """Raised by `load`, `loads`, `save`, `dumps` and `PureDialect.decode_history` for data that is not a valid history.
+    """Raised by `load`, `loads`, `save`, `dumps`, `dumps_lines` and `PureDialect.decode_history` for data that is not a
+    valid history.
 
     The message names the file, line or message and the fault. `load` and `save` also raise HistoryInvalid for a path
     that cannot be used.
@@ -94,8 +95,8 @@ class OptionFailed(SabirError):
 
     `error_type` is a short name such as "not_found", `error_message` the text for the model, and `retryable` tells the
     model whether the same call may succeed later. Other exceptions become error results too: the type is the
-    exception's class name, and the message is the exception's text. Only CallsTooDeep, KeyboardInterrupt and the
-    cancellation of the caller are raised to the caller.
+    exception's class name, and the message is the exception's text. Only CallsTooDeep, the cancellation of the caller,
+    and KeyboardInterrupt (or another BaseException, except SystemExit) are raised to the caller.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
@@ -114,8 +115,8 @@ class OutsideEvaluation(SabirError, LookupError):
 class CallsTooDeep(SabirError):
     """Raised when options, policies or evaluations call each other, or themselves, more than 50 levels deep.
 
-    CallsTooDeep ends all the nested calls. An option's function cannot turn CallsTooDeep into an error result, because
-    the model would call the same option again.
+    CallsTooDeep ends all the nested calls. CallsTooDeep of an option's function does not become an error result,
+    because the model would call the same option again.
     """
 
 
@@ -123,15 +124,15 @@ class MediaRefused(SabirError, ValueError):
     """Raised for a medium that cannot be read or sent: a missing, empty or too large file, an invalid URL, a MIME type
     that is unknown or not allowed.
 
-    The message names the source and usually the remedy. `sabir.image`, `audio`, `video`, `document`, the methods of
-    MediaPart and DataURL, and fetchers raise MediaRefused. The constructor of MediaPart raises pydantic's
-    ValidationError instead.
+    The message names the source and usually the remedy. `sabir.image`, `audio`, `video`, `document`, MessageBuilder,
+    the methods of MediaPart and DataURL, and fetchers raise MediaRefused. The constructor of MediaPart raises
+    pydantic's ValidationError instead.
     """
 
 
 class BuilderError(SabirError, ValueError):
-    """Raised by MessageBuilder, OptionResultBuilder, `user`, `system` and `assistant` for contents that no message can
-    have.
+    """Raised by MessageBuilder, OptionResultBuilder and the functions that create messages and media, such as `user`
+    and `image`, for contents that no message can have.
 
     Examples: a message without content, a result for a message that is not an option call, a media id that the builder
     already gave to another medium.
@@ -140,7 +141,7 @@ class BuilderError(SabirError, ValueError):
 
 class NotJSON(SabirError, ValueError):
     """Raised for a value that JSON cannot represent, such as NaN, infinity, an object of an unknown class or invalid
-    Unicode.
+    Unicode, and for text that is not JSON.
     """
 
 
@@ -186,7 +187,8 @@ class DialectMissing(PluginError, LookupError):
 
 
 class ProviderBroken(PluginError):
-    """Raised when a provider's package fails to load, or a provider does not have the interface that sabir expects.
+    """Raised when a plugin cannot be loaded, or when a provider does not have the interface that sabir expects or fails
+    when sabir reads its facts.
 
     Update or remove the package that the message names; correct a provider that you registered yourself.
     """
@@ -194,12 +196,13 @@ class ProviderBroken(PluginError):
 
 class PluginConflict(PluginError):
     """Raised when two plugins have the same name, so that sabir cannot choose. Uninstall one of the two packages, or
-    register yours under another name.
+    register yours under another name. Also raised when a hook plugin is registered twice.
     """
 
 
 def conceal(error: BaseException, secrets: Collection[str]) -> None:
-    """Replace secrets in the texts of an error and of its causes by "[a secret]". Changes the errors in place.
+    """Replace secrets in the texts of an error and of its causes or contexts by "[a secret]". Changes the errors in
+    place.
 
     Also replaces the beginning or end of a secret at which a text was cut (…). Secrets and pieces with fewer than
     LEAST_SECRET characters are not replaced.

@@ -149,7 +149,8 @@ class ModelNotFound(CallError):
 
 
 class InvalidRequest(CallError):
-    """Raised when the provider rejects the request as invalid (HTTP 400, 422 and other statuses from 400 to 499).
+    """Raised when the provider rejects the request as invalid (HTTP 400, 422, and statuses from 400 to 499 without a
+    class of their own).
 
     Also raised before sending if the request is not valid HTTP. Retrying does not help.
     """
@@ -198,7 +199,7 @@ class Unavailable(CallError):
 
 class ServerFailed(CallError):
     """Raised when the provider fails internally: HTTP statuses from 500 without a class of their own, and unknown
-    errors reported in a stream. Retryable.
+    errors that the provider reports in a stream or in a response with status 200. Retryable.
     """
 
     retryable = True
@@ -207,16 +208,17 @@ class ServerFailed(CallError):
 class ConnectionFailed(CallError):
     """Raised when the provider cannot be reached or the connection breaks off before the reply is complete.
 
-    Retryable, unless a wrong proxy or certificate variable is the reason. A stream that breaks off after its first
-    event raises StreamBroken instead.
+    Retryable, unless no HTTP client can be created because a variable for a proxy or certificates is wrong. A stream
+    that breaks off after its first event raises StreamBroken.
     """
 
     retryable = True
 
 
 class CallTimedOut(CallError):
-    """Raised when a call takes longer than `Settings.timeout` or `total`, or a stream has no event for `Settings.idle`
-    seconds. The message names the setting. Retryable.
+    """Raised when a complete reply, or the beginning of a stream, takes longer than `Settings.timeout`, when a stream
+    has no event for `Settings.idle` seconds, or when the whole call takes longer than `Settings.total`. In these cases,
+    the message names the setting. Retryable.
 
     Also raised when the SDK's own time limit ends, and when the provider reports a timeout (HTTP 408).
     """

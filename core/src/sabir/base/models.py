@@ -195,7 +195,7 @@ class Frozen(BaseModel, metaclass=AsRead):
 
         @classmethod
         def model_validate(cls, obj: Any, **settings: Any) -> Self:
-            """Return an instance for a mapping of field names to values, or for an instance, which is returned. Raises
+            """Return an instance for a mapping of argument names to values. An instance is returned unchanged. Raises
             pydantic's ValidationError if `obj` does not fit.
             """
             try:
@@ -242,22 +242,25 @@ class Frozen(BaseModel, metaclass=AsRead):
 
     @classmethod
     def build(cls, name: str = "", /, **fields: Any) -> Self:
-        """Return an instance with these fields, like the constructor. Raises BuilderError, in one line, instead of
-        ValidationError if the fields do not fit.
+        """Return an instance with these fields, like the constructor. Raises BuilderError with a one-line message if
+        the fields do not fit; the constructor raises ValidationError.
 
         `name` is the name of the object in the error; "" means the class's name.
         """
         try:
             return cls(**fields)
         except ValidationError as error:
-            raise BuilderError(f"no {name or cls.__name__}: {one_line(describe_validation_error(error))}") from None
+            raise BuilderError(
+                f"invalid {name or cls.__name__}: {one_line(describe_validation_error(error))}"
+            ) from None
 
     # The parameter's type is pydantic's own.
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with the fields in `update` changed. The copy is validated; raises pydantic's ValidationError.
+        """Return a copy with the fields in `update` changed. Raises pydantic's ValidationError if a new value does not
+        fit.
 
-        `update` maps field names to new values. `deep` True copies nested values too, but only without `update`;
-        immutable values do not need it.
+        `update` maps the names of fields or arguments to new values. `deep` True copies nested values too, but only
+        without `update`; immutable values do not need it.
         """
         if not update:
             return super().model_copy(deep=deep)
@@ -270,7 +273,9 @@ class Frozen(BaseModel, metaclass=AsRead):
         return changed
 
     def __repr_args__(self) -> Arguments:
-        """Yield the fields that differ from their defaults, by the names of arguments. rich and devtools show all."""
+        """Yield the fields that differ from their defaults, by the names of arguments, then the unknown fields. rich
+        and devtools show all of them.
+        """
         fields = type(self).model_fields
         for name, value in vars(self).items():  # cached properties are there too, and are skipped
             if (field := fields.get(name)) and field.repr and value != field.default:
@@ -290,7 +295,8 @@ class Frozen(BaseModel, metaclass=AsRead):
 
 class StoredModel(Frozen):
     """Base class of immutable data that programs store as JSON. `load_stored` keeps fields that a newer version of
-    sabir added, and dumping writes them back. In a constructor, unknown fields raise pydantic's ValidationError.
+    sabir added, and dumping writes them back. Constructors and `model_validate` raise pydantic's ValidationError for
+    unknown fields.
     """
 
     model_config = ConfigDict(extra="allow")

@@ -116,7 +116,7 @@ class FrozenList(_View, list[Any]):
     __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse_change
 
     def __hash__(self) -> int:  # type: ignore[override]
-        """Return a hash that is the same for equal arrays."""
+        """Return a hash that is the same for equal arrays. Raises TypeError if an item is not hashable."""
         return hash(tuple(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -144,7 +144,7 @@ def freeze(value: JSONValue) -> JSONValue:
 
 
 class JSONText(str):
-    """The JSON text of one value, as a str. Returned by `encode_json`, which returns a JSONText unchanged."""
+    """The JSON text of one value, as a str. Created by `encode_json`, which returns a JSONText unchanged."""
 
     __slots__ = ()
 
@@ -206,9 +206,9 @@ _UNSORTED, _SORTED = _encoder(sort_keys=False), _encoder(sort_keys=True)
 def encode_json(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
     """Return compact JSON text of a value. With `sort_keys`, the keys of objects are sorted at all levels.
 
-    A JSONText is returned unchanged. Pydantic models, dates, bytes, tuples and sets are converted to JSON first. Raises
-    NotJSON for a value that JSON cannot represent, such as NaN or a lone surrogate, and for more than 100 nested
-    levels.
+    A JSONText is returned unchanged, also with `sort_keys`. Pydantic models, dates, bytes, tuples and sets are
+    converted to JSON first. Raises NotJSON for a value that JSON cannot represent, such as NaN or a lone surrogate, and
+    for more than 100 nested levels.
     """
     if type(value) is JSONText:
         return value
@@ -259,8 +259,8 @@ def _shorten(value: object) -> str:
 def parse_json(text: str | bytes) -> JSONValue:
     """Parse JSON text faster than `decode_json`, and return plain Python values.
 
-    Raises ValueError for invalid JSON and for invalid Unicode. A number too large for a float becomes infinite, and
-    deep nesting is accepted; `encode_json` refuses both.
+    Raises ValueError for invalid JSON, invalid Unicode and more than about 200 nested levels. A number too large for a
+    float becomes infinite, and more than 100 nested levels are accepted; `encode_json` refuses both.
     """
     try:
         return from_json(text, allow_inf_nan=False)
@@ -297,9 +297,9 @@ def has_more_values(text: str | bytes, most: int) -> bool:
 
 
 def count_values(text: str | bytes, most: int) -> int:
-    """Return the number of values in JSON text, without parsing it; `most + 1` if there are more than `most`.
+    """Return an estimate of the number of values in JSON text, without parsing it; `most + 1` if it is over `most`.
 
-    The number is an estimate: an empty array or object counts as two values.
+    The estimate is one more than the number of values, and one more again for each empty array or object.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return sum(1 for _ in islice(_TO_COMMA.finditer(data), most + 1))

@@ -52,7 +52,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     Its methods raise RenderingRefused for losses that `strict` forbids or if nothing can be sent, SettingsInvalid,
     WrongWord or OptionInvalid for wrong arguments, and CallError for calls that fail. Threads and event loops may share
-    an adapter. As a context manager (`with` or `async with`), an adapter closes the clients that it created.
+    an adapter. The end of a `with` block calls `close`, the end of an `async with` block `aclose`.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return self.send_sync(self._render_checked("complete_sync", messages, how))
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering of this adapter, unchanged, and return the reply.
+        """Send a rendering for this adapter's target, unchanged, and return the reply.
 
         Raises SettingsInvalid for a rendering of another target, and CallError if the call fails.
 
@@ -177,8 +177,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply to a conversation, or to a rendering, as a stream of events.
 
-        Raises the same errors as `render` here. The request is sent when the first event is read, and errors of the
-        call raise there. With a rendering, other arguments raise SettingsInvalid.
+        Raises the same errors as `render`; with a rendering, SettingsInvalid for another target or further arguments.
+        The request is sent when the first event is read, so reading raises the errors of the call.
 
         >>> import asyncio, sabir
         >>> async def show(llm: sabir.ModelAdapter) -> sabir.Reply:
@@ -200,8 +200,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     async def count_tokens(self, messages: Messages, **how: Unpack[CallArguments]) -> TokenCount:
         """Return the number of input tokens of the request for a conversation.
 
-        If the provider's API can count, a request is sent, and CallError may be raised. Otherwise `estimated` is True,
-        and the number is a quarter of the bytes of the request's body. Also raises the same errors as `render`.
+        If the provider's API can count, a request is sent, and CallError is raised if it fails. Otherwise `estimated`
+        is True, and the number is a quarter of the bytes of the request's body. Also raises the same errors as
+        `render`.
         """
         return await self._count_request(Wire, self._render_checked("count_tokens", messages, how))
 
@@ -210,8 +211,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return run_blocking(self._count_request(SyncWire, self._render_checked("count_tokens_sync", messages, how)))
 
     async def aclose(self) -> None:
-        """Close all clients that this adapter created, but not a client that you passed. A later call creates new
-        clients.
+        """Close the sync client and the async client of the running event loop, if this adapter created them. A later
+        call creates new clients. The async client of another loop is closed when that loop ends.
         """
         with self._lock:
             connection, self._connection = self._connection, None
@@ -220,7 +221,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     def close(self) -> None:
         """Close the client that the sync methods created, but not a client that you passed. A later call creates a new
-        client. After async calls, use `aclose` instead.
+        client. After async calls, use `aclose`, which closes both.
         """
         with self._lock:
             connection, self._connection = self._connection, None
@@ -248,8 +249,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         if not isinstance(messages, Rendering):
             rendering = self._render_checked(function, messages, how)
         elif how:
-            reason = "together with a rendering, which already contains them"
-            raise SettingsInvalid(f"{function}() does not accept {', '.join(how)} {reason}")
+            remedy = "together with a rendering; pass them to render()"
+            raise SettingsInvalid(f"{function}() does not accept {', '.join(how)} {remedy}")
         else:
             rendering = messages
             self._check_target(rendering)
@@ -349,8 +350,9 @@ def adapter(
     defaults of all calls; a call's own settings take precedence. `model_info` replaces all known facts of the model,
     `model_facts` only the facts that it contains, for example `{"efforts": ["low", "high"]}`.
 
-    Raises SettingsInvalid for a wrong model string or a wrong argument; ProviderMissing, DialectMissing, ProviderBroken
-    or PluginConflict if the provider cannot be used; WrongWord for an argument of another library.
+    Raises SettingsInvalid for a wrong model string or a wrong value of an argument; ProviderMissing, DialectMissing,
+    ProviderBroken or PluginConflict if the provider cannot be used; WrongWord for an unknown argument, such as one of
+    another library.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m", settings=sabir.Settings(timeout=30))
@@ -377,7 +379,7 @@ def adapter(
 def without_secrets(url: str) -> str:
     """Return the URL without user, password, query and fragment, because the origin of every reply contains it.
 
-    Raises SettingsInvalid for a text that is not a URL.
+    Raises SettingsInvalid for a text that Python's `urlsplit` refuses, such as an invalid IPv6 address.
     """
     try:
         split = urlsplit(url)

@@ -28,8 +28,8 @@ from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Settings, Target
 
 Messages: TypeAlias = str | Message | Sequence[Message]
-"""What a call accepts: a string (one user message), a message, or a list of messages. A dictionary or a Reply raises
-WrongWord.
+"""The conversation that a call accepts: a string (one user message), a message, or a sequence of messages. A dictionary
+or a Reply raises WrongWord, a string that is not valid Unicode BuilderError.
 """
 
 
@@ -70,12 +70,12 @@ class Adapter(Protocol):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request for a conversation and its losses. Needs no API key and no network, and sends nothing.
 
-        Raises RenderingRefused for losses that `strict` names or if nothing can be sent, and SettingsInvalid, WrongWord
-        or OptionInvalid for wrong arguments.
+        Raises RenderingRefused for losses that `strict` forbids or if nothing can be sent, and SettingsInvalid,
+        WrongWord or OptionInvalid for wrong arguments.
         """
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering of this adapter unchanged, and return the reply.
+        """Send a rendering for this adapter's target, unchanged, and return the reply.
 
         Raises SettingsInvalid for a rendering of another target, and CallError if the call fails.
         """
@@ -95,15 +95,15 @@ class Adapter(Protocol):
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply to a conversation, or to a rendering, as a stream of events.
 
-        Raises the same errors as `render`. The request is sent when the first event is read; errors of the call raise
-        there.
+        Raises the same errors as `render`; with a rendering, SettingsInvalid for another target or further arguments.
+        The request is sent when the first event is read, so reading raises the errors of the call.
         """
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
         """Sync version of `stream`. Reading blocks the thread."""
 
     async def aclose(self) -> None:
-        """Close every client that the adapter created."""
+        """Close the clients that the adapter created for its sync methods and for the running event loop."""
 
     def close(self) -> None:
         """Close the client that the sync methods created. After async calls, use `aclose` instead."""

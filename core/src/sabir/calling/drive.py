@@ -11,8 +11,8 @@ Each step ends when the call's clock says so: an event loop cancels the step, an
 CallWatch reports the call to the logger `sabir` and to the telemetry hooks of installed plugins. It does not change the
 call, and its failures do not break the call.
 
-    WARNING   one line for each call with losses
-    INFO      an attempt that failed; a call whose losses are all `withheld`
+    WARNING   one line for each call with losses of another kind than `withheld`
+    INFO      an attempt that failed; one line for a call whose losses are all `withheld`
     DEBUG     bodies, redacted: no header values, long base64 cut short
 """
 
@@ -64,7 +64,9 @@ _BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{LONGEST_RUN + 1},}}={{0,2}}")
 
 
 def redact(body: bytes) -> str:
-    """Return a body as text for a log. Base64 of more than 200 characters, as in data URLs, is cut to its first 20."""
+    """Return a body as text for a log. Base64 of more than 200 characters, as in data URLs, is cut to its first 20 and
+    its length; control characters and invalid UTF-8 are replaced.
+    """
     text = printable(body.decode("utf-8", errors="replace"))
     return _BASE64.sub(lambda run: f"{run[0][:20]}…({len(run[0])} characters)", text)
 
@@ -148,7 +150,7 @@ class _Wire:
         self._opened: AsyncExitStack | None = None
 
     async def perform(self, action: Action) -> Outcome:
-        """Perform an action. Exceptions of the SDK are raised as sabir's errors, by `Connection.translate`."""
+        """Perform an action. Exceptions that `Connection.translate` knows are raised as sabir's errors."""
         try:
             if type(action) is Next:
                 if action.had_event:

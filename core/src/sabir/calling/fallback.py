@@ -4,7 +4,8 @@
     llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        failed_members: acme:large
 
 A member's own retries come first: the next member is tried if all of them fail. The same conversation is rendered for
-each member; the reply contains the losses of the member that answered, and `failed_members` those of the others.
+each member that is tried; the reply contains the losses of the member that answered, and `failed_members` those of the
+members that failed before.
 
     try_members ── answer of the first member ──▶ caller ── an error ──▶ try_members ── answer of the next member
                                                                              └── or raises: the error, or AllFailed
@@ -49,7 +50,9 @@ _FACTORY = ("speaks_as", "settings", "strict", "fallback_on")
 _OF_ONE = ("api_key", "base_url", "client", "model_info")
 
 MESSAGE_CHARACTERS = 460
-"""The number of characters for all members' errors in the message of AllFailed."""
+"""About how many characters the errors of all members together have in the message of AllFailed or RenderingRefused.
+The error of one member may always have 40.
+"""
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -179,9 +182,10 @@ class Counting(Protocol):
 class FallbackAdapter(AsyncClosing, SyncClosing):
     """Several adapters used as one: if a member fails, the next member is tried. Created by `sabir.fallback`.
 
-    Only the errors in `fallback_on` lead to the next member; all others are raised at once. If every member failed, its
-    methods raise AllFailed, which names each member's error; if every member refused the conversation,
-    RenderingRefused. Threads and tasks may share the adapter.
+    Only the errors in `fallback_on` lead to the next member; all others are raised at once. If every member failed,
+    `complete` and streams raise AllFailed, which names each member's error; if every member refused the conversation,
+    RenderingRefused. `send` and `count_tokens` do not try another member if a request fails. Threads and tasks may
+    share the adapter.
     """
 
     def __init__(self, members: Sequence[Adapter], owned: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
@@ -220,8 +224,8 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request of the first member that accepts the conversation. Needs no API key and sends nothing.
 
-        Raises RenderingRefused if every member refuses, and SettingsInvalid, WrongWord or OptionInvalid for wrong
-        arguments.
+        Raises RenderingRefused if every member refuses, or if one refuses and `fallback_on` does not contain
+        RenderingRefused. Raises SettingsInvalid, WrongWord or OptionInvalid for wrong arguments.
         """
         rendering: Rendering = next(self._attempts("render", messages, how, self._refusals)).answer
         return rendering
@@ -239,7 +243,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return _with_failed(*next(self._attempts("complete_sync", messages, how, self._kinds)))
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering, unchanged, with the member that rendered it. No other member is tried.
+        """Send a rendering, unchanged, with the first member that has the rendering's target. No other member is tried.
 
         Raises SettingsInvalid for a rendering of another target, and CallError if the call fails.
         """
@@ -253,8 +257,9 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         """Return a stream, which passes on the events of the first member that sends one. After an event, no other
         member is tried.
 
-        Raises RenderingRefused here if every member refuses the conversation, and errors of wrong arguments; errors of
-        calls raise when events are read. A rendering is sent only to the member that rendered it.
+        Raises the same errors as `render`. Reading events raises AllFailed if every member failed before its first
+        event, and at once an error that is not in `fallback_on` or that comes after the first event. A rendering is
+        sent only with the first member that has the rendering's target.
         """
         if isinstance(messages, Rendering):
             return self._member_of(messages).stream(messages, **how)
@@ -272,7 +277,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         """Return the number of input tokens for the first member that accepts the conversation.
 
         If counting fails, no other member is tried, because other models count differently. Raises SettingsInvalid if
-        that member, or a member before it, has no `count_tokens`.
+        that member, or a member before it, has no `count_tokens`, and the same errors as `render`.
         """
         attempts: Attempts[Coroutine[Any, Any, TokenCount]] = self._attempts(
             "count_tokens", messages, how, self._refusals, require_token_counter
@@ -287,7 +292,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return count
 
     async def aclose(self) -> None:
-        """Close the members that were created from strings. Adapters that you passed stay open."""
+        """Call `aclose` of the members that were created from strings. Adapters that you passed stay open."""
         async with AsyncExitStack() as closing:
             for member in self._owned:
                 closing.push_async_callback(member.aclose)
@@ -362,8 +367,8 @@ def fallback(
     key or an endpoint, create the member with `sabir.adapter(…)`, and close the member yourself.
 
     Raises SettingsInvalid for fewer than two members, for a member of a wrong type, for members with different
-    `speaks_as`, and if `speaks_as`, `settings` or `strict` is passed but all members are adapters. Also raises the
-    errors of `sabir.adapter`.
+    `speaks_as`, for a `fallback_on` that is not a collection of sabir's error classes, and if `speaks_as`, `settings`
+    or `strict` is passed but all members are adapters. Also raises the errors of `sabir.adapter`.
 
     >>> import sabir
     >>> llm = sabir.fallback("echo:large", "echo:small")
@@ -408,4 +413,5 @@ def _check_kinds(fallback_on: object) -> Kinds:
         kinds = tuple(fallback_on)
         if all(isinstance(kind, type) and issubclass(kind, SabirError) for kind in kinds):
             return kinds
-    raise SettingsInvalid(f"fallback_on is {fallback_on!r}; pass sabir's error classes, such as {{sabir.Overloaded}}")
+    remedy = "pass sabir's error classes, for example [sabir.errors.Overloaded]"
+    raise SettingsInvalid(f"fallback_on is {fallback_on!r}; {remedy}")

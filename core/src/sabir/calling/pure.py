@@ -59,7 +59,7 @@ class PureDialect:
         speaks_as: str = "llm",
         **misnamed: Never,
     ) -> Rendering:
-        """Return the request that an adapter for this model would send to the provider's own endpoint. Nothing is sent.
+        """Return the request that `sabir.adapter` without a `base_url` would send for this model. Nothing is sent.
 
         `model` is the model's name. `options`, `settings` and `strict` mean what they mean in `adapter.render`.
         `speaks_as` names the policy whose messages are sent as the model's own. Raises RenderingRefused for losses that
@@ -70,8 +70,8 @@ class PureDialect:
         return adapter.render(as_messages(messages), options=options, settings=settings, strict=strict)
 
     def decode(self, body: str | bytes, *, policy: str = "llm") -> Reply:
-        """Return the reply in the body of a stored, complete response. `body` is the response's JSON text, and `policy`
-        the policy of the reply's messages.
+        """Return the reply in the body of a stored response that is not a stream. `body` is the response's JSON text,
+        and `policy` the policy of the reply's messages.
 
         Raises ResponseInvalid if the text is not a response of this dialect, or the CallError that the response
         reports.
@@ -90,7 +90,8 @@ class PureDialect:
         `close()`.
 
         Both methods return a list of stream events, and raise ResponseInvalid or the CallError that the stream reports.
-        `policy` becomes the policy of the reply's messages. Raises ResponseInvalid if the dialect has no streams.
+        `policy` is the policy of the messages in `ReplyEnd.alternatives`; other events contain no messages. Raises
+        ResponseInvalid if the dialect has no streams.
         """
         scope = self._decode_scope(policy)
         return _CheckedDecoder(self.dialect.decoder(scope), scope)

@@ -144,7 +144,7 @@ class ReplyStream(_BaseStream, AsyncClosing):
     Reading the first event sends the request. `async with` closes the connection. A stream that is read to its end
     closes itself. Reading an event raises the errors of the call: a CallError before the first event, StreamBroken with
     the partial reply after it. Reading after an error raises the error again. Reading a stream that was closed before
-    its end raises StreamBroken. A second reader at the same time gets SettingsInvalid.
+    its end, or whose reader was cancelled, raises StreamBroken. A second reader at the same time gets SettingsInvalid.
 
     >>> import asyncio, sabir
     >>> async def kinds() -> list[str]:
@@ -167,7 +167,9 @@ class ReplyStream(_BaseStream, AsyncClosing):
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """An async iterator over the pieces of the reply's text as they arrive. Other events are skipped."""
+        """An async iterator over the pieces of the reply's text in the events that have not been read yet. Skips other
+        events.
+        """
         return _Texts(self, self._state.text_of)
 
     async def reply(self) -> Reply:
@@ -226,7 +228,9 @@ class SyncReplyStream(_BaseStream, SyncClosing):
 
     @property
     def text(self) -> Iterator[str]:
-        """An iterator over the pieces of the reply's text as they arrive. Other events are skipped."""
+        """An iterator over the pieces of the reply's text in the events that have not been read yet. Skips other
+        events.
+        """
         return filter(None, map(self._state.text_of, self))
 
     def reply(self) -> Reply:
@@ -265,7 +269,7 @@ class Relay:
         return self.adapt_reply(self.stream.partial)
 
     def skip_events(self) -> None:
-        """Stop passing on events, because the caller only wants the final reply."""
+        """Make the wrapped stream return no further events, because the caller only wants the final reply."""
         self.stream._state.skip_events()
 
     def closed_error(self) -> StreamBroken:

@@ -37,8 +37,8 @@ _Socket: TypeAlias = socket.socket | socket.SocketIO
 class Guard:
     """A context manager around each blocking step of a call, in the thread of the call.
 
-    If the clock's time ends inside the block, the watchdog shuts the socket down, and leaving the block raises
-    CallTimedOut.
+    If the clock's time ends inside the block, the watchdog shuts down the socket on which the thread waits, and leaving
+    the block raises CallTimedOut. If the watchdog finds no socket, the block is not ended.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -67,7 +67,7 @@ class WrappedAdapter(AsyncClosing, SyncClosing):
         return self.inner.render(messages, **how)
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Send a rendering of the wrapped adapter unchanged, and return the reply."""
+        """Send a rendering for the wrapped adapter's target, unchanged, and return the reply."""
         return await self.inner.send(rendering)
 
     def send_sync(self, rendering: Rendering) -> Reply:

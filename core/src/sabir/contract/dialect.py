@@ -14,8 +14,8 @@ after it is returned by `close`, because streams of some vendors end this way.
 
     b"data: a\\n" + b"data: b\\n\\n"  ──▶  ServerEvent(data="a\\nb")
 
-After the first event, a JSON object or array without a field name is an event too, up to the next blank line, because
-some servers end a stream with a bare error body.
+After the first event, a JSON object or an array of objects without a field name is an event too, up to the next blank
+line, because some servers end a stream with a bare error body.
 """
 
 import re
@@ -65,7 +65,7 @@ class Framing(Protocol):
 
     @property
     def kept(self) -> int:
-        """The number of bytes that were received but do not form a complete event yet."""
+        """The number of bytes that are stored for an event that is not complete yet."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Add bytes and return the events that are complete now. Raises ResponseInvalid for bytes that
@@ -79,9 +79,9 @@ class Framing(Protocol):
 class ServerEventReader:
     """Splits a stream of server-sent events into events, by the WHATWG algorithm. The default framing of a dialect.
 
-    Invalid UTF-8 is replaced by U+FFFD, and `was_invalid` becomes True. `kept` is the number of received bytes that do
-    not form a complete event yet. After the first event, a bare JSON object or array up to a blank line is an event
-    too, because some servers end a stream with an error body.
+    Invalid UTF-8 is replaced by U+FFFD, and `was_invalid` becomes True. `kept` is the number of bytes that are stored
+    for an event that is not complete yet. After the first event, a bare JSON object, or an array of objects, up to a
+    blank line is an event too, because some servers end a stream with an error body.
     https://html.spec.whatwg.org/multipage/server-sent-events.html
     """
 
@@ -205,10 +205,10 @@ class Rendering(Frozen):
 
     `target` is where the request goes, `path` its path below the endpoint, and `body_bytes` the exact bytes of the
     body. `losses` lists what the target cannot accept. `assumptions` says, for an unknown model, which known model's
-    facts were assumed. `unchecked` names the settings, media and extra fields that are sent although no source
-    documents that the target accepts them. `streaming` is True if the request asks for a stream of events; the dialect
-    asks for one if an answer may take long, and `send` still returns a complete reply. `timeout`, `idle` and `total`
-    (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never None.
+    facts were assumed. `unchecked` lists the paths of settings, options, contents and extra fields that are sent
+    although no source documents that the target accepts them. `streaming` is True if the request asks for a stream of
+    events; the dialect asks for one if an answer may take long, and `send` still returns a complete reply. `timeout`,
+    `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never None.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -343,7 +343,7 @@ class Dialect:
     """Return the items of the request for one turn, in order. Arguments: the Turn, the TurnScope, the LossLog.
 
     The result must depend on the arguments only, because core caches it; threads may call the function at the same
-    time. Return an empty sequence if no content is left. Then the next turn follows the turn before this one.
+    time. Return an empty sequence if no content is left; `follows` of the next turn ignores this turn.
     """
     encode_request: Callable[[RequestScope], Mapping[str, JSONValue]]
     """Return every top-level field of the request except the messages: model, settings, options, and the leading system
@@ -362,7 +362,7 @@ class Dialect:
     """
     decode_error: Callable[[int, Mapping[str, str], bytes, str], CallError] = _reads_no_errors
     """Return the CallError for a response with a status of 400 or more. Arguments: status, headers (names in lower
-    case), body, provider. Usually `ErrorTable(…).decode`.
+    case), body, provider. Usually `ErrorTable(…).decode`. The default raises NotImplementedError.
     """
     stream_path: Callable[[Target], str] | None = None
     """Return the path of a streamed request, for APIs with another path for streams. None means that `path` is used."""
@@ -372,7 +372,7 @@ class Dialect:
     """Fields that are added to the request to ask for a stream. The default is {"stream": True}."""
     framings: Mapping[str, Callable[[], Framing]] = field(default_factory=dict)
     """Content type → function that creates the framing for it, for streams that are not server-sent events. A key
-    matches every content type that begins with it.
+    matches every content type that begins with it. Keys are in lower case.
     """
     family: Callable[[str], str] = itself
     """Model name → name of its family. Signed state of a model is also sent to other models of its family at the same
@@ -393,7 +393,9 @@ class Dialect:
     TurnScope. None if the API cannot count; then core estimates.
     """
     decode_count: Callable[[bytes], int] = _read_no_count
-    """Return the number of input tokens from the body of the response to `encode_count`. Usually `read_count`."""
+    """Return the number of input tokens from the body of the response to the request of `encode_count`. Usually
+    `partial(read_count, …)`. The default raises ResponseInvalid.
+    """
 
     def path_of(self, target: Target, *, streaming: bool) -> str:
         """Return the path of a request below the endpoint: by `stream_path` if `streaming` is True and the dialect has

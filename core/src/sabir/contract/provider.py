@@ -34,7 +34,8 @@ class Profile(Frozen):
 
     `file` is the path; a file ending in .toml or .json is read as such, any other as INI. The file has named sections,
     each a mapping of credential names to values. `variable` is the name of an environment variable that contains the
-    section's name; `section` is used if the variable is not set or `variable` is "".
+    section's name; `section` is used if the variable is not set or `variable` is "". The entry "profile" of a mapping
+    that the user passes as `api_key=` takes precedence over both.
     """
 
     file: str
@@ -136,7 +137,8 @@ class Connection(Protocol):
     """The interface of an object that sends requests to one endpoint, usually through the clients of the vendor's SDK.
     Returned by `Provider.connect`.
 
-    A connection creates its clients at the first request: one for sync calls, and one for async calls.
+    A connection creates its clients at the first request: one for sync calls, and one for the async calls of each event
+    loop.
     """
 
     def open_sync(self, request: WireRequest) -> WireResponse:
@@ -158,7 +160,7 @@ class Connection(Protocol):
         """Close the sync client if this connection created the client."""
 
     async def aclose(self) -> None:
-        """Close the sync and the async client if this connection created them."""
+        """Close the sync client, and the async client of the running event loop, if this connection created them."""
 
 
 @dataclass(frozen=True, slots=True)

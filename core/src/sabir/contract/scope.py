@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 Place: TypeAlias = Literal["closed", "end"]
-"""The place of an Insertion: the end of the turns that later messages cannot change, or the end of all messages."""
+"""The place of an Insertion: the end of the turns that later messages cannot change, or the end of all turns."""
 
 
 class Insertion(NamedTuple):
@@ -48,8 +48,9 @@ class Insertion(NamedTuple):
 
     `text` is inserted directly before `before`, which must not be empty. With `at="closed"`, `before` must be the last
     bytes of the closed prefix, the turns that later messages cannot change; with `at="end"`, the last bytes of all
-    messages. If the bytes end differently, or the place already has an insertion, nothing is inserted, and a loss names
-    `path`. With `at="closed"` and no closed turn yet, nothing is inserted and there is no loss.
+    turns (without `RequestScope.closing`). If the bytes end differently, or the place already has an insertion, nothing
+    is inserted, and a loss names `path`. With `at="closed"` and no closed turn yet, nothing is inserted and there is no
+    loss.
     """
 
     at: Place
@@ -128,8 +129,8 @@ class RequestScope:
 
     @property
     def last_turn(self) -> Turn | None:
-        """The last turn that produced an item in the request; None if later messages cannot change it, or if there is
-        none. Needed by dialects of providers that pause within a turn. Reading it sets `saw_history`.
+        """The last turn that produced an item in the request; None if later messages cannot change this turn, or if
+        there is none. Needed by dialects of providers that pause within a turn. Reading it sets `saw_history`.
         """
         self.saw_history = True
         return self.ending
@@ -368,7 +369,7 @@ class DecodeScope:
     def limit_error(self, what: str, bound: str) -> ResponseInvalid:
         """Return the ResponseInvalid for an answer that exceeds a limit. The caller raises the error.
 
-        `what` completes the sentence "TARGET answered with …"; `bound` is the name of the field of Bounds to raise.
+        `what` completes the sentence "TARGET answered with …"; `bound` is the name of the field of Bounds to increase.
         """
         return self.invalid_answer(f"answered with {what}; to allow that, raise Settings.bounds.{bound}")
 

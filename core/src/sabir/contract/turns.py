@@ -33,7 +33,8 @@ from sabir.vocabulary.settings import Target, UnsupportedMedia
 
 Side: TypeAlias = Literal["system", "user", "assistant", "results"]
 """The side of a turn: "system", "user", "assistant" (the model's own messages and calls) or "results" (option results).
-A results turn directly follows the assistant turn whose calls it answers.
+A results turn directly follows the assistant turn whose calls it answers, unless the server stores the calls
+(`Calls.stored_by`).
 """
 
 
@@ -69,7 +70,8 @@ class IdentifierRule:
     """The rule for the ids or names that an API accepts. Used in Calls and SchemaRule.
 
     `characters` is a regular expression for one character, and `first` one for the first character; "" as `first` means
-    the same as `characters`. `longest` is the maximum number of characters.
+    the same as `characters`. `longest` is the maximum number of characters. The rule must accept the
+    characters that `derive` uses: hexadecimal digits, "x" and, if `longest` is 14 or more, "_".
 
     >>> from sabir.authoring import IdentifierRule
     >>> rule = IdentifierRule(longest=20)
@@ -98,7 +100,8 @@ class IdentifierRule:
 
     def derive(self, identifier: str, occurrence: int = 0) -> str:
         """Return an accepted identifier for any string: the shortened string with "_" in place of other characters,
-        "_", and 12 hexadecimal digits of a hash. If the first character is not accepted, "x" is put before it.
+        "_", and 12 hexadecimal digits of a hash. If the first character is not accepted, "x" is put before it. With
+        `longest` under 14, only hexadecimal digits and the "x" are used.
 
         The same string and `occurrence` always give the same identifier. Another `occurrence` gives another identifier.
         """
@@ -115,9 +118,9 @@ class Calls:
     `ids` and `names` are the rules for call ids and option names. `hints` is a strict, frozen pydantic model of the
     vendor hints that an option may have; None means that no hints are accepted.
 
-    `incomplete` is for calls without a result when the next turn begins or the request ends. "left_out" removes the
-    call (loss: dropped); a result that arrives later brings the call back, at the result's place. "answered" sends an
-    error as the result (loss: synthesized); a later result is dropped.
+    `incomplete` is for calls without a result when a user or system message follows or the request ends. "left_out"
+    removes the call (loss: dropped); a result that arrives later brings the call back, at the result's place.
+    "answered" sends an error as the result (loss: synthesized); a later result is dropped.
 
     `results` "apart" makes the results a turn of their own. "with_user" puts the user's next messages into the same
     turn, after the results. `unfinished_pairs` is for an opaque part that opens a pair and has no second half:
@@ -225,10 +228,10 @@ class Entry(NamedTuple):
     def arguments_text(self, target: Target, losses: "LossLog", *, verbatim: bool = False) -> str:
         """Return the arguments of a call as JSON text.
 
-        A call that came from the dialect of `target` is sent with its original text, any other call with canonical
-        JSON. Text that is not a JSON object is sent as the only field "invalid_json" of an object, and a loss is added
-        to `losses`. `verbatim` True sends such text unchanged to the dialect that it came from; use it only if the
-        vendor documents that this is accepted.
+        A call that came from the dialect of `target` is sent with its original text, but empty text and "null" become
+        "{}". Any other call is sent with canonical JSON. Text that is not a JSON object is sent as the only field
+        "invalid_json" of an object, and a loss is added to `losses`. `verbatim` True sends such text unchanged to the
+        dialect that it came from; use it only if the vendor documents that this is accepted.
         """
         call, origin = self._option_call(), self.message.origin
         raw = call.raw_arguments or ""
@@ -275,8 +278,8 @@ class Turn(NamedTuple):
 
     Results are in the order of their calls. With `Calls.results="with_user"`, the user's messages follow the results in
     the same turn, as entries without a `call`. Turns without content are left out, so two turns of the same side may
-    follow each other; a results turn always follows its assistant turn. If the API accepts no two turns of one side,
-    `encode_turn` must add a short item of the missing side and a loss of the kind "synthesized".
+    follow each other. If the API accepts no two turns of one side, `encode_turn` must add a short item of the missing
+    side and a loss of the kind "synthesized".
     """
 
     side: Side

@@ -4,9 +4,10 @@
                                        └─ add_option_call ─────────▶ a message of its own, at once
     OptionResultBuilder.response_to(call) ── success | error ──────▶ the result that answers it
 
-The default policy is "user". The role hint is None unless the program or a hook sets it. The step number comes from the
-anchor, the message or number that the builder continues from. If a model made the anchor and the program passed no
-policy, option calls have the model's policy. Hooks are called only for builders to which they are passed.
+The default policy is "user"; for results it is the option's name. The role hint is None unless the program or a hook
+sets it. `next_step` and `continue_step` derive the step number from an anchor, which is a message or a number. If a
+model made the anchor and the program passed no policy, option calls have the model's policy. Hooks are called only for
+builders to which they are passed.
 """
 
 from collections.abc import Iterable
@@ -68,15 +69,17 @@ class _Builder:
 
 @show_arguments
 class MessageBuilder(_Builder):
-    """Builds one message of several parts, and option calls, all with the same policy and step.
+    """Builds one message of several parts, and option calls, all with the same step.
 
-    `policy` names who makes the messages ("user"). `role_hint` is the messages' role hint; None means that a hook may
-    choose it. `step_num` is the step number of the messages, or None. `hooks` are plugins to apply, or "installed" for
-    the plugins of the entry-point group `sabir.hooks`. Each `add_…` method returns the part or call that it added.
+    `policy` names who makes the messages, by default "user". `role_hint` is the messages' role hint; None means that a
+    hook may choose it. `step_num` is the step number of the messages, or None. `hooks` are plugins to apply, or
+    "installed" for the plugins of the entry-point group `sabir.hooks`. Each `add_…` method returns the part or call
+    that it added.
 
     A call has the builder's policy. Exception: for a builder that `next_step` or `continue_step` created from a model's
     message, without `policy`, calls have the model's policy. The methods raise BuilderError or MediaRefused for a value
-    that no message can have, and PluginError for a hook that fails.
+    that no message can have, and PluginError for a hook that fails; exceptions of the hook `sabir_message_built` are
+    raised unchanged.
     """
 
     def __init__(
@@ -127,15 +130,15 @@ class MessageBuilder(_Builder):
         return builder
 
     def add_text(self, text: str) -> TextPart:
-        """Append a text part, and return the part. Raises BuilderError if `text` is not valid Unicode."""
+        """Append a text part, and return the part. Raises BuilderError if `text` is not a str of valid Unicode."""
         return self._append_part(TextPart.build(text=text))
 
     def add_image(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
         """Append an image part, and return the part. `prompt_hint` says what the image shows, or is None. `url` is the
         image's URL and required.
 
-        Raises BuilderError without a URL, if hint and URL are swapped, and for an `id` that the builder already chose
-        for another part; MediaRefused for an invalid URL.
+        Raises BuilderError without a URL, if hint and URL are swapped, for an `id` that the builder already chose for
+        another part, and for other arguments of a wrong type; MediaRefused for an invalid URL.
         """
         return self._add_media("image", prompt_hint, url, how)
 
@@ -155,7 +158,7 @@ class MessageBuilder(_Builder):
         """Add an option call, a message of its own with a new invocation id, and return the message.
 
         `name` is the option's name, `arguments` a JSON object; None means no arguments. Raises BuilderError for an
-        empty name and for other arguments.
+        empty name and if `arguments` is not a JSON object.
         """
         chosen = {"invocation_id": uuid4().hex, "option_name": name}
         arguments = {} if arguments is None else arguments
@@ -269,7 +272,7 @@ class OptionResultBuilder(_Builder):
         """Return the result of an option that succeeded: a message to append to the conversation.
 
         `result` is a JSON value (None, 0 and "" included), or a text or media part, a message or a list of these.
-        Raises BuilderError for a value that JSON cannot represent.
+        Raises BuilderError for any other value.
         """
         try:
             fields = result_fields(result)
@@ -313,7 +316,7 @@ def _step_of(anchor: object) -> int | None:
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):
         return anchor
     described = str(anchor) if type(anchor) is int else describe_kind(anchor)
-    raise BuilderError(f"a step needs a message, or a step number of 0 or more, not {described}")
+    raise BuilderError(f"a step needs a message, a step number of 0 or more, or None, not {described}")
 
 
 class Step(NamedTuple):

@@ -52,8 +52,8 @@ class Hooks:
     """A group of plugins that implement hooks of `sabir.hooks.specs`. The methods call the hooks of all plugins.
 
     Plugins are called in the order of their registration, which `tryfirst` and `trylast` adjust. If a plugin's hook
-    raises or returns an invalid value, the methods raise PluginError, which names the plugin; exceptions of telemetry
-    hooks are only logged.
+    raises or returns an invalid value, `role_hint` and `media_id` raise PluginError, which names the plugin, and `cost`
+    logs the error. `built` raises the plugin's exception unchanged. Exceptions of telemetry hooks are only logged.
     """
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
@@ -75,7 +75,7 @@ class Hooks:
             members = {each: getattr(plugin, each, None) for each in dir(plugin)}
         _check_implementations(members, label)
         if label in self._plugins or any(plugin is each for each, _ in self._plugins.values()):
-            raise PluginConflict(f"hook plugin {label} is registered already; register it once")
+            raise PluginConflict(f"hook plugin {label} is registered already; register it once, with a name of its own")
         plugins = {**self._plugins, label: (plugin, _guard_hooks(members, label))}
         try:
             self._hook = _relay_for(plugins)
@@ -103,7 +103,9 @@ class Hooks:
         return media_id
 
     def built(self, message: Message) -> Message:
-        """Return the message as the plugins changed it. An exception that a plugin raises reaches the caller."""
+        """Return the message as the plugins changed it. An exception that a plugin raises reaches the caller. Raises
+        BuilderError if a plugin returns an invalid message.
+        """
         versions: list[Message] = self._hook.sabir_message_built(message=[message])
         return versions[-1] if versions else message
 

@@ -80,7 +80,7 @@ def sabir_reply_cost(reply: "Reply") -> Decimal | None:
     """Return the price of a reply in US dollars, 0 or more, or None if unknown. The first result that is not None is
     used.
 
-    If the hook fails or returns another type, the cost is unknown, which is logged.
+    If the hook fails or returns another value, the cost is unknown, which is logged.
     """
 
 
@@ -99,7 +99,8 @@ def sabir_call_ended(rendering: "Rendering", reply: "Reply", call: int) -> None:
 
 @hookspec
 def sabir_call_failed(rendering: "Rendering", error: "CallError", attempt: int, call: int) -> None:
-    """Called when an attempt of a call failed with `error`. Another attempt follows if `Settings.retries` allows it.
+    """Called when an attempt of a call failed with `error`. Another attempt follows if the error is retryable, and
+    `Settings.retries` and the time limits of the call allow it.
 
     `attempt` and `call` are the numbers from sabir_call_started.
     """
@@ -110,5 +111,5 @@ def sabir_call_given_up(rendering: "Rendering", error: BaseException | None, cal
     """Called when a call ended without a complete reply. Each call ends with this hook or with sabir_call_ended.
 
     `error` is the exception that the caller gets. None means that the caller left: a stream was closed before its end,
-    or the call was cancelled. `call` is the number from sabir_call_started.
+    or the call was cancelled or interrupted. `call` is the number from sabir_call_started.
     """

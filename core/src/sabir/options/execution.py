@@ -46,8 +46,8 @@ Argument = TypeVar("Argument")
 Returned = TypeVar("Returned")
 
 MOST_THREADS = 512
-"""The largest number of threads that run at once for one event loop. Further functions wait, in order, for a free
-thread.
+"""The largest number of threads that `in_thread` runs at once for one event loop. Further functions wait, in order, for
+a free thread.
 """
 
 
@@ -82,7 +82,8 @@ async def in_thread(
 ) -> Returned:
     """Run a function in a thread of its own, with the caller's context variables, and return its result.
 
-    Waits if MOST_THREADS threads run for this event loop. A StopIteration is raised as a RuntimeError, because a future
+    Waits if MOST_THREADS threads run for this event loop. If the caller is cancelled, a function that has begun runs to
+    its end. A StopIteration is raised as a RuntimeError, because a future
     cannot contain it (https://docs.python.org/3/library/asyncio-future.html#asyncio.Future.set_exception).
     """
     import asyncio  # imported only where a loop runs; sync callers do not need it
@@ -126,11 +127,11 @@ class ToolContext:
     """The context of one run of an option's function (vendors call an option a tool).
 
     Add a parameter of this type to the function. Evaluations and runners fill the parameter in; the model does not see
-    it. `Option.answer` and `sabir.answer` alone have no context and raise OptionInvalid, unless the parameter has a
-    default. `call_id` is the id of the call; a provider may use the same id again in a later turn. `idempotency_key` is
-    unique: it names this call of this reply, and stays the same when the call runs again. `is_resume` is True if the
-    call may have run before, in a process that ended before the result was recorded. `cancelled` is a threading.Event
-    that is set when the caller no longer waits for the result.
+    it. Outside of an evaluation or a runner, `Option.answer` and `sabir.answer` have no context and raise
+    OptionInvalid, unless the parameter has a default. `call_id` is the id of the call; a provider may use the same id
+    again in a later turn. `idempotency_key` is unique: it names this call of this reply, and stays the same when the
+    call runs again. `is_resume` is True if the call may have run before, in a process that ended before the result was
+    recorded. `cancelled` is a threading.Event that is set when the caller no longer waits for the result.
 
     >>> import sabir
     >>> @sabir.option
@@ -233,7 +234,8 @@ _CANCELLED = RunOutcome(error=OptionFailed("CancelledError", "the option waited 
 def run(function: Callable[..., Any], bound: BoundArguments) -> RunOutcome:
     """Run a function in this thread and return its outcome.
 
-    An exception, SystemExit or CancelledError of the function becomes an outcome; KeyboardInterrupt is raised.
+    An Exception, SystemExit or CancelledError of the function becomes an outcome. KeyboardInterrupt and any other
+    exception are raised.
     """
     try:
         return RunOutcome(function(*bound.positional, **bound.named))
@@ -248,9 +250,10 @@ def run(function: Callable[..., Any], bound: BoundArguments) -> RunOutcome:
 
 
 async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> RunOutcome:
-    """Run a coroutine function in this task, any other function in a new thread, and return the outcome.
+    """Run a coroutine function in this task, any other function in a new thread, and return the outcome. If the
+    function returns an awaitable, this task awaits it.
 
-    A returned awaitable is awaited.
+    The exceptions that become an outcome are those of `run`, except that the cancellation of this task is raised.
     """
     outcome = run(function, bound) if Signature.is_asynchronous(function) else await in_thread(run, function, bound)
     return await _await_outcome(outcome.value) if inspect.isawaitable(outcome.value) else outcome
@@ -283,8 +286,8 @@ class RaisedError(NamedTuple):
 
     @classmethod
     def from_exception(cls, error: BaseException) -> "RaisedError":
-        """Return the description of an exception. For an OptionFailed, these are its `error_type`, `error_message` and
-        `retryable`.
+        """Return the description of an exception. For an OptionFailed, it consists of the error's `error_type` (the
+        class's name if that is empty), `error_message` and `retryable`.
 
         For other exceptions, the message is the exception's text, or the class's name if the text is empty. `retryable`
         is True only if the exception has an attribute `retryable` that is True.

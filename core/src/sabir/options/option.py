@@ -9,9 +9,9 @@
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
 Calls are answered in their order, and a failure of one call does not affect the results of the others. An exception of
-the function becomes an error result; CallsTooDeep is raised to the caller. If the arguments do not fit or the option
-was not offered, the function does not run, and the error result has the policy `runtime`. Runners use this
-implementation too.
+the function becomes an error result; CallsTooDeep and KeyboardInterrupt are raised to the caller. If the arguments do
+not fit or the option was not offered, the function does not run, and the error result has the policy `runtime`. Runners
+use this implementation too.
 """
 
 import inspect
@@ -58,7 +58,7 @@ def _check_name(name: str) -> str:
 
 def _check_object_schema(text: JSONText) -> JSONText:
     if (kind := text.view().get("type", "object")) != "object":
-        raise OptionInvalid(f"parameters must be the JSON schema of an object, not of the type {kind!r}")
+        raise OptionInvalid(f"the JSON schema `parameters` must describe an object, but its type is {kind!r}")
     return text
 
 
@@ -68,8 +68,9 @@ class Option(Frozen):
     Make options with `sabir.option` or `from_function`, `from_model` and `from_schema`, and pass them as `options=[…]`.
     `parameters` is the JSON schema of the arguments. `vendor` maps a provider's name to hints for that provider, and
     "*" to hints for every provider. `function` runs when the option is called; None means that the program answers the
-    calls itself. `binder` converts the JSON arguments to the function's arguments; None means by name. Two options are
-    equal if a model sees no difference; `function` and `binder` are not compared, dumped or shown.
+    calls itself. `binder` converts the JSON arguments to the function's arguments; None means that they are checked
+    against `parameters` and passed by name. Two options are equal if a model sees no difference; `function` and
+    `binder` are not compared, dumped or shown.
 
     >>> import sabir
     >>> schema = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -132,7 +133,7 @@ class Option(Frozen):
 
         `name` defaults to the class's name and `description` to the first paragraph of its docstring. Without
         `function`, the program answers the calls itself, for example with OptionResultBuilder. Raises OptionInvalid for
-        a model that JSON schema cannot describe, or that is not of an object.
+        a model that JSON schema cannot describe or that is not of an object, and for the reserved name "runtime".
         """
         if description is None:
             description = first_paragraph(model.__doc__ or "")
@@ -156,7 +157,8 @@ class Option(Frozen):
 
         sabir checks the keywords `type`, `enum`, `const`, `required`, `properties`, `additionalProperties` and `items`.
         The function must check all other keywords. Without `function`, the program answers the calls itself. Raises
-        OptionInvalid if `parameters` is not the schema of an object.
+        OptionInvalid if `parameters` is not JSON or has another `type` than "object", and for the reserved name
+        "runtime".
         """
         option = _new_option(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
@@ -176,7 +178,8 @@ class Option(Frozen):
     def answer_sync(self, call: Message) -> Message:
         """Sync version of `answer`. The function runs in the calling thread.
 
-        Also raises OptionInvalid for a coroutine function, and after the function ran if it returned a coroutine.
+        Also raises OptionInvalid for a coroutine function. For another function that returns a coroutine, the error is
+        raised after the call of the function, and the coroutine is not run.
         """
         function = self.check_runs(asynchronous=False)
         bound = self._bind(call)
@@ -192,12 +195,13 @@ class Option(Frozen):
         """Run the option's function for a call of the model, and return the option result, a message to append.
 
         Coroutine functions are awaited; other functions run in a thread each, at most 512 at once for each event loop.
-        Failures become error results for the model. `error_type` is "invalid_arguments" if the arguments do not fit,
-        "result_invalid" if JSON cannot represent the returned value, else the class name of the function's exception.
+        Failures become error results for the model. `error_type` is "invalid_arguments" if the arguments do not fit or
+        were cut off, "result_invalid" if JSON cannot represent the returned value, the `error_type` of an OptionFailed,
+        else the class name of the function's exception.
 
-        Raises OptionInvalid, before the function runs, for a call of another option, for an option without a function,
-        and if a parameter that sabir fills in has no value here, such as a ToolContext outside of an evaluation. Raises
-        CallsTooDeep for endlessly nested calls.
+        Raises OptionInvalid, before the function runs, for a message that is not a call of this option, for an option
+        without a function, and if a parameter that sabir fills in has no value here, such as a ToolContext outside of
+        an evaluation. Raises CallsTooDeep for endlessly nested calls.
         """
         function = self.check_runs(asynchronous=True)
         bound = self._bind(call)
@@ -239,10 +243,11 @@ class Option(Frozen):
         """Convert typed functions, pydantic model classes and options to a tuple of Options.
 
         Raises OptionInvalid for any other item, for a function or model that cannot be an option, for two options of
-        the same name, and for a single option instead of a list.
+        the same name, and if `options` is a single option, a string or a mapping.
         """
         if isinstance(options, Option | str | Mapping) or callable(options):
-            raise OptionInvalid(f"options must be a list, not one {_describe_place(options)}; write options=[…]")
+            place = _describe_place(options)
+            raise OptionInvalid(f"options must be a list or other iterable, not one {place}; write options=[…]")
         by_name: dict[str, Option] = {}
         for index, candidate in enumerate(options):
             each = _as_option(candidate, index)
@@ -308,7 +313,7 @@ def option(
 
     `name` defaults to the function's name, `description` to the first paragraph of its docstring. `vendor` maps a
     provider's name to hints for that provider. The option can still be called like the function, without validation.
-    Raises OptionInvalid for a signature that JSON schema cannot describe, such as a parameter without a type.
+    Raises OptionInvalid in the same cases as `Option.from_function`, for example for a parameter without a type.
 
     >>> import sabir
     >>> @sabir.option
@@ -352,11 +357,11 @@ def _describe_place(value: object) -> str:
 
 
 INVALID_ARGUMENTS = "invalid_arguments"
-"""The `error_type` of the result if the arguments of a call do not fit the option's parameters."""
+"""The `error_type` of the result if the arguments of a call do not fit the option's parameters, or were cut off."""
 RESULT_INVALID = "result_invalid"
-"""The `error_type` of the result if JSON cannot represent the value that the option's function returned."""
+"""The `error_type` of the result if the value that the option's function returned cannot be an option result."""
 OPTION_NOT_OFFERED = "option_not_offered"
-"""The `error_type` of the result if the model calls an option that is not among the options passed to `answer`."""
+"""The `error_type` of the result if the called option is not among the options that were passed to `sabir.answer`."""
 
 
 def _advise_await(name: str) -> str:
@@ -389,7 +394,9 @@ def _build_result(call: Message, outcome: RunOutcome) -> Message:
 
 
 def error_result(call: Message, kind: str, text: str, *, policy: str | None = None, retryable: bool = False) -> Message:
-    """Return an error result for a call, with `text` in one line. `policy` None means the option's name."""
+    """Return an error result for a call, with `text` in one line of at most 500 characters. `policy` None means the
+    option's name.
+    """
     failure = {"is_error": True, "error_type": kind, "error_message": one_line(text), "retryable": retryable}
     return option_result(call, failure, policy=policy)
 
@@ -404,15 +411,16 @@ def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[Op
 
 
 async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
-    """Run the option calls that have no result yet, one after another, and return one option result for each call.
+    """Run the option calls that have no result yet, one after another, and return the option result of each, in order.
 
     `reply` is a reply, a message or a list of messages; without open calls, the result is an empty list. Append the
     results to the conversation and send it again. Coroutine functions are awaited; other functions run in a thread
     each. Exceptions, invalid arguments and unknown options become error results, which the model reads.
 
-    Raises OptionInvalid, before anything runs, for invalid `options` and if a called option has no function; also if a
-    called function needs a ToolContext, which only evaluations and runners (other packages of sabir) provide. Raises
-    CallsTooDeep for endlessly nested calls.
+    Raises OptionInvalid, before anything runs, for invalid `options` and if a called option has no function. Raises
+    OptionInvalid if a called function needs a ToolContext, which only evaluations and runners (other packages of sabir)
+    provide, and CallsTooDeep for endlessly nested calls; then the functions of earlier calls have already run, and
+    their results are lost.
 
     >>> import asyncio, sabir
     >>> @sabir.option

@@ -153,9 +153,9 @@ def read_provided(function: str, parameters: Iterable[Parameter], hints: Mapping
 
 
 def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
-    """Return the present values of such parameters, by parameter name.
+    """Return the values that `__sabir_provide__` gives now for these parameters, by parameter name.
 
-    Raises OptionInvalid for a parameter that has neither a value now nor a default.
+    A parameter that has a default and no value now is left out. Raises OptionInvalid for a parameter that has neither.
     """
     values = {}
     for each in provided:
@@ -169,7 +169,9 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
 
 
 def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> BoundArguments:
-    """Return the arguments of a binder, with the values of the parameters that sabir fills in."""
+    """Return the arguments of a binder, with the values of the parameters that sabir fills in. Raises ArgumentsRefused
+    if the arguments do not fit, and OptionInvalid if a parameter has neither a value nor a default.
+    """
     bound = binder(arguments)
     return BoundArguments(bound.positional, {**bound.named, **values_of(provided)})
 
@@ -232,15 +234,15 @@ class Signature(NamedTuple):
         return cls(name, first_paragraph(documentation), schema, binder, provided)
 
     def provide(self) -> dict[str, Any]:
-        """Return the present values of the parameters that sabir fills in instead of the model (`provided`), by name.
-        Raises OptionInvalid if a parameter has neither a value nor a default.
+        """Return the values that the parameters in `provided`, which sabir fills in, have now, by name. A parameter
+        that has a default and no value now is left out. Raises OptionInvalid for a parameter that has neither.
         """
         return values_of(self.provided)
 
 
 def provided_to(function: AnyFunction, name: str) -> tuple[Provided, ...]:
-    """Return the parameters of a function that sabir fills in, if a schema describes the others. Empty if the
-    function's annotations cannot be read.
+    """Return the parameters that sabir fills in, for a function whose other parameters are described by a schema. Empty
+    if the function's annotations cannot be read.
     """
     try:
         hints, parameters = _type_hints(function, name), inspect.signature(function).parameters

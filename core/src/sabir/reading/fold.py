@@ -12,6 +12,7 @@ Law 12, no incomplete call runs: a call can run only if its arguments are known 
     the reply ended by itself                                           every call is finished
     the API marked the call (`is_finished`)                             the mark decides, however the reply ended
     the API sends one block after another, and another block follows    the call is finished
+    the API guarantees that all calls are complete                      every call is finished
     the arguments are text that closes a JSON object with members       the call is finished
     anything else                                                       the call is unfinished
 
@@ -136,9 +137,10 @@ class ReplyBuilder:
         with a loss.
 
         `finish_reason` decides whether calls may be incomplete: after "stop", "option_calls" and "native_calls" they
-        are complete. `raw_finish_reason` is the vendor's own word. `details` is a JSON object of response fields that
-        Reply has no field for, or None. `finished_calls` says which calls of a cut-off reply the API guarantees to be
-        complete: "unknown" (none), "followed" (calls that another block follows) or "all".
+        are complete, unless `add` was called with `is_finished` False. `raw_finish_reason` is the vendor's own word.
+        `details` is a JSON object of response fields that Reply has no field for, or None. `finished_calls` says which
+        calls of a cut-off reply the API guarantees to be complete: "unknown" (none), "followed" (calls that another
+        block follows) or "all".
         """
         for position, call in cut_off_calls(self._payloads, finish_reason, finished_calls, self._marks).items():
             self._payloads[position] = call
@@ -229,7 +231,8 @@ class Fold:
     def feed(self, event: StreamEvent) -> None:
         """Add the next event. Raises ResponseInvalid if the event is out of order, or for too many blocks.
 
-        ReplyStart must be the first event and ReplyEnd the last; a block's delta and end must follow its start.
+        ReplyStart must be the first event and ReplyEnd the last, after the ends of all blocks; a block's delta and end
+        must follow its start. Each block has another index.
         """
         if isinstance(event, BlockDelta):
             self._find_open(event, event.kind).texts.append(event.text)
@@ -265,8 +268,8 @@ class Fold:
 
         An unfinished text, reasoning or refusal becomes a part with the characters so far. An unfinished medium, opaque
         block or option call becomes a loss; `details["unfinished_calls"]` contains the id, the name and the argument
-        text so far of each such call. A finished call is marked `cut_off` unless its arguments are certainly complete.
-        The finish reason is "other".
+        text so far of each unfinished call. A finished call is marked `cut_off` unless its arguments are certainly
+        complete. Before ReplyEnd, the finish reason is "other".
         """
         return self.reply() if self._end else self._build(ReplyEnd(finish_reason="other"))
 

@@ -98,7 +98,9 @@ KEPT_BYTES = 65_536
 
 
 def quote_beginning(body: bytes | str) -> str:
-    """Return the quoted beginning of an answer for an error message: at most 80 characters, or "an empty body"."""
+    """Return the quoted beginning of an answer for an error message, or "an empty body". At most 80 characters, of
+    which those that are not ASCII are written as escapes.
+    """
     start = body[:SHOWN_CHARACTERS]
     text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
     text = one_line(f"{text}…" if len(body) > SHOWN_CHARACTERS else text, 80)
@@ -147,7 +149,7 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
     """Return the body as valid UTF-8, and whether anything was replaced in it.
 
     Raises ResponseInvalid, before anything is parsed, for a body that has too many bytes or JSON values for
-    `scope.bounds`, or characters beyond U+FFFF in more than half of the allowed bytes.
+    `scope.bounds`. A body with characters beyond U+FFFF may have only half of the allowed bytes.
     """
     bounds = scope.bounds
     if len(body) > bounds.body_bytes // 2 and _WIDE_BYTES.search(body):
@@ -235,8 +237,8 @@ class StreamState:
         return self._convert_events(events)
 
     def close(self) -> Iterator[StreamEvent]:
-        """Yield the stream events that the end of the stream completes. Raises the CallError that a body without any
-        event reports.
+        """Yield the stream events that the end of the stream completes. Raises CallError for invalid or reported
+        failures, and the CallError that a body without any event reports.
         """
         try:
             events = self._reader.close()

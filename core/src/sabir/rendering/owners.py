@@ -1,7 +1,7 @@
 """Law 13: fields, headers and tools for one target are never sent to another target. There they are losses.
 
     extra_body, and extra_body_for[name of this target] ──merged──▶ the body that the dialect rendered
-    extra_body_for[name of another target]              ──────────▶ dropped
+    extra_body_for[name of another target]              ──────────▶ dropped; a loss without an entry for this target
     vendor[another provider]["tools"]                   ──────────▶ dropped, like an option_choice of such a tool
 
 Other settings in a vendor's section are not reported as losses, because they change neither what a model reads nor what
@@ -59,7 +59,8 @@ def without_foreign_tools(settings: Settings, target: Target, offered: Mapping[s
     """Return the settings without an `option_choice` that names a tool of another vendor. Add losses for the CONTENT
     settings of other vendors.
 
-    If the target's own section has such settings, they replace those of other vendors: nothing is lost.
+    If the target's own section has CONTENT settings, they replace those of other vendors: return the settings
+    unchanged, without losses.
     """
     if CONTENT & settings.vendor.get(target.provider, {}).keys():
         return settings
@@ -81,8 +82,8 @@ def without_foreign_tools(settings: Settings, target: Target, offered: Mapping[s
 
 
 def declared_name(tool: JSONValue) -> str:
-    """Return the name in the declaration of a vendor's tool, or in the declaration's object named like its type; else
-    "".
+    """Return the name in the declaration of a vendor's tool; if the declaration has an object in the field that its
+    "type" names, the name in this object. "" if there is none.
     """
     if not isinstance(tool, Mapping):
         return ""

@@ -43,7 +43,8 @@ class Block:
     losses: Sequence[Loss] = ()
     """The losses of this block and of the following blocks that became final together with it."""
     closer = 0
-    """The position of the message that made all blocks before this one final; 0 if they are not final."""
+    """The position of the message that made all blocks before this one final; 0 if there is no such message.
+    """
     waiting = _NOTHING_ABANDONED
     """The state of pairing after the blocks before this one."""
 
@@ -123,7 +124,7 @@ def pair_apart(
             elif payload.kind == "option_result":
                 pairing.take_result(position, payload)
             else:
-                reason = f"messages of the kind {payload.document['kind']!r} need a newer version of sabir"
+                reason = f"sending messages of the kind {payload.document['kind']!r} needs a newer version of sabir"
                 pairing.lose("dropped", reason, position)
     yield pairing.finish()
 

@@ -4,11 +4,12 @@
     media      unchanged if the dialect's table and the model accept it; else a placeholder text, or nothing
     hints      of a medium that is sent: the fields of the pydantic model in its MediaRule
     reasoning  only back to its origin, except as text for targets that require reasoning
-    opaque     only back to its origin, in its dialect
+    opaque     only in its dialect: back to its origin, or without an origin to any target
     refusal    unchanged if the side accepts refusals; else as text
     state      of a text, a medium or a refusal: only back to its origin, and only in the assistant's turn
 
-The functions of a dialect get only the selected parts, so they encode parts and decide nothing.
+Another model of the same family counts as the origin (`TurnScope.differs_by`). The functions of a dialect get only the
+selected parts, so they encode parts and decide nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +49,7 @@ class At(NamedTuple):
     differs: Difference
     """The result of `TurnScope.differs_by` for the message's origin."""
     keeps_state: bool
-    """Whether signed state is sent with the part: the message came from this target and is in the assistant's turn."""
+    """Whether signed state is sent with the part: `differs` is "" and the message is in the assistant's turn."""
 
 
 def _describe_origin(origin: Origin | None) -> str:
@@ -65,7 +66,7 @@ def _describe_difference(origin: Origin | None, differs: Difference, scope: Turn
 
 def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope) -> bool:
     """Return whether an opaque part is sent: the side accepts opaque parts, the part has the target's dialect, and its
-    message has the target as its origin or no origin.
+    message has no origin, or one that does not differ from the target by `TurnScope.differs_by`.
     """
     if "opaque" not in scope.tables.roles.native.get(side, ()) or part.dialect != scope.target.dialect:
         return False
@@ -127,7 +128,8 @@ class PartFilter:
         position: int = 0,
         omitted: AbstractSet[tuple[int, int]] = frozenset(),
     ) -> Taken:
-        """Return the parts of a message that the API accepts in turns of this side. Adds the losses to `self.losses`.
+        """Return the parts of a message that the API accepts in turns of this side, and the texts that replace or label
+        other parts. Adds the losses to `self.losses`.
 
         `differs` is the result of `TurnScope.differs_by` for the message's origin. `position` is the message's position
         in the conversation. `omitted` are parts to leave out, as pairs of a message's position and a part's index.
@@ -163,12 +165,12 @@ class PartFilter:
     def _leave_out(self, part: UnknownPart, at: At) -> Taken:
         stored = part.document
         if stored["kind"] != "media":
-            reason = f"parts of the kind {stored['kind']!r} need a newer version of sabir"
+            reason = f"sending parts of the kind {stored['kind']!r} needs a newer version of sabir"
         elif stored.get("modality") not in get_args(Modality):
-            reason = f"media of the modality {stored.get('modality')!r} need a newer version of sabir"
+            reason = f"sending media of the modality {stored.get('modality')!r} needs a newer version of sabir"
         else:
             scheme = MediaURL(str(stored.get("url"))).scheme
-            reason = f"URLs of the scheme {scheme!r} need a newer version of sabir"
+            reason = f"sending URLs of the scheme {scheme!r} needs a newer version of sabir"
         return self._lose("dropped", reason, at)
 
     def _take_text(self, part: TextPart, at: At) -> Taken:

@@ -214,7 +214,8 @@ class Renderer:
     def render(
         self, messages: Sequence[Message], options: Sequence[Option] = (), settings: Settings | None = None
     ) -> Rendering:
-        """Return the request for a conversation. Raises RenderingRefused if none of the messages can be sent.
+        """Return the request for a conversation, whatever losses it has. Raises RenderingRefused if none of the
+        messages can be sent.
 
         Raises WrongWord for an item that is not a message, and SettingsInvalid for invalid vendor settings or hints and
         for an `extra_body` that replaces the messages.

@@ -184,7 +184,10 @@ class TurnMaker(PartFilter):
             count = len(ordered)
         for position, entry in zip(positions[:count], ordered, strict=False):
             if position in block.late:
-                reason = "a later system message is accepted only between user and assistant; this one was sent as user"
+                reason = (
+                    "a later system message is accepted only as text between user and assistant; "
+                    "this one was sent as user"
+                )
                 self.losses.add("downgraded", reason, message=entry.message)
         parted: list[Gathered] = [("user", ordered[:count]), ("system", ordered[count:])]
         return [each for each in parted if each[1]]

@@ -31,9 +31,9 @@ Source: TypeAlias = str | Path | bytes
 class MediaSettings(TypedDict, total=False):
     """The optional arguments of `image`, `audio`, `video` and `document`.
 
-    mime: the MIME type, such as "image/png". None means that the type of a
-        file or of bytes is detected from the first bytes, else from the
-        file's extension.
+    mime: the MIME type, such as "image/png". With None, or for text that is
+        not a MIME type, the type of a file or of bytes is detected from the
+        first bytes, else from the file's extension.
     hint: a label that names the medium, such as "a street map".
     name: the file name. None means the last part of a file's path.
     id: an id of your own, to find the part again.
@@ -55,7 +55,8 @@ def user(*content: Content, step_num: int | None = None) -> Message:
     """Return a message of the user. `content` is strings and parts, in order.
 
     `step_num` is the number of the step, 0 or more, in a program of several steps; None means no step. Raises
-    BuilderError without content or for text that is not valid Unicode, and WrongWord for a dictionary or another type.
+    BuilderError without content or for text that is not valid Unicode, WrongWord for a dictionary or another type in
+    `content`, and pydantic's ValidationError for another `step_num`.
 
     >>> import sabir
     >>> question = sabir.user("What is this?", sabir.image("https://example.org/sky.jpg"))
@@ -66,8 +67,7 @@ def user(*content: Content, step_num: int | None = None) -> Message:
 
 
 def system(*content: Content, step_num: int | None = None) -> Message:
-    """Return a system message, which contains instructions to the model. Arguments and errors are the same as for
-    `user`.
+    """Return a system message, which contains instructions to the model. The arguments and errors are those of `user`.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -81,7 +81,7 @@ def assistant(*content: Content, policy: str = "llm", step_num: int | None = Non
     """Return a message of the model, for example to write an example dialogue.
 
     `policy` is the model's policy name. An adapter sends messages whose policy equals its `speaks_as` as the model's
-    own. `content`, `step_num` and the errors are the same as for `user`.
+    own. `content`, `step_num` and the errors are the same as for `user`; an empty `policy` raises ValidationError too.
 
     >>> import sabir
     >>> dialogue = [sabir.user("2 + 2?"), sabir.assistant("4"), sabir.user("3 + 3?")]
@@ -97,8 +97,9 @@ def image(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
 
     Text that begins with `http:`, `https:`, `data:` or `provider-file:` is a URL; other text is a path. A URL is stored
     and not downloaded. A file or bytes become a `data:` URL. Raises MediaRefused for a source of another type, a file
-    that cannot be read, more than `cap` bytes, no bytes, an invalid URL, and a MIME type that is unknown or not allowed
-    (such as SVG). Raises BuilderError for an invalid `hint`, `name`, `id` or `vendor`.
+    that cannot be read, more than `cap` bytes, no bytes, an invalid URL, and if the MIME type of a file, of bytes or of
+    a `data:` URL is unknown or not allowed (such as SVG). The MIME type of a web address is not checked. Raises
+    BuilderError for an invalid `hint`, `name`, `id` or `vendor`.
 
     >>> import sabir
     >>> part = sabir.image(b"\x89PNG\r\n\x1a\n...", name="sky.png")
@@ -134,11 +135,11 @@ def document(source: Source, **settings: Unpack[MediaSettings]) -> MediaPart:
 
 
 def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
-    """Return a new list of messages for the argument of a call. A string becomes one user message, and a single message
-    a list of one.
+    """Return a new list of the messages that were passed to a call. A string becomes one user message, and a single
+    message a list of one.
 
-    Raises WrongWord for an item that is not a Message, such as a dictionary with a role, and for a Reply. The error
-    names the index of the item.
+    Raises WrongWord for an item that is not a Message, such as a dictionary with a role; the error names the index of
+    the item. Also raises WrongWord for a Reply, a mapping, bytes, and a value that is not iterable.
     """
     checked = listed(messages)
     check_messages(checked, 0)
@@ -155,8 +156,8 @@ def check_messages(messages: Sequence[object], start: int) -> None:
 
 
 def listed(messages: object) -> list[Any]:  # an argument passed by mistake may hold anything
-    """Return a new list for the argument `messages` of a call, without checking its items. Raises WrongWord for an
-    argument that is not a string, a message or an iterable of messages.
+    """Return a new list of the messages that were passed to a call, without checking the items. Raises WrongWord for a
+    Reply, a mapping, bytes, and a value that is not iterable.
     """
     if type(messages) is list:  # nearly all arguments are lists
         return messages.copy()
@@ -222,8 +223,8 @@ def _create_media(
 def result_fields(returned: object) -> dict[str, Any]:
     """Return the field of an option result, `result` or `parts`, for the value that an option's function returned.
 
-    Raises NotJSON for a value that JSON cannot represent, for a list that mixes parts with other values than strings,
-    and for a message with other parts than text and media.
+    Raises NotJSON for a value that JSON cannot represent, for a list that mixes parts or messages with other values
+    than strings, and for a message that is not of the kind "parts" or has other parts than text and media.
 
     JSON value                     ──▶ result
     text and media parts, messages ──▶ parts      a list with at least one of them may also contain strings

@@ -6,8 +6,8 @@
                               ]
              ◀──loads, load── the same, or one object a line
 
-Loading is tolerant: unknown kinds, hints, modalities and fields are kept unchanged and written back. Other data raises
-HistoryInvalid, in one line that names the file, the message and the fault.
+Loading is tolerant: unknown kinds, hints, modalities, URL schemes and fields are kept unchanged and written back. Other
+data raises HistoryInvalid, in one line that names the file (in `load`), the line or message, and the fault.
 """
 
 import json
@@ -75,11 +75,12 @@ def dumps_lines(messages: Iterable[Message]) -> str:
 
 
 def save(path: str | Path, messages: Iterable[Message]) -> None:
-    """Write a conversation to a file: as JSON Lines if the path ends in `.jsonl`, else as a JSON array.
+    """Write a conversation to a file: as JSON Lines if the file's name ends in `.jsonl`, else as a JSON array.
 
     An existing file is replaced atomically and keeps its permissions. If the path is a symbolic link, the linked file
-    is replaced. Raises HistoryInvalid if JSON cannot represent a message, if the folder does not exist, or if the path
-    is not a regular file; WrongWord for an item that is not a Message; OSError if the file system refuses to write.
+    is replaced, and the linked file's name decides the format. Raises HistoryInvalid if JSON cannot represent a
+    message, if the folder does not exist, or if the path is not a regular file; WrongWord for an item that is not a
+    Message; OSError if the file system refuses to write.
 
     >>> import sabir
     >>> sabir.save("chat.json", [sabir.user("Hello!")])
@@ -109,8 +110,8 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
 def load(path: str | Path) -> list[Message]:
     """Return the messages of a file that `save` wrote, whether it is a JSON array or JSON Lines.
 
-    Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the file and the fault, if the file
-    cannot be read or does not contain messages.
+    An empty file gives an empty list. Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the
+    file and the fault, if the file cannot be read or contains anything other than messages.
 
     >>> import sabir
     >>> sabir.save("chat.jsonl", [sabir.user("Hello!"), sabir.assistant("Good morning.")])
@@ -131,8 +132,8 @@ def load(path: str | Path) -> list[Message]:
 def loads(text: str | bytes) -> list[Message]:
     """Return the messages of a text that `dumps` or `dumps_lines` wrote. An empty text gives an empty list.
 
-    Bytes must be UTF-8. Data of newer versions of sabir is kept. Raises HistoryInvalid, which names the line or message
-    and the fault.
+    Bytes must be UTF-8. Data of newer versions of sabir is kept. Raises HistoryInvalid for any other text, which names
+    the line or message and the fault, and for a value that is not str or bytes.
     """
     return [_load_message(item, place) for place, item in _split_values(_decode(text))]
 

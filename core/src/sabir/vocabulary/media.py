@@ -35,7 +35,7 @@ a provider.
 DATA_URL_CAP = 100_000_000
 """The largest number of characters that a data URL may have."""
 FILE_CAP = 50_000_000
-"""The default of `cap`: the largest number of bytes that `image`, `audio`, `video` and `document` accept."""
+"""The default of `cap`: the largest file, or value of bytes, that `image`, `audio`, `video` and `document` accept."""
 SCHEMES = ("http", "https", "data", "provider-file")
 """The schemes of the URLs that a media part may have."""
 
@@ -81,7 +81,7 @@ class DataURL(NamedTuple):
     url: str
     """The complete URL."""
     mime: str
-    """The MIME type in lower case, without parameters."""
+    """The MIME type in lower case, without parameters; "text/plain" if the URL names none."""
     is_base64: bool
     """Whether the payload is base64. Otherwise it is percent-encoded."""
     offset: int
@@ -91,8 +91,8 @@ class DataURL(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> "DataURL":
-        """Return the parts of a data URL. Raises MediaRefused if `url` is not a data URL. The payload is
-        not checked.
+        """Return the parts of a data URL. Raises MediaRefused if `url` is not a data URL, or if its header has more
+        than 1,000 characters. The payload is not checked.
         """
         match = _HEADER.match(url, 0, 1000)
         if match is None:
@@ -102,18 +102,20 @@ class DataURL(NamedTuple):
 
     @property
     def base64(self) -> str:
-        """The payload as base64 text. A percent-encoded payload is converted. Computed at each access."""
+        """The payload as base64 text: unchanged if `is_base64` is True, else converted. Computed at each access."""
         payload = self.url[self.offset :]
         return payload if self.is_base64 else base64.b64encode(unquote_to_bytes(payload)).decode()
 
     @property
     def type(self) -> str:
-        """The MIME type as written in the URL, with its parameters."""
+        """The MIME type as written in the URL, with its parameters but without `;base64`; "" if the URL names none."""
         return self.url[len("data:") : self.offset - 1 - len(";base64") * self.is_base64]
 
     @property
     def content(self) -> bytes:
-        """The decoded bytes, computed at each access. Raises MediaRefused for invalid base64."""
+        """The decoded bytes, computed at each access. Raises MediaRefused for invalid base64, which includes base64
+        with percent-encoded characters.
+        """
         try:
             return base64.b64decode(self.base64, validate=True)
         except binascii.Error as error:
@@ -130,8 +132,8 @@ class DataURL(NamedTuple):
 
     @classmethod
     def from_base64(cls, data: str, mime: str) -> str:
-        """Return a data URL, as text, for base64 text and its MIME type. Spaces around the type's parameters are
-        removed.
+        """Return a data URL, as text, for base64 text and its MIME type. Spaces around the type and each
+        of its parameters are removed.
         """
         return f"data:{';'.join(each.strip() for each in mime.split(';'))};base64,{data}"
 
@@ -150,7 +152,7 @@ class DataURL(NamedTuple):
 
     @staticmethod
     def sniff(data: bytes) -> str | None:
-        """Return the MIME type that the first bytes show, or None if they show no known type."""
+        """Return the MIME type that the first bytes of `data` show, or None if they show no known type."""
         for offset, signature, mime in _SIGNATURES:
             if data.startswith(signature, offset) and (offset != 8 or data.startswith(b"RIFF")):
                 return mime
@@ -178,7 +180,7 @@ class MediaURL(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The quoted URL for error messages. A URL of more than 60 characters is cut to its first 45."""
+        """The quoted URL for error messages. Of more than 60 characters, the first 45 and the number are shown."""
         return shorten(self.url)
 
     def check(self) -> str:
@@ -192,7 +194,7 @@ class MediaURL(NamedTuple):
             split_provider_file(url)
         else:
             known = "http(s)://, data:, or provider-file:<provider>/<id>"
-            remedy = "for a path or bytes use sabir.image() and its siblings"
+            remedy = "for a path or bytes use sabir.image(), audio(), video() or document()"
             raise MediaRefused(f"{shorten(url)} is not a media URL: expected {known}; {remedy}")
         return url
 
@@ -252,7 +254,7 @@ def mime_type(hint: str | None) -> str | None:
 
 
 def shorten(url: str) -> str:
-    """Return a quoted URL for error messages. A URL of more than 60 characters is cut to its first 45."""
+    """Return a quoted URL for error messages. Of more than 60 characters, the first 45 and the number are shown."""
     return repr(url if len(url) <= 60 else f"{url[:45]}… ({len(url)} characters)")
 
 
@@ -264,8 +266,9 @@ DEFAULT_MIMES: Mapping[Modality, str] = {
 def read_source(source: str | Path | bytes, modality: Modality, mime: str | None, cap: int) -> str:
     """Return the URL of a source: a URL unchanged, a path or bytes as a data URL.
 
-    The type is `mime`, else detected from the first bytes, else from the file's extension. Raises MediaRefused for a
-    file that is missing or not regular, for more than `cap` bytes, for no bytes, and if the type is unknown.
+    The type is `mime` if that is a MIME type, else detected from the first bytes, else from the file's extension.
+    Raises MediaRefused for a file that is missing or not regular, for more than `cap` bytes, for no bytes, and if the
+    type is unknown.
     """
     if isinstance(source, str) and re.match(r"(?i:https?|data):|provider-file:", source):
         return source
@@ -324,7 +327,8 @@ class MediaRule:
         rule accepts the medium.
 
         `form` is "url", "data" or "file". `mime` is the MIME type of a data URL; for other forms, the type that the
-        program gave, or None. A medium whose type is None is accepted in every accepted form.
+        program gave, or None. In every accepted form, a medium whose type is None is accepted; in the forms "url" and
+        "file", a medium whose type is not a MIME type is accepted too.
         """
         pattern = getattr(self, form)
         if pattern is None:

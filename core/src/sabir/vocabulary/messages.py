@@ -9,8 +9,8 @@
 role hint (law 7).
 
 Loading keeps data that a newer version of sabir wrote, and so does validation of a message whose `schema` is higher
-than SCHEMA: a payload, a role hint or a part that this version does not know is written back unchanged, and every
-rendering reports a loss for it.
+than SCHEMA: a payload, a role hint or a part that this version does not know is written back unchanged. Renderings
+report a loss for it, except for the role hint of a call or a result.
 
 This module also decides which call a result answers, from kinds and ids only. A run is a group of calls with no other
 message between them. A result answers the first unanswered call with its id, in the nearest earlier run that has one.
@@ -58,7 +58,7 @@ RUNTIME = "runtime"
 option with this name raises OptionInvalid, and `speaks_as="runtime"` raises SettingsInvalid.
 """
 RESERVED = f"the name {RUNTIME!r} is reserved for results that sabir itself creates"
-"""The beginning of the error message if an option or `speaks_as` has the reserved name."""
+"""The text in the error message if an option or `speaks_as` has the reserved name."""
 SCHEMA = 1
 """The number of the message format that this version of sabir writes: the default of `Message.schema_number`."""
 
@@ -114,7 +114,9 @@ class OptionCallPayload(Stateful):
 
     @property
     def unreadable_arguments(self) -> str:
-        """The text of the arguments if `invalid_arguments` is True and the text is not a JSON object, else ""."""
+        """The text of the arguments if `invalid_arguments` is True and the text is neither blank nor a JSON object.
+        Else "".
+        """
         text = self.raw_arguments or ""
         if not self.invalid_arguments or not text.strip():
             return ""
@@ -135,9 +137,9 @@ class OptionResultPayload(StoredModel):
     """The contents of a message of the kind "option_result": what an option returned, or the error of the call.
 
     `invocation_id` and `option_name` are the call's. A success has either `result`, a JSON value, or `parts` (text and
-    media). An error has `is_error` True, `error_type` (a short name) and `error_message`, and no `result`. `retryable`
-    says whether the same call may succeed later; None means unknown. Other combinations raise pydantic's
-    ValidationError.
+    media). An error has `is_error` True, `error_type` (a short name) and `error_message`; it may have `parts`, but no
+    `result`. `retryable` says whether the same call may succeed later; None means unknown. Other combinations raise
+    pydantic's ValidationError.
     """
 
     kind: Literal["option_result"] = "option_result"
@@ -199,8 +201,8 @@ class UnknownPayload(UnknownKind):
 
 
 class UnknownHint(str):
-    """A role hint that only a newer version of sabir knows. Created by loading. Renderings ignore the hint, with a
-    loss.
+    """A role hint that only a newer version of sabir knows. Created by loading. Renderings ignore the hint, with a loss
+    if the message is of the kind "parts".
     """
 
     __slots__ = ()
@@ -235,11 +237,12 @@ class Message(StoredModel):
     messages too.
 
     `policy` names who made the message: "user", "system", the model ("llm" unless an adapter has another `speaks_as`),
-    or the option that returned a result. `role_hint_for_llm` overrides the role that an adapter derives from the
-    policy; None means no override. `step_num` is the number of the program's step, or None. `origin` is the provider,
-    API and model that produced the message, or None. `payload` is a PartsPayload, an OptionCallPayload, an
-    OptionResultPayload, or an UnknownPayload after loading. `schema_number` (argument: `schema`) is the number of the
-    message format. Two messages are equal if all fields are equal, `id` included.
+    the option that returned a result, or "runtime" for a result that sabir created. `role_hint_for_llm` overrides the
+    role that an adapter derives from the policy, but not in calls and results; None means no override. `step_num` is
+    the number of the program's step, or None. `origin` is the provider, API and model that produced the message, or
+    None. `payload` is a PartsPayload, an OptionCallPayload, an OptionResultPayload, or an UnknownPayload after loading.
+    `schema_number` (argument: `schema`) is the number of the message format. Two messages are equal if all fields are
+    equal, `id` included.
 
     >>> import sabir
     >>> message = sabir.user("Hello!")
@@ -401,7 +404,9 @@ class Unanswered:
         """The present run: invocation ids and positions of the latest consecutive calls, before any other message."""
 
     def take(self, position: int, payload: Payload) -> None:
-        """Track the next message, which is at `position`: add a call, or remove the call that a result answers."""
+        """Track the next message, which is at `position`: add a call, or remove the call that a result answers. Every
+        message except a call or one of an unknown kind ends the present run.
+        """
         if payload.kind == "option_call":
             self.run.append((payload.invocation_id, position))
         elif payload.kind == "option_result":
@@ -411,7 +416,9 @@ class Unanswered:
             self.end_run()
 
     def answer(self, identifier: str) -> None:
-        """Remove the call that a result with this invocation id answers. Does nothing if there is no such call."""
+        """Remove the call that a result with this invocation id answers. Does nothing if there is no such call. Call
+        `end_run` before, because calls of the present run are not considered.
+        """
         if (calls := self.stacks.pop(identifier, None)) and calls[1]:
             self.stacks[identifier] = calls[1]
 

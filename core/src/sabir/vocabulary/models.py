@@ -23,12 +23,12 @@ the values.
 """
 FeatureStatus: TypeAlias = Literal["accepted", "ignored", "refused", "unknown"]
 """Whether a model accepts a setting or a feature: "accepted", "ignored" (accepted without effect), "refused", or
-"unknown" if nothing documents it.
+"unknown" if the settings that the model accepts are listed and this one is in no list.
 """
 
 
 WHILE_REASONING = "+reasoning"
-"""The suffix of a name in a list of ModelInfo that applies only to requests in which the model reasons."""
+"""The suffix of names in the lists of ModelInfo. A name with it applies only to requests in which the model reasons."""
 
 
 class ModelFacts(TypedDict, total=False):
@@ -56,19 +56,20 @@ class ModelInfo(Frozen):
     `context_tokens` and `output_tokens` are the most tokens of the context and of a reply. `reasoning` says whether the
     model can reason. None means unknown.
 
-    `modalities` lists the kinds of media that the model reads; with None, every kind is sent. `efforts` lists the
-    accepted values of `reasoning_effort`; with None, any value is sent. `rejects` names settings that the model refuses
-    and features that the model lacks ("later_system", "results_media", "ending_assistant"). `ignores` names settings
-    that the model accepts without effect. Neither is sent, and each is reported as a loss. `accepts` names settings
-    with a documented effect; None means all others.
+    `modalities` lists the kinds of media that the model reads; with None, every kind that the API format
+    accepts is sent. `efforts` lists the accepted values of `reasoning_effort`; with None, every value that the API
+    format has is sent. `rejects` names settings that the model refuses and features that the model lacks
+    ("later_system", "results_media", "ending_assistant"). `ignores` names settings that the model accepts without
+    effect. Neither is sent, and each is reported as a loss. `accepts` names settings with a documented effect; None
+    means that every setting in neither `rejects` nor `ignores` counts as accepted.
 
     A name in these three lists is a setting ("temperature"), a value of a setting ("option_choice.required"), a form of
     media ("image.url", "results.image"), a vendor setting ("vendor.user") or a field of streamed requests. The suffix
     "+reasoning" limits a name to requests in which the model reasons. `quirks` names deviations from the dialect.
 
     `family` is the model's product line. `sources` lists the pages that document the facts, each as a date, a space and
-    a URL. `follows` is "" for a known model; for an unknown model, `follows` is the prefix of the known model whose
-    facts are assumed.
+    a URL. If the facts of a known model are assumed for an unknown model, `follows` is the known model's prefix, and
+    `prefix` the unknown model's name; otherwise `follows` is "".
     """
 
     prefix: str
@@ -106,8 +107,8 @@ class ModelInfo(Frozen):
     def overridden(self, facts: "ModelInfo | ModelFacts | None") -> "ModelInfo":
         """Return a copy in which each fact in `facts` replaces the fact of the same name. `prefix` does not change.
 
-        Of a ModelInfo, only the fields that were set are used. Raises SettingsInvalid for an unknown fact or an invalid
-        value.
+        If `facts` is a ModelInfo, only its fields that were set are used. Raises SettingsInvalid for an unknown fact or
+        an invalid value.
         """
         if not facts:
             return self
@@ -123,7 +124,7 @@ class ModelInfo(Frozen):
 
 
 UNKNOWN_MODEL = ModelInfo(prefix="")
-"""The facts of a model that no row describes: nothing is known, so every setting and medium is sent."""
+"""The facts of a model that no row describes: nothing is known, so everything that the API format accepts is sent."""
 
 
 def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
@@ -132,11 +133,12 @@ def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
 
 
 def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> ModelInfo:
-    """Return the row with the longest prefix that the name begins with; if there is none, the same for `family`.
+    """Return the row with the longest prefix that the name begins with; if there is none, the row that `family` gives.
 
     `family` is for clouds that rename models: `eu.maker.large-v1:0` begins with no prefix, its family `large-v1` may. A
-    later version of a known model line gets the facts of the newest known version, with that row's prefix as `follows`.
-    Returns UNKNOWN_MODEL if nothing is known.
+    later version of a known model line (`large-5.9`, if a row has the prefix `large-5`) gets a copy of the newest known
+    version's row, with the name as `prefix` and that row's prefix as `follows`. Returns UNKNOWN_MODEL if nothing is
+    known.
     """
     rows, names = longest_first(infos), [each for each in (name, family) if each]
     for each in names:

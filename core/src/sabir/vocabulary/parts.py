@@ -9,9 +9,10 @@ state must not repeat the part's text, because encoding puts the state and the t
     vendor={"acme": {…}, "*": {…}} ──take_hints──▶ {provider: validated fields}, and a loss for each field not taken
 
 A section of hints is for the provider that the section is named after. The section "*" is for every provider: the
-fields that a provider's pydantic model of hints has are used, and the provider's own section overrides them. An invalid
-field of a provider's own section raises SettingsInvalid; an invalid field of "*" is ignored, with a loss. A field that
-the model has but excludes from dumps is for another API of the same provider: the field is valid, and a loss here.
+fields that a provider's pydantic model of hints has are used, and the provider's own section overrides them. An unknown
+or invalid field of a provider's own section raises SettingsInvalid. Such a field of "*" is ignored, with a loss unless
+the provider has a section of its own, which may be empty. A field that the model has but excludes from dumps is for
+another API of the same provider: the field is valid, and a loss here.
 """
 
 import json
@@ -69,7 +70,7 @@ LONGEST_URL = 120
 
 
 def check_sections(sections: Section, field: str = "vendor", content: str = "that provider's own settings") -> None:
-    """Raise ValueError if a section is not a mapping. `field` is the field's name in the message, and `content` says
+    """Raise ValueError if a section is not a mapping. `field` is the field's name for the error, and `content` says
     what the mapping must contain.
     """
     for name, section in sections.items():
@@ -104,8 +105,9 @@ class HintTarget(NamedTuple):
 def take_hints(text: JSONText, model: type[BaseModel] | None, target: HintTarget) -> JSONText | None:
     """Return the hints to send to a target, as one section under the provider's name. None if no hint is sent.
 
-    `model` is the pydantic model of the accepted hints; None means that no hints are accepted. Hints that are not sent
-    are reported as losses. Raises SettingsInvalid if the provider's own section does not fit the model.
+    `model` is the pydantic model of the accepted hints; None means that no hints are accepted. Hints of the provider's
+    own section that are not sent are reported as losses; without an own section, hints of all other sections too.
+    Raises SettingsInvalid if the own section does not fit the model.
     """
     sections, provider, lose = object_view(text), target.provider, target.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
@@ -148,7 +150,7 @@ def _validate_hints(model: type[BaseModel], own: Section, shared: Section, targe
 def read_section(model: type[BaseModel], section: Section, where: str, otherwise: str = "") -> dict[str, Any]:
     """Validate a section and return the fields that are set, as JSON values.
 
-    Raises SettingsInvalid, which names the invalid fields and all known fields. `where` begins the message, and
+    Raises SettingsInvalid, which names the invalid fields and all known fields. `where` begins the error's message, and
     `otherwise` ends it.
     """
     try:
@@ -297,8 +299,8 @@ class MediaPart(Stateful):
 
     @property
     def placeholder(self) -> str:
-        """The text that is sent instead of the medium to a model that does not accept it, unless `unsupported_media` is
-        "drop". For example "[image not shown: a street map]".
+        """The text that is sent instead of the medium if the target does not accept the medium, unless
+        `unsupported_media` is "drop". For example "[image not shown: a street map]".
         """
         described = self.prompt_hint or self.name or (self.mime or "").strip()
         where = "" if self.form == "data" else f" {shorten(self.url)[1:-1]}"
@@ -327,11 +329,11 @@ class RefusalPart(Stateful):
 class OpaquePart(StoredModel):
     """A part of a reply that only its provider understands, such as a call of the provider's own web search.
 
-    `block` is the provider's JSON, unchanged. The part is sent back only to the origin of the message, in the API
-    format that `dialect` names. `pair_id` links two parts, for example a provider's call and its output: `pair` is
-    "opens" for the first and "closes" for the second. If one of the two is missing, the other is not sent either,
-    except at the end of a request to a provider that may pause within a turn. `pair_id` and `pair` are both None for a
-    part without a counterpart.
+    `block` is the provider's JSON, unchanged. The part is sent only in the API format that `dialect` names: to the
+    origin of the message or a model of its family, and if the message has no origin, to every target. `pair_id` links
+    two parts, for example a provider's call and its output: `pair` is "opens" for the first and "closes" for the
+    second. If one of the two is missing, the other is not sent either, except at the end of a request to a provider
+    that may pause within a turn. `pair_id` and `pair` are both None for a part without a counterpart.
     """
 
     kind: Literal["opaque"] = "opaque"

@@ -8,8 +8,8 @@ A streamed reply comes in events. Each part or option call is one block, and eve
     reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
 
 The end of a block contains the complete part or call, so that the reply can be built from the ends alone (law 8). The
-deltas are for programs that show the reply while it arrives. Errors with a complete or partial reply are defined here
-too.
+deltas are for programs that show the reply while it arrives. The errors that have a reply are OutputError and
+StreamBroken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -113,7 +113,7 @@ class Alternative(Frozen):
 
 class FailedMember(Frozen):
     """A member of a fallback that was tried and failed. Listed in `Reply.failed_members` and
-    `AllFailed.failed_members`.
+    `AllFailed.failed_members`. A nested fallback of which all members failed is listed as its members.
 
     `target` is the member's target, `error` the class name of the error and `message` the error's text. `losses` are
     the losses of this member's request: those that caused the refusal, if the error is RenderingRefused.
@@ -214,9 +214,9 @@ class Reply(Frozen):
         """Return the reply's text, which must be JSON, as an instance of `output`: a pydantic model or any type that
         pydantic validates.
 
-        Raises OutputRefused if the model refused or the reply was filtered. If the text does not fit `output`, raises
-        OutputTruncated if the reply ended at a length limit, else OutputInvalid. Also raises OutputInvalid for more
-        than 524,288 JSON values. Each error has the reply as `reply`.
+        Raises OutputRefused if the model refused or the reply was filtered. Otherwise, raises OutputInvalid if the text
+        has more than 524,288 JSON values. If the text does not fit `output`, raises OutputTruncated if the reply ended
+        at a length limit, else OutputInvalid. Each of these errors has the reply as `reply`.
 
         >>> import sabir
         >>> llm = sabir.adapter("echo:m")
@@ -224,7 +224,8 @@ class Reply(Frozen):
         [1, 2, 3]
         """
         if self.refusal is not None or self.finish_reason == "content_filter":
-            raise OutputRefused(f"the model refused: {one_line(self.refusal or self.text or 'no text', 200)}", self)
+            cause = "the model refused" + (", or the reply was filtered" if self.refusal is None else "")
+            raise OutputRefused(f"{cause}: {one_line(self.refusal or self.text or 'no text', 200)}", self)
         if has_more_values(self.text, MOST_VALUES):
             raise OutputInvalid(f"the reply has more than {MOST_VALUES:,} JSON values; parse `text` yourself", self)
         try:
@@ -272,8 +273,8 @@ class StreamBroken(ResponseInvalid):
     """Raised when a stream fails after its first event, ends without the event that marks the end, or is read after it
     was closed early.
 
-    `partial` is the reply as far as it arrived. `status`, `code`, `request_id` and `retry_after` come from the
-    CallError that broke the stream, if there was one; it is the `__cause__`. Not retryable.
+    `partial` is the reply as far as it arrived. If a CallError broke the stream, it is the `__cause__`, and `status`,
+    `code`, `request_id` and `retry_after` are its values. Not retryable.
     """
 
     def __init__(self, message: str, *, partial: Reply, cause: CallError | None = None, provider: str = "") -> None:
@@ -290,7 +291,7 @@ class AllFailed(CallError):
 
     `failed_members` describes each member and its error; `errors` contains the error objects. `retryable` is True if
     one of the errors is retryable. `retry_after` is the shortest `retry_after` of the retryable errors; None if one of
-    them has none.
+    them has none, or if no error is retryable.
     """
 
     def __init__(self, message: str, *, failed_members: Sequence[FailedMember], errors: Sequence[SabirError]) -> None:
@@ -354,8 +355,8 @@ class BlockDelta(Frozen):
 
     @classmethod
     def unchecked(cls, index: int, kind: BlockKind, text: str) -> "BlockDelta":
-        """Return a delta event from valid values, without validation. For dialects, because this is faster than the
-        constructor.
+        """Return a delta event, without validation, from values that must be valid. For dialects, because this is
+        faster than the constructor.
         """
         return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
 
@@ -407,7 +408,8 @@ class ReplyEnd(Frozen):
 StreamEvent: TypeAlias = ReplyStart | BlockStart | BlockDelta | BlockEnd | ReplyEnd
 """One event of a stream. Each event has a `type`, such as "text-delta".
 
-ReplyStart, then BlockStart, BlockDelta and BlockEnd for each part or option call, then ReplyEnd.
+First ReplyStart, last ReplyEnd. Between them, each part or option call has one BlockStart, any number of BlockDeltas,
+and one BlockEnd; the events of several blocks may alternate.
 
 >>> import sabir
 >>> with sabir.adapter("echo:m").stream_sync("Hello!") as stream:

@@ -88,7 +88,9 @@ WIRE_SETTINGS = (
     "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
     "parallel_options", "response_format",
 )  # fmt: skip
-"""The names of the settings that a dialect encodes into the request. Core applies all other settings itself."""
+"""The names of the settings that a dialect encodes into the request. The provider's plugin also encodes `vendor`; core
+applies all other settings itself.
+"""
 LONGEST_SILENCE = 600.0
 """The default of `Settings.idle` in seconds if `timeout` is not set either."""
 NEVER_READ = "does not read this setting"
@@ -136,12 +138,12 @@ class RetryPolicy(Frozen):
 MEGABYTE = 2**20
 """The number of bytes in a megabyte."""
 BYTES_PER_VALUE = 128
-"""An answer may have one JSON value for each 128 bytes of `Bounds.body_bytes`. A parsed value can need 250 bytes of
-memory, even if its text is short.
+"""By default, an answer may have one JSON value for each 128 bytes of `Bounds.body_bytes`. A parsed value can need 250
+bytes of memory, even if its text is short.
 """
 BYTES_PER_BLOCK = 4096
-"""An answer may have one block for each 4,096 bytes of `Bounds.body_bytes`, because an option call and its message can
-need 2,500 bytes of memory.
+"""By default, an answer may have one block for each 4,096 bytes of `Bounds.body_bytes`, because an option call and its
+message can need 2,500 bytes of memory.
 """
 LEAST_VALUES = 10_000
 LEAST_BLOCKS = 256
@@ -151,13 +153,15 @@ class Bounds(Frozen):
     """The largest response that a call accepts. A larger response raises ResponseInvalid, which names the limit.
 
     `body_bytes` (64 MB) limits the complete response, `event_bytes` (32 MB) one event of a stream; both count
-    decompressed bytes. A response with characters beyond U+FFFF, such as emoji, may have half of the limit, because
-    Python stores such text in four bytes per character. `error_bytes` (1 MB) limits how much of an error response is
+    decompressed bytes. Python stores text with characters beyond U+FFFF, such as emoji, in four bytes per character. So
+    a body with such characters may have half of `body_bytes`, and all events of a stream that contain such characters
+    may together have a quarter of `body_bytes`. `error_bytes` (1 MB) limits how much of an error response is
     read; a longer one still raises the error of its status.
 
-    `values` limits the number of JSON values in a response, in one event, and in all events of a stream whose data is
-    stored. None means one per 128 bytes of `body_bytes`, at least 10,000. `blocks` limits the number of parts, option
-    calls, alternatives and citations of a reply. None means one per 4,096 bytes of `body_bytes`, at least 256.
+    `values` limits the number of JSON values in a response, in one event, and in total in those events of a stream
+    whose data the dialect stores. None means one per 128 bytes of `body_bytes`, at least 10,000. `blocks` limits the
+    number of parts, option calls, alternatives and citations of a reply. None means one per 4,096 bytes of
+    `body_bytes`, at least 256.
 
     With the defaults of `values` and `blocks`, and `event_bytes` at most half of `body_bytes`, a call allocates at most
     four times `body_bytes` of memory.
@@ -186,7 +190,8 @@ class ResponseFormat(Frozen):
     """A JSON schema that the text of the reply must satisfy. `Settings(response_format=…)` creates a ResponseFormat
     from a pydantic model class or a schema.
 
-    `name` is the schema's name, which the model sees. `schema` is the JSON schema; read it from `schema_view`.
+    `name` is the schema's name, which the model sees. In a ResponseFormat that Settings creates, it is the name of the
+    class, or the "title" of the schema, or "output". `schema` is the JSON schema; read it from `schema_view`.
     `description` explains the schema to the model; None means no description.
     """
 
@@ -253,11 +258,12 @@ class Settings(Frozen):
     """The settings of a call. Pass them to `sabir.adapter` for all calls, or to a single call.
 
     The settings of a single call take precedence. Every setting is optional. None means the provider's default, unless
-    the list says otherwise. A setting that a model does not support is not sent, and is reported as a loss.
+    the list says otherwise. A setting that a model does not support is not sent, or sent with the nearest supported
+    value, and is reported as a loss.
 
     - `max_output_tokens`: the most tokens of the reply, above 0; `temperature` (0 or more), `top_p` (0 to 1) and
       `seed`: how tokens are sampled, as the providers document them.
-    - `stop`: one string or several that end the reply; an empty list counts as None.
+    - `stop`: one string, or a list of strings, each of which ends the reply; an empty list counts as None.
     - `reasoning_effort`: "none", "minimal", "low", "medium", "high", "xhigh" or "max".
     - `option_choice`: "auto", "none", "required", or the name of the option that the model must call.
     - `parallel_options`: whether the model may call several options in one reply.
@@ -268,7 +274,7 @@ class Settings(Frozen):
     - `total`: seconds for any call from beginning to end, a stream's reader included; None means no limit.
     - `bounds`: the largest response to accept; None means `Bounds()`.
     - `retries`: a RetryPolicy, or the number of retries; None means two retries.
-    - `media_labels`: whether a text such as "Media 1: a street map" precedes each medium; None means no.
+    - `media_labels`: whether a text such as "Media 1: a street map" precedes each medium that is sent; None means no.
     - `unsupported_media`: "placeholder" (the default) sends a text instead of a medium that the model cannot
       read, "drop" sends nothing.
     - `vendor`: provider name → settings of that provider, which the provider's plugin validates.
@@ -277,8 +283,9 @@ class Settings(Frozen):
     - `extra_body_for`, `extra_headers_for`: the same for a target named `provider[.dialect][:model]`; "*" means
       every target. Entries for other targets only are losses, unless this target has an entry too.
 
-    A call that exceeds `timeout`, `idle` or `total` raises CallTimedOut. Without `timeout` and `total`, only the SDK's
-    own timeout limits each read of a complete call. Raises SettingsInvalid for an unknown setting or an invalid value.
+    A call that exceeds `timeout`, `idle` or `total` raises CallTimedOut; a stream that exceeds one after its first
+    event raises StreamBroken. Without `timeout` and `total`, only the SDK's own timeout limits each read of a complete
+    response. The constructor raises SettingsInvalid for an unknown setting or an invalid value.
 
     >>> import sabir
     >>> settings = sabir.Settings(temperature=0, max_output_tokens=1, timeout=30)
@@ -327,7 +334,7 @@ class Settings(Frozen):
         for headers in (self.extra_headers, *self.extra_headers_for.values()):
             for name, value in headers.items():
                 if not isinstance(value, str):
-                    raise ValueError(f"extra_headers[{name!r}] must be a string")
+                    raise ValueError(f"the extra header {name!r} must be a string")
         return self
 
     vendor: ClassVar = ObjectView("vendor_json", "Provider name → settings of that provider.")
@@ -367,10 +374,10 @@ class Settings(Frozen):
 
     @staticmethod
     def refuse_misnamed(function: str, misnamed: Mapping[str, object], known: tuple[str, ...]) -> None:
-        """Raise WrongWord for the first name in `misnamed` that is not in `known`; the message gives sabir's name.
+        """Raise WrongWord for the first name in `misnamed` that is not in `known`. Does nothing if all names are known.
 
-        Does nothing if all names are known. `function` is the function's name for the message. Functions call this to
-        explain arguments that belong to other libraries.
+        The error's message says what to write instead, or suggests a similar name, or lists `known`. `function` is the
+        function's name for the message. Functions call this for arguments that they do not have.
         """
         for name in misnamed:
             if name not in known:
@@ -404,7 +411,7 @@ class SettingsReader:
         return getattr(self._settings, name)
 
     def untouched(self) -> tuple[str, ...]:
-        """Return the WIRE_SETTINGS that are set and were not read: the dialect forgot them."""
+        """Return the WIRE_SETTINGS that are set and were not read, which core reports as losses."""
         return tuple(name for name in self.unread() if getattr(self._settings, name) is not None)
 
     def unread(self) -> tuple[str, ...]:

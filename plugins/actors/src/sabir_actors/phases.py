@@ -70,7 +70,7 @@ class Chain:
         object.__setattr__(self, "phases", tuple(self.phases))
         names = tuple(phase.name for phase in self.phases)
         if not names or len(set(names)) != len(names):
-            reason = f"the phases of the chain {self.name!r} are {', '.join(names) or 'none'}"
+            reason = f"the chain {self.name!r} has no phases or duplicate names: {', '.join(names) or 'none'}"
             raise ActorError(ErrorCode.INVALID_CONFIG, f"{reason}; pass at least one phase, with unique names")
         if AGENTS in names:
             reason = f"a phase of the chain {self.name!r} is named {AGENTS!r}, which is reserved for a thread's agents"

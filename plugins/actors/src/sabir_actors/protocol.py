@@ -345,7 +345,7 @@ def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _check_size(text: str | bytes) -> None:
     if len(text) > LARGEST:
-        raise _invalid_message(f"the text of the message has size {len(text)}; the maximum is {LARGEST}")
+        raise _invalid_message(f"the message has {len(text)} characters or bytes; at most {LARGEST} are allowed")
 
 
 def _invalid_message(reason: str) -> ActorError:

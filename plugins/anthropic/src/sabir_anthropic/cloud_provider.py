@@ -52,10 +52,11 @@ class CloudProvider(SDKProvider):
         return MESSAGES
 
     def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint: `base_url`, the URL in a variable, or the URL of a region.
+        """Return the URL of the endpoint: the `base_url` of a `client=`, `base_url`, the URL in a variable, or the URL
+        of a region.
 
-        `api_key=` or a variable names the region. Without it, the URL contains no region, and the SDK may find the
-        region later.
+        A mapping passed as `api_key=`, or a variable, names the region. Without a region, return `url`; the SDK may
+        find the region later.
         """
         url, region = super().url_of(access), self._region(access)
         return self.regional_url(region) if url == self.url and region else url
@@ -242,7 +243,9 @@ def _read_options(base_url: str | None) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 class CloudUserConnection(AnthropicUserConnection):
-    """A connection over the user's own client for a cloud. A client of another class raises SettingsInvalid."""
+    """A connection over the user's own client for a cloud. Its first request raises SettingsInvalid for a client of
+    another class.
+    """
 
     def __init__(self, name: str, client_name: str, client: object) -> None:
         super().__init__(name, ERRORS, client)

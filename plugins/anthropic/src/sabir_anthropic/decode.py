@@ -48,7 +48,7 @@ https://platform.claude.com/docs/en/api/handling-stop-reasons
 SERVER_CALL_TYPES = frozenset({"server_tool_use", "mcp_tool_use"})
 """Types of blocks with calls that the vendor's server answers itself."""
 SERVER_RESULT_SUFFIX = "_tool_result"
-"""Suffix of the types of blocks that contain the results of such calls."""
+"""Suffix of the types of blocks that contain the results of calls in SERVER_CALL_TYPES."""
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 RESPONSE_FIELDS = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that are not copied to `Reply.details`: a Reply has fields for them, or they never differ."""
@@ -63,8 +63,8 @@ _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
 def decode(body: bytes, scope: DecodeScope) -> Reply:
-    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one without content,
-    and the CallError that the body reports.
+    """Return the reply for the body of a response. Raises ResponseInvalid for an invalid body or one whose
+    `content` is not a list, and the CallError that the body reports.
     """
     response = scope.read_object(body)
     raise_reported(response, scope)

@@ -3,8 +3,8 @@
     leading system   the field `system`          later system   a system message at the end of the user's turn
     assistant        text, thinking, calls       results        text, images, documents, with an error flag
 
-A later system message at another position is sent as a user message. For Bedrock, Vertex AI and other vendors'
-endpoints, every later system message is sent as a user message.
+A later system message at another position is sent as a user message. For Bedrock, Vertex AI, other vendors' endpoints
+and models that reject "later_system", every later system message is sent as a user message.
 
 https://platform.claude.com/docs/en/api/messages/create
 """

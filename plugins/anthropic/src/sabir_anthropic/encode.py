@@ -9,6 +9,7 @@ them.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
@@ -33,22 +34,19 @@ STORED_ERROR_TYPE = "error"
 ARGUMENT_NAMES = "argument_names"
 """Field of a call's state that maps argument names as the API knows them to the option's names, where they differ."""
 EMPTY_TEXT = "(empty)"
-"""The text that replaces a user message of white space only, which the API refuses."""
+"""The text that is sent as a user message that would be empty, and as an assistant message that must be inserted."""
 RESULT_BLOCK_TYPES = frozenset({"browser_state", "document", "image", "search_result", "tool_reference"})
 """Types of opaque blocks that an option's result may contain."""
 BLANK_TEXT = "the API does not accept text that is only white space"
 TRAILING_SPACE = "an assistant message may not end with white space"
 EncodedBlock: TypeAlias = tuple[Any, KnownPart | None, Entry]
 """A content block, the part from which it was created (None for a call), and the part's entry."""
+_BLOCK_OF = itemgetter(0)
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
     """Return the messages of one turn, in order. Report content that the API does not accept as losses."""
     return _SIDES[turn.side](turn, scope, losses)
-
-
-def _without_sources(encoded: Iterable[EncodedBlock]) -> list[Any]:
-    return [block for block, _, _ in encoded]
 
 
 def _input_blocks(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: LossLog) -> list[EncodedBlock]:
@@ -76,7 +74,9 @@ def _drop_blank_texts(blocks: list[EncodedBlock], losses: LossLog) -> list[Encod
     """
     blank = []
     for index, (block, piece, _) in enumerate(blocks):
-        text = text_or_empty(object_or_empty(block).get("text")) if piece else ""
+        text = (
+            piece.text if isinstance(piece, TextPart) else piece and text_or_empty(object_or_empty(block).get("text"))
+        )
         if text and not text.isspace():
             return blocks
         if text:
@@ -115,7 +115,7 @@ def _drop_block(blocks: list[EncodedBlock], index: int, reason: str, losses: Los
 def _input_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[MessagesObject]:
     messages: list[MessagesObject] = []
     for entry in turn.entries:
-        blocks = _without_sources(_drop_blank_texts(_input_blocks(entry.pieces, entry, scope, losses), losses))
+        blocks = [*map(_BLOCK_OF, _drop_blank_texts(_input_blocks(entry.pieces, entry, scope, losses), losses))]
         if not blocks and turn.side == "user":
             reason = f"the API does not accept an empty user message; {EMPTY_TEXT!r} was sent instead"
             losses.add("synthesized", reason, message=entry.message)
@@ -159,7 +159,7 @@ def _media_source(piece: MediaPart) -> MessagesObject:
 def _document_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossLog) -> MessagesObject | None:
     """Return the block for a document. PDFs, URLs and uploaded files are sent unchanged, other bytes as plain text.
 
-    If other bytes are not UTF-8 text, report a loss and return a placeholder text or None.
+    If other bytes are not UTF-8 text, or only white space, report a loss and return a placeholder text or None.
     """
     source = _media_source(piece)
     mime = source.get("media_type", "application/pdf")
@@ -169,7 +169,7 @@ def _document_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: Lo
         except ValueError:
             text = ""
         if not text.strip():
-            reason = f"the document has the type {mime}, but is not UTF-8 text"
+            reason = f"the document has the type {mime}, but contains no UTF-8 text"
             placeholder = scope.placeholder_or_drop(reason, piece, entry, losses)
             return {"type": "text", "text": placeholder} if placeholder else None
         if mime != "text/plain":
@@ -191,7 +191,7 @@ def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> Messa
     """Return the block for a result, with the result's parts or, without parts, its text. A text of white space only is
     sent as JSON.
 
-    Opaque blocks are sent only if their type is in WITHIN_RESULTS, and never with an error.
+    Opaque blocks are sent only if their type is in RESULT_BLOCK_TYPES, and never with an error.
     """
     result = entry.result
     fields: MessagesObject = {"type": "tool_result", "tool_use_id": entry.wire_id}
@@ -215,9 +215,9 @@ def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> Messa
         is_stored = (result.error_type, result.retryable) == (STORED_ERROR_TYPE, None)
         text = (is_stored and result.error_message) or ""
         text = text if text.strip() else result.error_text
-        content = [{"type": "text", "text": text}, *_without_sources(encoded)] if encoded else text
+        content = [{"type": "text", "text": text}, *map(_BLOCK_OF, encoded)] if encoded else text
         return {**fields, "content": content, "is_error": True}
-    if blocks := _without_sources(_drop_blank_texts(encoded, losses)):
+    if blocks := [*map(_BLOCK_OF, _drop_blank_texts(encoded, losses))]:
         return {**fields, "content": blocks}
     text = entry.result_text(losses)
     return {**fields, "content": text if text.strip() else result.result_json[:]}
@@ -238,7 +238,7 @@ def _assistant_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[M
                 block = piece.block
             if block:
                 encoded.append((block, piece, entry))
-    blocks = _without_sources(_trim_end(_drop_blank_texts(encoded, losses), losses))
+    blocks = [*map(_BLOCK_OF, _trim_end(_drop_blank_texts(encoded, losses), losses))]
     return [{"role": "assistant", "content": blocks}] if blocks else []
 
 

@@ -188,7 +188,7 @@ class _MessagesHistory(History):
         marker = object_or_empty(cache_control)
         is_known = marker.get("type") == "ephemeral" and not marker.keys() - {"type", "ttl"}
         if not (at and is_known) or marker.get("ttl", "5m") not in ("5m", "1h"):
-            self.add_loss("dropped", f"{path}.cache_control", "a cache marker at this place has no setting in sabir")
+            self.add_loss("dropped", f"{path}.cache_control", "sabir has no setting for this cache marker")
             return
         self._breakpoints[at] = {"at": at, "ttl": marker["ttl"]} if "ttl" in marker else at
         self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))

@@ -1,9 +1,9 @@
 """Anthropic: URL, credentials, and connections over the official SDK or over the user's own client, also for a cloud.
 
-The SDK is imported when the first request is sent. It builds the URL and headers of each kind of request once. Then
-sabir sends ready bytes with them, over an HTTP client of the class that the SDK uses by default (see
-sabir.authoring.transport). The SDK's clients for Bedrock and Vertex AI read the model from the body, so the body is
-passed to them as an object, and they build and sign every request.
+Without `client=`, the SDK is imported when the first request is sent, and builds the URL and headers of each kind of
+request once. Then sabir sends ready bytes with them, over an HTTP client of the class that the SDK uses by default (see
+sabir.authoring.transport). A user's client builds and sends every request. The SDK's clients for Bedrock and Vertex AI
+read the model from the body, so the body is passed to them as an object.
 """
 
 import json

@@ -37,7 +37,7 @@ from sabir_anthropic.schema import PARAMETERS, REPLY, STRICT, StrictSchemas
 from sabir_anthropic.settings import AnthropicObject, AnthropicSettings
 
 DEFAULT_MAX_TOKENS = 4096
-"""The maximum of output tokens that is sent for models that are not in models.toml, because every model accepts it."""
+"""The `max_tokens` that is sent if the user set none and the model's maximum is not known. Every model accepts it."""
 MOST_AT_ONCE = 21_333
 """The largest max_tokens that the SDK accepts without a stream: it assumes 128,000 tokens an hour and waits ten
 minutes.
@@ -238,8 +238,7 @@ class _RequestBuilder:
         fields["top_k"] = self._vendor.pop("top_k", None)
         both = None not in (temperature, top_p) and "temperature_with_top_p" in self._rejects
         below = f"the API accepts no top_p below {_MIN_TOP_P} while thinking is on"
-        remedy = f"choose it with the vendor setting version={OLDER_VERSION!r}"
-        newer = f"only the older API version accepts this setting; {remedy}"
+        newer = f"only an older API version accepts this setting; set the vendor setting version={OLDER_VERSION!r}"
         for setting, is_refused, reason in (
             *((setting, is_newer, newer) for setting in fields),
             ("temperature", (temperature or 0) > 1, "the API accepts no temperature above 1"),

@@ -1,4 +1,5 @@
-"""Settings and hints that only Anthropic's API has. Pass the settings as `Settings(vendor={"anthropic": {…}})`.
+"""Settings and hints that only Anthropic's API has. Pass the settings as `Settings(vendor={"anthropic": {…}})`. For
+another provider, such as `bedrock`, its name replaces "anthropic" there and in hints.
 
     AnthropicSettings        settings of a call; Breakpoint is an item of its `cache_breakpoints`
     AnthropicDocumentHints   hints of a document    `vendor=` of sabir.document
@@ -17,8 +18,8 @@ from sabir.authoring import Frozen
 AnthropicObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
 BreakpointPlace: TypeAlias = Literal["options", "system", "closed", "end"]
-"""Where a cache breakpoint goes: "options" after the last option, "system" after the leading system text, "closed" at
-the end of the closed prefix, "end" at the end of all messages.
+"""Where a cache breakpoint goes: "options" after the last option or vendor tool, "system" after the leading system
+text, "closed" at the end of the turns that later messages cannot change, "end" at the end of all messages.
 """
 
 
@@ -69,8 +70,8 @@ class AnthropicOptionHints(Frozen, strict=True):
     input_examples: Sequence[AnthropicObject] = ()
     """Examples of arguments."""
     strict: bool = False
-    """Whether arguments must match the schema exactly. If the schema cannot be strict, the option is sent without it,
-    with a loss.
+    """Whether arguments must match the schema exactly. If the schema cannot be strict, or the strict schemas of the
+    request exceed the API's limits, the option is sent without `strict`, with a loss.
     """
 
 
@@ -102,8 +103,8 @@ class AnthropicSettings(Frozen):
     metadata: AnthropicObject | None = None
     """Facts about the request. "user_id" identifies the end user, for detecting abuse; do not send a name."""
     output_config: AnthropicObject | None = None
-    """Fields that replace those which sabir creates from `reasoning_effort` ("effort") and `response_format`
-    ("format").
+    """Fields of the request's "output_config". They replace the fields that sabir creates from `reasoning_effort`
+    ("effort") and `response_format` ("format").
     """
     service_tier: str | None = None
     """Whether the request may use priority capacity: "auto" (may) or "standard_only".
@@ -122,10 +123,10 @@ class AnthropicSettings(Frozen):
     tools: tuple[AnthropicObject, ...] = ()
     """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""
     top_k: int | None = None
-    """Sample only from this many most likely tokens. Not sent, with a loss, if the API version is not the older one,
-    the model refuses it, or thinking is on.
+    """Sample only from this many most likely tokens. Sent only with `version` "2023-06-01" or to another vendor's
+    endpoint, and only if the model does not refuse it and thinking is off. Otherwise, it is a loss.
     """
     version: Literal["2023-06-01", "2026-10-21"] | None = None
-    """The version of the API, sent in the header `anthropic-version`. If None, the SDK's version is sent. Only the
-    older version accepts `temperature`, `top_p` and `top_k`. https://platform.claude.com/docs/en/api/versioning
+    """The version of the API, sent in the header `anthropic-version`. If None, the SDK's version is sent. At Anthropic
+    and the clouds, only "2023-06-01" accepts `temperature`, `top_p` and `top_k`. https://platform.claude.com/docs/en/api/versioning
     """

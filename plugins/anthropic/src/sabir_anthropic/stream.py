@@ -1,6 +1,6 @@
 """Stream events of a message → sabir's events. A block's index is its position in the content.
 
-    message_start        ─▶ reply-start
+    message_start        ─▶ reply-start, also at the first block event if `message_start` is missing
     content_block_start  ─▶ …-start        content_block_delta ─▶ …-delta        content_block_stop ─▶ …-end
     message_delta        ─▶ no event, but its stop reason and usage are stored for reply-end
     message_stop         ─▶ the ends of blocks that no event ended, then reply-end

@@ -14,5 +14,5 @@ def repeatable(messages: Messages, how: CallArguments) -> tuple[list[Message], C
 def repeatable_or_rendering(
     messages: Messages | Rendering, how: CallArguments
 ) -> tuple[list[Message] | Rendering, CallArguments]:
-    """Return a rendering unchanged, and other arguments as `repeatable` does."""
+    """Return a rendering with `how` unchanged. For other messages, return the result of `repeatable`."""
     return (messages, how) if isinstance(messages, Rendering) else repeatable(messages, how)

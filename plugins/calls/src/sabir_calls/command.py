@@ -35,7 +35,7 @@ class RunEstimate(NamedTuple):
     cost: Decimal | None
 
     def __str__(self) -> str:
-        """Return one line, for example "200 prompts, about 40,000 tokens, about $0.12"."""
+        """Return one line, for example "200 prompts, about 40,000 tokens, about $0.1200"."""
         cost = "cost unknown" if self.cost is None else f"about ${self.cost:.4f}"
         return f"{self.prompts:,} prompts, about {self.tokens:,} tokens, {cost}"
 
@@ -62,8 +62,8 @@ def map_(  # noqa: PLR0913  # each parameter is a flag
 ) -> int:
     """Send one prompt for each line of a file, and print the answers.
 
-    Each line of the file is a JSON object. Each line of the output is the same object with the field "answer" or
-    "error". The estimated tokens and cost are printed first, and the command asks before it starts.
+    Each line of the file is a JSON object; blank lines are skipped. Each line of the output is the same object with the
+    field "answer" or "error". The estimated tokens and cost are printed first, and the command asks before it starts.
 
     Args:
         file: A file of JSON Lines. Without it, standard input is read.
@@ -72,11 +72,11 @@ def map_(  # noqa: PLR0913  # each parameter is a flag
         system: Instructions to the model.
         output: The file for the answers. By default they are printed, in the order of the lines.
         resume: A file for the replies. After an interruption, the same command sends only the remaining prompts.
-        at_once: The number of requests at the same time.
+        at_once: The maximum number of requests at the same time.
         requests: The maximum number of requests per minute.
         tokens: The maximum number of tokens per minute.
         max_output_tokens: The maximum length of an answer, in tokens.
-        cap: The maximum cost in US dollars. Needs the package sabir-prices.
+        cap: US dollars. A higher estimate is refused, and higher costs stop the run. Needs the package sabir-prices.
         yes: Start without asking.
     """
     rows = _read_rows(file)
@@ -208,7 +208,8 @@ def _check_cap(estimate: RunEstimate, cap: float | None) -> None:
     if cap is None:
         return
     if estimate.cost is None:
-        raise SettingsInvalid("--cap needs the model's prices; install sabir-prices, or leave --cap out")
+        remedy = "install sabir-prices if it is missing, or leave --cap out"
+        raise SettingsInvalid(f"--cap needs the model's prices, which are unknown; {remedy}")
     if estimate.cost > cap:
         raise SettingsInvalid(f"{estimate}, more than --cap {cap}; send fewer lines, or raise --cap")
 

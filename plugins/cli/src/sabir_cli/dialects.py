@@ -24,7 +24,7 @@ DEFAULTS = {provider: dialect for dialect, providers in _NAMES.items() for provi
 
 def model_label(provider: str, dialect: str, model: str) -> str:
     """Return the model string for a model in a dialect: `provider:model` if the dialect is the provider's default,
-    otherwise `provider.dialect:model`. `dialect` is a full name, such as "openai.chat".
+    otherwise `provider.chat:model`, for example, for the dialect "openai.chat".
     """
     if dialect == default_dialect(provider):
         return f"{provider}:{model}"

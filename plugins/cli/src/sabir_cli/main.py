@@ -190,6 +190,6 @@ def _broken_command(point: EntryPoint, reason: str) -> Callable[..., None]:
 
     def fail(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         command = f"command {point.name!r} of {help_page.package_label(point)}"
-        raise PluginError(f"{command} cannot be loaded: {reason}; reinstall or remove it")
+        raise PluginError(f"{command} cannot be loaded: {reason}; reinstall or remove the package")
 
     return fail

@@ -100,7 +100,7 @@ class PlainDecoder:
     def feed(self, event: ServerEvent) -> Iterator[sabir.StreamEvent]:
         """Yield the events of one piece: a word, a call, or the end. Unknown pieces are ignored.
 
-        Raises the error that a piece reports.
+        Raises the CallError that a piece reports.
         """
         piece = json.loads(event.data)
         if error := piece.get("error"):
@@ -130,7 +130,7 @@ class PlainDecoder:
             yield sabir.ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
 
     def close(self) -> tuple[sabir.StreamEvent, ...]:
-        """Return no events, because the last piece has ended the reply."""
+        """Return no events, because only the last piece ends the reply."""
         return ()
 
 

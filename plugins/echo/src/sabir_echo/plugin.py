@@ -1,7 +1,7 @@
 """The provider `echo` and its service, which is a function in this process, so that nothing is sent over a network.
 
-If the last text contains lines `call <option> <arguments>` with offered options only, the reply calls these options.
-The text `fail <status>` returns that HTTP status, from 400 to 599. Any other text is returned unchanged, at most
+If the last text contains lines `call <option> <arguments>` with offered options only, the reply is these calls. The
+text `fail <status>` returns that HTTP status, from 400 to 599. Any other text is returned unchanged, but at most
 `max_output_tokens` words.
 """
 
@@ -57,7 +57,7 @@ class Echo:
 
 
 def serve(request: WireRequest) -> InProcessResponse:
-    """Return the response to a request: the last text of its messages, option calls, or a failure."""
+    """Return the response to a request: words of the last text in its messages, option calls, or a failure."""
     body = json.loads(request.body)
     text = next(item["text"] for item in reversed(body["messages"]) if "text" in item)
     if failure := re.fullmatch(r"fail ([45]\d\d)", text):
@@ -68,9 +68,10 @@ def serve(request: WireRequest) -> InProcessResponse:
 
 
 def answer(body: JSONValue, text: str) -> list[JSONValue]:
-    """Return the pieces of an answer to a request's body: calls if all calls in `text` name offered options.
+    """Return the pieces of an answer to a request's body: the calls in `text` if all of them name offered options.
 
-    Otherwise return the words of `text`, at most `max_output_tokens` words. A word counts as a token.
+    Without calls, or if one names another option, return the words of `text`, at most `max_output_tokens` words. The
+    last piece is the finish reason and the usage, in which a word or a call counts as a token.
     """
     words = re.split(r"(?<=\s)(?=\S)", text)
     pieces: list[JSONValue] = [{"text": word} for word in words[: body["settings"].get("max_output_tokens")]]

@@ -1,8 +1,8 @@
 """A response → reply. Every part becomes one block, in order, without loss.
 
     text, inlineData        text · media; a text with `thought` becomes reasoning
-    functionCall            an option call; a call without an id gets a generated id, which is never sent; the pieces
-                            of a call whose arguments arrive in pieces become one call (see streamed_calls)
+    functionCall            an option call; a call without an id gets a generated id, which is not sent to this API; the
+                            pieces of a call whose arguments arrive in pieces become one call (see streamed_calls)
     other parts             opaque parts, unchanged; a call of the vendor's own tools and its output are a pair if they
                             have an id
 
@@ -91,7 +91,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     """Return the reply for the body of a response.
 
     Raises the CallError that the body reports, and ResponseInvalid for an invalid body. A body without candidates is
-    invalid, unless the prompt was blocked or the body has a usage.
+    invalid, unless it has the field "promptFeedback" or "usageMetadata".
     """
     response = read_response(body, scope)
     candidates = [object_or_empty(candidate) for candidate in list_or_empty(response.get("candidates"))]

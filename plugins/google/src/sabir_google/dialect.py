@@ -60,7 +60,8 @@ TABLES = Tables(
     CALLS,
 )
 """The content that the API accepts. An assistant's media are sent back only if this API created them. Other media
-become placeholders. The rule for ids accepts every text, because ids of other providers are not sent.
+become placeholders, or are dropped if the setting `unsupported_media` is "drop". The rule for ids accepts every text of
+at most 4096 characters, because ids of other providers are not sent.
 """
 
 _MODEL = re.compile(r"^(?:.*/)?([^/]+?)(?:-\d{3}|-\d{2}-\d{2,4}|-preview|-exp|-latest)*$")

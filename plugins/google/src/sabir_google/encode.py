@@ -13,7 +13,7 @@ id, or from another API, is sent without an id, because the API also pairs by or
 refuse the field (vercel/ai#15891, langchainjs#10292).
 
 A thought signature is sent back in the part in which it arrived. From Gemini 3 on, the first call of every turn
-needs a signature. A call without a signature is sent with the dummy signature that Google documents.
+needs a signature. If that call has none, it is sent with the dummy signature that Google documents.
 https://ai.google.dev/gemini-api/docs/thought-signatures
 """
 
@@ -39,7 +39,7 @@ NEEDS_USER = (
 DUMMY_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Base64 of "skip_thought_signature_validator", the signature that Google documents for calls without a signature."""
 STORED_ERROR_TYPE = "error"
-"""The error type of error results that are decoded from a response with only an error message."""
+"""The error type of error results that are decoded from a stored functionResponse with only an error message."""
 FILES_URL = "https://generativelanguage.googleapis.com/v1beta/files/"
 """The start of the URLs of files that were uploaded to the vendor."""
 
@@ -177,8 +177,8 @@ def _model_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValu
             continue
         part = _function_call_part(entry, losses)
         if not is_signed and "thoughtSignature" not in part:
-            rule = f"{scope.target.model} requires a thought signature with a turn's first call"
-            reason = f"{rule}; Google's dummy was sent"
+            rule = f"{scope.target.model} requires one with a turn's first call"
+            reason = f"Google's dummy thought signature was sent, because {rule}"
             losses.add("synthesized", reason, message=entry.message, path="payload.state")
             part["thoughtSignature"] = DUMMY_SIGNATURE
         is_signed = True

@@ -1,4 +1,4 @@
-"""The error table of Google's APIs. The first rule that matches decides: the error's details, its text, its status.
+"""The error table of Google's APIs. The first rule of ERRORS that matches decides.
 
 Google sends the time to wait and the kind of a limit in the error's details, not in headers.
 https://ai.google.dev/gemini-api/docs/troubleshooting and https://docs.cloud.google.com/apis/design/errors
@@ -18,7 +18,8 @@ _EXACT = {
     errors.RateLimited: "RESOURCE_EXHAUSTED",
     errors.AuthenticationFailed: "UNAUTHENTICATED",
 }
-"""Error class → Google's names of statuses that always mean this class, whatever the error's text is."""
+"""Error class → Google's name of the status that means this class, unless the details or a text about credits say more.
+"""
 _VAGUE = {
     errors.Unavailable: "ABORTED CANCELLED UNAVAILABLE",
     errors.InvalidRequest: "FAILED_PRECONDITION INVALID_ARGUMENT OUT_OF_RANGE",
@@ -84,7 +85,9 @@ ERRORS = ErrorTable(
         ErrorRule.by_codes({code: kind for kind, codes in _VAGUE.items() for code in codes.split()}),
     ),
     modules=("google.auth.exceptions",),
-    raised=(("GoogleAuthError", errors.AuthenticationFailed, "Google's credentials were refused; renew them"),),
+    raised=(
+        ("GoogleAuthError", errors.AuthenticationFailed, "got no token from Google; check the client's credentials"),
+    ),
     settings=SETTINGS,
     wait=_retry_delay,
 )

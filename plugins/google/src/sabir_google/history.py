@@ -157,7 +157,7 @@ class _GenerateContentHistory(History):
         if response.keys() == {"output"}:
             return {"result": response["output"]}
         if response.keys() & {"output", "error"}:
-            reason = "output or error together with other fields: the complete object became the result"
+            reason = "output or error in an unknown form: the complete object became the result"
             self.add_loss("rewritten", path, reason)
         return {"result": dict(response)}
 

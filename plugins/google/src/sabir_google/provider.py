@@ -3,11 +3,11 @@
     GoogleProvider ──connect(access)──▶ GoogleConnection ──open──▶ status, headers, byte chunks
                                └ client=▶ GoogleUserConnection ─┘
 
-The SDK is imported when the first request is sent. Its public `generate_content` builds the URL and headers of each
-kind of request once. Then sabir sends ready bytes with them, over an HTTP client of httpx2 (see
+Without `client=`, the SDK is imported when the first request is sent, and its public `generate_content` builds the URL
+and headers of each kind of request once. Then sabir sends ready bytes with them, over an HTTP client of httpx2 (see
 sabir.authoring.transport). So the SDK never uses aiohttp, which it otherwise does if aiohttp is installed, and never
-repeats or continues a call. The SDK's variables for other endpoints (such as GOOGLE_GENAI_USE_VERTEXAI and
-GOOGLE_GENAI_API_VERSION) have no effect here.
+repeats or continues a call. Of the SDK's variables for other endpoints, GOOGLE_GEMINI_BASE_URL has an effect, and
+others (such as GOOGLE_GENAI_USE_VERTEXAI and GOOGLE_GENAI_API_VERSION) have none.
 
 A user's client builds the URL and headers of each request, and is never closed. The SDK has no method that accepts
 bytes, and does not expose the HTTP client of an existing client. So the user must create the client with
@@ -181,7 +181,8 @@ class GoogleUserConnection(ClientConnection):
         """Send a request with the user's client and return the response when its headers have arrived, for every
         status.
 
-        The first call checks the client and raises SettingsInvalid if it was not created with `http_options`.
+        Until a check has succeeded, each call checks the client first, and raises SettingsInvalid if the client was not
+        created with `http_options`.
         """
         marked = _with_mark(request)
         if "sync" not in self._checked_clients:

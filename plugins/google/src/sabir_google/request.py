@@ -208,7 +208,7 @@ def _response_format_fields(scope: RequestScope) -> dict[str, Any]:
     annotations = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description or ""}
     for keyword, value in annotations.items():
         if value and "$ref" in schema:
-            reason = f"a schema with $ref cannot also contain {keyword}"
+            reason = f"a schema with $ref at its root cannot also contain {keyword}"
             scope.losses.add("dropped", reason, path=f"{path}.{keyword}")
         elif value:
             schema.setdefault(keyword, value)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sabir.authoring import Frozen
 
 GoogleObject: TypeAlias = dict[str, Any]
-"""A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
+"""A JSON object that the vendor defines and checks, hence Any."""
 
 TOP_LEVEL = frozenset({
     "cached_content", "continuation_token", "labels", "model_armor_config", "safety_settings", "service_tier",
@@ -50,7 +50,7 @@ class GoogleSettings(Frozen):
     """Whether Google logs the request. Takes precedence over the project's setting."""
     tool_config: GoogleObject | None = None
     """Configuration of tools. To choose an option, use the setting `option_choice`. A "functionCallingConfig" in
-    `tool_config` replaces this setting.
+    `tool_config` replaces `option_choice`.
     """
     tools: tuple[GoogleObject, ...] = ()
     """Declarations of the vendor's own tools, such as Google Search. They are offered in addition to the options."""
@@ -74,17 +74,17 @@ class GoogleSettings(Frozen):
     response_logprobs: bool | None = None
     """Whether to return log probabilities of the output tokens."""
     response_mime_type: str | None = None
-    """The MIME type of the answer. Usually set by sabir, from `response_format`."""
+    """The MIME type of the answer. With `response_format`, sabir sends "application/json" if this is not set."""
     response_modalities: tuple[str, ...] | None = None
     """The kinds of output, such as "TEXT" and "IMAGE"."""
     response_schema: GoogleObject | None = None
-    """The schema of the answer in Google's own form. Usually set by sabir, from `response_format`."""
+    """The schema of the answer in Google's own form. For a JSON schema, use the setting `response_format`."""
     routing_config: GoogleObject | None = None
     """How Vertex AI chooses a model for the request. Vertex AI only."""
     speech_config: GoogleObject | None = None
     """Voice and language of speech output."""
     thinking_config: GoogleObject | None = None
-    """Further fields of "thinkingConfig", such as "include_thoughts". The fields "thinking_level" and "thinking_budget"
+    """Further fields of "thinkingConfig", such as "includeThoughts". The fields "thinkingLevel" and "thinkingBudget"
     replace the setting `reasoning_effort`.
     """
     top_k: int | float | None = None

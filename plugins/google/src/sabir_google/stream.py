@@ -4,7 +4,7 @@
     a text with a signature       ─▶ a separate block, also for an empty text
     a call in pieces              ─▶ option_call-start, -delta … -end; it ends with the piece without `willContinue`
     other parts, complete calls   ─▶ start and end at once
-    the end of the bytes          ─▶ the ends of the texts, with their citations, then reply-end
+    the end of the bytes          ─▶ the ends of texts, with their citations, and of unfinished calls, then reply-end
 
 The reply is complete if a chunk contained a finish reason or the reason why the prompt was blocked. Later chunks may
 still have text, metadata and usage, so the reply ends where the bytes end. Usage and metadata that a later chunk does
@@ -193,8 +193,8 @@ class GenerateContentDecoder:
         return False
 
     def close(self) -> Iterator[StreamEvent]:
-        """Yield the ends of the texts and of the reply when the stream closes. Yield nothing if no chunk contained a
-        finish reason or the reason why the prompt was blocked.
+        """Yield the ends of the texts, of unfinished calls and of the reply when the stream closes. Yield nothing if no
+        chunk contained a finish reason or the reason why the prompt was blocked.
         """
         candidates = list(self._candidates.values())
         is_blocked = text_or_empty(object_or_empty(self._response.get("promptFeedback")).get("blockReason"))

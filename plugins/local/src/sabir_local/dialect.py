@@ -25,9 +25,10 @@ EXPECTS_CALL: Mapping[str, bool] = {"required": True, "none": False}
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Return the fields that `openai.chat` sends, except the messages, with the option choice in the form that the
-    server supports. For a model of the embedded model's family, the side of the last turn decides an open choice.
+    server supports. Raises SettingsInvalid like `openai.chat`.
 
-    Reports a loss if `option_choice` is "auto", and if `parallel_options` is set but not possible.
+    For a model of the embedded model's family, the side of the last turn decides an open choice, and "auto" is reported
+    as a loss. For every model, `parallel_options` True is reported as a loss if the request requires a call.
     """
     body = dict(CHAT.encode_request(scope))
     is_open = body.get("tool_choice", "auto") == "auto"

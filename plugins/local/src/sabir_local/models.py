@@ -4,8 +4,9 @@
     local:NAME                 the file that `sabir local fetch FILE.gguf` added: a link in the folder of models
     local:path/to/FILE.gguf    the file at this path
 
-For any other name, SABIR_LOCAL_WEIGHTS is used, or WeightsMissing is raised if the variable is not set. A package with
-weights is not imported, because its dependencies are not needed to read the file.
+Any other name that begins with smollm2 means local:smollm2. For the remaining names, SABIR_LOCAL_WEIGHTS is used, or
+WeightsMissing is raised if the variable is not set. A package with weights is not imported, because its dependencies
+are not needed to read the file.
 """
 
 import os
@@ -21,8 +22,8 @@ from sabir.errors import CallError, SettingsInvalid
 
 
 class WeightsMissing(CallError):
-    """Raised if no weights are found for a model, or if the file is missing, unreadable or not a GGUF file. The text
-    names the remedy.
+    """Raised if no weights are found for a model, or if the file of the weights is missing, unreadable or not a GGUF
+    file. The text names the remedy.
     """
 
 
@@ -74,8 +75,8 @@ def fetched_file() -> Path:
 
 
 def models_here() -> Iterator[LocalModel]:
-    """Yield the models on this machine: first the embedded model, if it is available, then added files ordered by
-    name.
+    """Yield the models on this machine: first the first file of `embedded_models`, if there is one, then added files
+    ordered by name. Files may be missing.
     """
     yield from islice(embedded_models(), 1)
     for link in sorted(filter(Path.is_symlink, _links_folder().glob(f"*{SUFFIX}"))):
@@ -100,7 +101,7 @@ def embedded_models() -> Iterator[LocalModel]:
 
 def find_model(name: str) -> Path:
     """Return the GGUF file for `name`, the part of a model string after "local:". Raises WeightsMissing if no file is
-    found.
+    found, or if the file is unreadable or not a GGUF file.
     """
     if name.lower().endswith(SUFFIX):
         return check_weights(Path(name).expanduser(), f"the model local:{name}")
@@ -116,8 +117,8 @@ def find_model(name: str) -> Path:
 
 
 def find_weights(path: str | Path | None = None) -> Path:
-    """Return `path`, or without a path the embedded model's GGUF file. Raises WeightsMissing if the file is missing or
-    not a GGUF file.
+    """Return `path`, or without a path the embedded model's GGUF file. Raises WeightsMissing if the file is missing,
+    unreadable or not a GGUF file.
     """
     if path:
         return check_weights(Path(path).expanduser(), "the setting weights")
@@ -128,8 +129,8 @@ def find_weights(path: str | Path | None = None) -> Path:
 
 
 def check_weights(path: Path, source: str) -> Path:
-    """Return `path` after checking that it is a readable GGUF file. Otherwise, raises WeightsMissing with a text that
-    begins with `source`, the variable or command that names the file.
+    """Return `path` if it is a readable GGUF file. Otherwise, raise WeightsMissing with a text that begins with
+    `source`, which says what names the file, such as a variable or a command.
     """
     fault = "is not a file"  # checked first, because opening a named pipe would block forever
     try:
@@ -148,13 +149,13 @@ def add_model(file: Path, name: str | None = None) -> LocalModel:
     name without .gguf.
 
     The file is not copied. If another file was added under this name, the name now means the new file. Raises
-    WeightsMissing for a file that is missing or not a GGUF file, SettingsInvalid for an invalid name, and OSError if
-    the link cannot be written.
+    WeightsMissing for a file that is missing, unreadable or not a GGUF file, SettingsInvalid for an invalid name, and
+    OSError if the link cannot be written.
     """
     path = check_weights(file.expanduser(), "the command line").absolute()
     name = name or re.sub(re.escape(SUFFIX) + "$", "", path.name, flags=re.IGNORECASE)
     if not _NAME.fullmatch(name) or name.lower() == EMBEDDED or name.lower().endswith(SUFFIX):
-        rules = f"letters, digits and . _ + -, not ending in {SUFFIX}, not {EMBEDDED!r}"
+        rules = f"letters, digits and . _ + -, not beginning with . + -, not ending in {SUFFIX}, not {EMBEDDED!r}"
         remedy = f"choose another name with --name: {rules}"
         raise SettingsInvalid(f"{name!r} cannot be the name of your model; {remedy}")
     link = _links_folder() / f"{name}{SUFFIX}"

@@ -4,8 +4,8 @@
                                       └─ then OpenAI's SDK client sends requests, as for any endpoint
 
 `client=` accepts your own LocalServer, with other weights, more threads or a longer context. Without `client=`, all
-adapters of a process share one server for each model, which starts at the first request and stops when the process
-ends.
+adapters of a process share one server for each file of weights, which starts at the first request and stops when the
+process ends.
 """
 
 import json
@@ -37,8 +37,8 @@ ENDPOINT = "local:"
 
 
 class LocalProvider:
-    """The provider `local`: models on this machine, as `local:smollm2` or `local:path/to/FILE.gguf`. It sends Chat
-    Completions requests to the embedded server.
+    """The provider `local`: models on this machine, as `local:smollm2`, `local:NAME` for an added file, or
+    `local:path/to/FILE.gguf`. It sends Chat Completions requests to the embedded server.
     """
 
     name = "local"
@@ -111,7 +111,8 @@ class LocalConnection:
 
     def open_sync(self, request: WireRequest) -> WireResponse:
         """Send a request, and return the response when its headers have arrived, for every status. Starts the server if
-        needed. Raises WeightsMissing or ServerNotStarted if it cannot be started.
+        needed. Raises WeightsMissing or ServerNotStarted if the server cannot be started, and SettingsInvalid for an
+        invalid SABIR_LOCAL_THREADS.
         """
         return self._connect_to_server(request).open_sync(request)
 
@@ -126,12 +127,12 @@ class LocalConnection:
         return self._connection.translate(error) if self._connection else None
 
     def close(self) -> None:
-        """Close the sync client. The server runs until the process ends, or until `LocalServer.stop` is called."""
+        """Close the sync client. This does not stop the server."""
         if self._connection is not None:
             self._connection.close()
 
     async def aclose(self) -> None:
-        """Close the sync and the async client. The server keeps running, as after `close`."""
+        """Close the sync client, and the async client of the running event loop. This does not stop the server."""
         if self._connection is not None:
             await self._connection.aclose()
 

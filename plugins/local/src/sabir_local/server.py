@@ -3,7 +3,8 @@
     LocalServer ── first use ──▶ child process (server_program.py) ── OpenAI's API, http://127.0.0.1:<any free port>
          └── stop(), garbage collection, or the end of this process in any way closes a pipe: the child ends
 
-models.py finds the weights. The logger `sabir.local` reports the loaded file and its size at level INFO.
+models.py finds the weights. The logger `sabir.local` reports the loaded file and its size at level INFO, and a server
+that stopped by itself at level WARNING.
 
 A random key prevents other users of the machine from using the server. The default is one thread, because on shared
 cores more threads are slower. For a request without a temperature, the server uses 0, so that answers are repeatable.
@@ -82,9 +83,10 @@ class LocalServer:
     model. `threads` is the number of threads, by default SABIR_LOCAL_THREADS or 1. `context_tokens` is the context
     window, in tokens, for prompt and answer together. `output_tokens` is the maximum of an answer, in tokens, for
     requests that set none. `template` is the text of a Jinja chat template that replaces the default template.
-    `start_seconds` is the maximum time for loading.
+    `start_seconds` is the maximum time for starting, in seconds.
 
-    Raises SettingsInvalid if one of the three numbers is below 1, or if SABIR_LOCAL_THREADS is not a number.
+    Raises SettingsInvalid if `threads`, `context_tokens` or `output_tokens` is below 1, or if SABIR_LOCAL_THREADS is
+    used and is not a whole number.
     """
 
     def __init__(
@@ -127,14 +129,16 @@ class LocalServer:
     @property
     def address(self) -> str:
         """The server's URL without a path, such as "http://127.0.0.1:40123". Reading it starts the server if needed,
-        and waits until the server is ready. Each start uses a new port.
+        and waits until the server is ready. Each start uses any free port.
 
         Raises WeightsMissing or ServerNotStarted if the server cannot be started.
         """
         with self._lock:
             if not self.is_running:
                 if self._child is not None and self._child.exit_code is not None:
-                    _logger.warning("the embedded server stopped (%s); starting it again", self._child.exit_code)
+                    _logger.warning(
+                        "the embedded server stopped (exit code %s); starting it again", self._child.exit_code
+                    )
                 self._stop_child()
                 self._child, self._address = self._start()
             return self._address
@@ -272,7 +276,7 @@ def template_for(weights: Path) -> str:
 def _threads_of_environment() -> int:
     text = os.environ.get(THREADS_VARIABLE, "1")
     if not text.isdecimal():
-        raise SettingsInvalid(f"{THREADS_VARIABLE} is {text!r}; set it to a number of threads")
+        raise SettingsInvalid(f"{THREADS_VARIABLE} is {text!r}; set it to a whole number, 1 or more")
     return int(text)
 
 
@@ -281,7 +285,9 @@ _shared_lock = Lock()
 
 def shared_server(model: str = EMBEDDED) -> LocalServer:
     """Return the server for a model that all adapters of this process share, unless `client=` names another server. One
-    server is created for each file of weights. Raises WeightsMissing if there are no weights.
+    server is created for each file of weights.
+
+    Raises WeightsMissing if there are no usable weights, and SettingsInvalid for an invalid SABIR_LOCAL_THREADS.
     """
     weights = find_model(model)
     with _shared_lock:

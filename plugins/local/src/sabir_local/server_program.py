@@ -40,7 +40,7 @@ class ServerOptions(TypedDict):
 
 
 def parameters(xllamacpp: Any, options: ServerOptions) -> Any:
-    """Return llama.cpp's parameters for an order. Both numbers of threads are set, because reading prompts would
+    """Return llama.cpp's parameters for the options. Both numbers of threads are set, because reading prompts would
     otherwise use every core.
     """
     params = xllamacpp.CommonParams()

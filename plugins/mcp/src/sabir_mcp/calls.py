@@ -25,7 +25,7 @@ from mcp_types import (
 from pydantic import TypeAdapter
 
 MOST_ROUNDS = 10
-"""How often one call is sent, because the server requires input or a repetition. The SDK has the same number."""
+"""How often one call is sent at most, if the server requires input or a repetition. The SDK has the same number."""
 PAUSE = 0.1
 """How many seconds to wait before a call is repeated for which the server required no input."""
 
@@ -44,7 +44,7 @@ async def call_tool(session: ClientSession, name: str, arguments: dict[str, Any]
         if isinstance(result, CallToolResult):
             return result
         responses, state = await _collect_input(session, result), result.request_state
-    raise RuntimeError(f"the server asked for input more than {MOST_ROUNDS} times in one call")
+    raise RuntimeError(f"the server asked for input {MOST_ROUNDS} times in one call, which is the maximum")
 
 
 async def _collect_input(session: ClientSession, required: InputRequiredResult) -> dict[str, InputResponse] | None:

@@ -1,7 +1,7 @@
-"""The errors of MCP servers. Every error except ServerUnreachable becomes the error result of its call:
+"""The errors of MCP servers. In a call of an option, an error becomes the error result of the call:
 
     MCPFault
-    ├── ServerUnreachable   no connection or no list of options: raised where the `async with` block begins
+    ├── ServerUnreachable   no connection or no list of options: raised at the start of the `async with` block
     ├── ServerLost          the connection ended, or the block was left
     ├── ServerTimedOut      no answer in time
     ├── ServerRefused       the server answered with a protocol error
@@ -24,14 +24,13 @@ class MCPFault(SabirError):
 
 
 class ServerUnreachable(MCPFault, ConnectionError):
-    """Raised by `options_from_mcp` if the server cannot be started or reached, or does not list its options in time.
-
-    The message contains the cause.
+    """Raised by `options_from_mcp` if the server cannot be started or reached, or does not send a valid list of its
+    options in time. The message contains the cause.
     """
 
 
 class ServerLost(MCPFault, ConnectionError):
-    """Raised by a call if the connection ended before the answer, or the `async with` block has ended.
+    """Raised by a call and by `refresh` if the connection ended before the answer, or the `async with` block has ended.
 
     The connection is not reopened. Enter a new `options_from_mcp` block.
     """
@@ -46,7 +45,9 @@ class ServerTimedOut(MCPFault, TimeoutError):
 
 
 class ServerRefused(MCPFault):
-    """Raised if the server answers a call with a protocol error, for instance because it does not have the option."""
+    """Raised if the server answers a call or `refresh` with a protocol error, for instance because it does not have the
+    option.
+    """
 
 
 class AnswerTooLarge(MCPFault, ValueError):
@@ -54,4 +55,6 @@ class AnswerTooLarge(MCPFault, ValueError):
 
 
 class AnswerInvalid(MCPFault, ValueError):
-    """Raised if the server's answer does not follow the protocol, or if the server asks for input without end."""
+    """Raised if the server's answer does not follow the protocol, or if the server asks for input 10 times in one
+    call.
+    """

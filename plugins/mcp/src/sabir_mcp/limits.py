@@ -16,23 +16,31 @@ Count = Annotated[int, Field(gt=0, strict=True)]
 
 
 class Limits(Frozen):
-    """The maximum amounts that a server may send. A larger amount raises AnswerTooLarge, which names the limit.
+    """The maximum amounts that a server may send. A larger amount raises AnswerTooLarge, or ServerUnreachable while
+    `options_from_mcp` connects; the message names the limit. A server process that exceeds a limit on messages is
+    killed.
 
-    To raise a limit, pass `options_from_mcp(…, limits=Limits(message_bytes=64 * 2**20))`.
+    Messages are limited only for a server that is passed as a command, as StdioServerParameters or as a URL. To raise a
+    limit, pass `options_from_mcp(…, limits=Limits(message_bytes=64 * 2**20))`.
     """
 
     message_bytes: Count = 16 * 2**20
-    """The maximum number of bytes of one message, and of all schemas and descriptions of the options together.
+    """The maximum number of bytes of one message. Also the maximum for the names, descriptions and schemas of all
+    options together.
 
     A message that contains characters beyond U+00FF (emoji, for instance) counts as the bytes that Python needs to
     store it: 2 or 4 for each character.
     """
     message_values: Count = 250_000
-    """The maximum number of JSON values in one message: objects, arrays, and the items of both."""
+    """The maximum number of JSON values in one message: objects, arrays, and the items of both. Also the maximum number
+    of lines in one server-sent event.
+    """
     tools: Count = 1_000
-    """The maximum number of options that the server offers, on all pages of its list together."""
+    """The maximum number of options that the server offers, on all pages of its list together. Also the maximum number
+    of pages.
+    """
     parts: Count = 10_000
-    """The maximum number of content blocks in one result."""
+    """The maximum number of content blocks, and of requests for input, in one result."""
 
 
 class Excesses:

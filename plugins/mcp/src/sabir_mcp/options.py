@@ -40,23 +40,24 @@ class MCPOptions(Sequence[Option]):
 
     @property
     def server(self) -> str:
-        """The server's own name, shortened to 100 characters; without one, its host or command."""
+        """The server's own name, shortened to 100 characters; if it has none, its host or command."""
         return self._connection.name
 
     @property
     def instructions(self) -> str:
         """The server's instructions for models, or "".
 
-        They are not sent by themselves. Put them into a system message only if you trust the server.
+        sabir does not send them. Put them into a system message only if you trust the server.
         """
         return self._connection.instructions
 
     async def refresh(self) -> None:
         """List the server's options again, and replace this sequence's contents.
 
-        The options are not refreshed by themselves if the server reports a changed list. Raises MCPFault if the server
-        does not answer within `connect_timeout` or answers wrongly, and OptionInvalid for a name in `only` or `exclude`
-        that is no longer offered. The options are then unchanged.
+        If the server reports a changed list, nothing is refreshed until you call `refresh`. Raises MCPFault if the
+        server does not answer within `connect_timeout` or answers wrongly, and OptionInvalid for a name in `only` or
+        `exclude` that is not offered any more, or for a chosen tool that cannot be an option. After an exception, the
+        options are unchanged.
         """
         tools: dict[str, ListedTool] = {}
         for tool in await self._connection.list_options():
@@ -115,12 +116,13 @@ async def options_from_mcp(
 
     `only` and `exclude` choose options by the server's own names; `only=None` means all options. `prefix` is added
     before each name, so that two servers may offer the same name. `timeout` is the seconds for each call, or None for
-    no limit. `connect_timeout` is the seconds for starting the server, connecting, and listing all its options.
+    no limit. `connect_timeout` is the seconds for starting the server, connecting, and listing all options, together.
     `limits` are the largest amounts that the server may send; None means the defaults of `Limits`.
 
-    Raises ServerUnreachable if the server cannot be reached or does not list its options in time, SettingsInvalid for
-    an invalid server, and OptionInvalid for a name in `only` or `exclude` that is not offered. Later faults are raised
-    by the options, so `sabir.answer` returns them as error results.
+    Raises ServerUnreachable if the server cannot be reached or does not send a valid list of its options in time,
+    SettingsInvalid for an invalid argument, and OptionInvalid for a name in `only` or `exclude` that is not offered, or
+    for a chosen tool that cannot be an option. Later faults are raised by the options, so `sabir.answer` returns them
+    as error results.
     """
     chosen = _check_name_list("only", only), _check_name_list("exclude", exclude) or frozenset()
     connection = ServerConnection(server, timeout, connect_timeout, limits or Limits())

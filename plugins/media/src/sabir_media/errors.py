@@ -4,7 +4,7 @@
     ├── AddressRefused      the URL, its host or the host's address is not allowed
     ├── SizeRefused         more bytes than allowed
     ├── TypeRefused         the type is not allowed or not known, or the bytes have another type than the server reports
-    └── FetchFailed         no connection, an error of the server, or too many redirects
+    └── FetchFailed         no connection, a status other than 200, a compressed body, or too many redirects
         └── FetchTimedOut   the download took too long
 
 Each message is one line: the URL, the reason, the remedy.
@@ -37,7 +37,9 @@ class TypeRefused(MediaRefused):
 
 
 class FetchFailed(MediaRefused):
-    """Raised if a download fails: no connection, an unknown host, an error of the server, or too many redirects."""
+    """Raised if a download fails: no connection, an unknown host, a status other than 200, a compressed body, or too
+    many redirects.
+    """
 
 
 class FetchTimedOut(FetchFailed):

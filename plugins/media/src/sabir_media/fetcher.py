@@ -128,12 +128,13 @@ class AsyncDriver:
 class GuardedFetcher:
     """Downloads media from public http and https addresses, and raises MediaRefused for anything else.
 
-    `max_bytes` is the maximum size of a body. `timeout` is the maximum time of a download in seconds, including name
-    look-ups and redirects. `max_redirects` is the maximum number of redirects. `allowed_mimes` are the accepted MIME
-    types. `allow_hosts` are texts of the form `host:port`: these are allowed although their name, address or port is
-    not public. All other limits apply to them too, and redirects to them are followed.
+    `max_bytes` is the maximum size of each medium. `timeout` is the maximum time of a download in seconds, including
+    name look-ups and redirects. `max_redirects` is the maximum number of redirects of a download. `allowed_mimes` are
+    the accepted MIME types. `allow_hosts` are texts of the form `host:port`: these hosts are allowed although their
+    name, address or port is not public. All other limits apply to them too, and redirects to them are followed.
 
-    `resolver` returns the addresses of a host name, and is called once for each URL, also after a redirect.
+    `resolver` returns the addresses of a host name, and is called once for each URL with a host name, also after a
+    redirect.
     `ssl_context` contains the trusted certificates, by default the system's. Proxies, certificates and credentials from
     the environment are ignored, and cookies are not stored.
 

@@ -80,8 +80,8 @@ class FetchingAdapter(WrappedAdapter):
     """An adapter that downloads media before the wrapped adapter sends them. Created by `fetching`.
 
     Only media that the model's API accepts as bytes but not by URL are downloaded. The methods raise the wrapped
-    adapter's errors, and MediaRefused for media that cannot be downloaded. `render` downloads nothing: to render with
-    the bytes of media, pass it the messages that `fetch_media` returns.
+    adapter's errors, and MediaRefused for media that cannot be downloaded. `render` and `send` download nothing. To
+    render with the bytes of media, pass `render` the messages that `fetch_media` returns.
     """
 
     def __init__(self, adapter: Adapter, fetcher: Fetcher) -> None:
@@ -106,7 +106,7 @@ class FetchingAdapter(WrappedAdapter):
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
         """Download media, send the conversation and return the reply. The reply has a loss (kind "rewritten") for each
-        downloaded medium; `strict` can refuse them.
+        downloaded medium. The argument `strict` can refuse these losses, after the downloads.
         """
         derived = await self._fetch_all(*_as_lists(messages, how))
         with derived.add_losses_to_errors():
@@ -119,8 +119,8 @@ class FetchingAdapter(WrappedAdapter):
             return derived.adapt_reply(self.inner.complete_sync(derived.messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Download media, send the conversation and stream the reply. Downloads begin when the first event is read, so
-        their errors are raised then. A Rendering is sent unchanged.
+        """Download media, send the conversation and stream the reply. Reading the first event begins the downloads, and
+        raises their errors. A Rendering is sent unchanged.
         """
         if isinstance(messages, Rendering):
             return self.inner.stream(messages, **how)
@@ -140,8 +140,8 @@ class FetchingAdapter(WrappedAdapter):
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Sync version of `stream`. Media are downloaded before it returns, so their errors are raised here. Blocks the
-        thread.
+        """Sync version of `stream`, except that `stream_sync` downloads the media before it returns, and raises their
+        errors. Blocks the thread.
         """
         if isinstance(messages, Rendering):
             return self.inner.stream_sync(messages, **how)

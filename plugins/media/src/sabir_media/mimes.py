@@ -24,8 +24,8 @@ ALLOWED_MIMES = frozenset({
     "text/csv", "text/markdown", "text/plain",
     "video/mp4", "video/ogg", "video/quicktime", "video/webm",
 })  # fmt: skip
-"""The MIME types that a GuardedFetcher accepts by default. The bytes must have the signature of the type, except for
-text types and JSON.
+"""The MIME types that a GuardedFetcher accepts by default. The bytes must have the signature of the type or of a
+related type, except for text types and JSON, whose bytes must be UTF-8.
 """
 
 NEVER_ALLOWED = frozenset({

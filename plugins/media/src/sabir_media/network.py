@@ -116,7 +116,7 @@ class TimedStream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        """Perform the TLS handshake, and return the secured connection, with the same deadline."""
+        """Perform the TLS handshake before the deadline, and return the secured connection with the same deadline."""
         secured = self._stream.start_tls(ssl_context, server_hostname, self._deadline.remaining())
         return TimedStream(secured, self._deadline)
 
@@ -137,7 +137,8 @@ class PinnedBackend(httpcore2.NetworkBackend):
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore2.NetworkStream:
         """Connect to the first address that accepts a connection, and return the connection. Only `port` is used;
-        `host` and all other arguments are ignored. Raises the error of the last address.
+        `host` and all other arguments are ignored. Raises the error of the last address, or TimeoutError after the
+        deadline.
         """
         failure: Exception = httpcore2.ConnectError("no address")
         for address, seconds in self._deadline.shares(self._addresses):

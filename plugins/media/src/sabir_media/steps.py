@@ -114,7 +114,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LATER = "try again later"
 _STATUS_REMEDIES = {
     401: "it needs credentials, which a fetch never sends: download it yourself and pass the bytes",
-    403: "it needs credentials, which a fetch never sends: download it yourself and pass the bytes",
+    403: "it may need credentials, which a fetch never sends: download it yourself and pass the bytes",
     404: "check the URL",
     410: "check the URL",
     429: _LATER,

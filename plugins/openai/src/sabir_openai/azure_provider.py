@@ -5,9 +5,10 @@
     OPENAI_API_VERSION=preview                  {endpoint}/openai/v1/responses?api-version=preview
     OPENAI_API_VERSION=2024-10-21               {endpoint}/openai/deployments/{model}/chat/completions?api-version=…
 
-All requests are sent with the SDK's `OpenAI` client, also those with a dated version. A key goes in the header
-`api-key`, a token in `Authorization: Bearer`. A function passed as `api_key=` returns a token, or a mapping with the
-field "api_key" or "azure_ad_token". Azure-identity's `get_bearer_token_provider` creates such functions.
+Without `client=`, the SDK's clients for OpenAI build all requests, also those with a dated version. A key goes in the
+header `api-key`, a token in `Authorization: Bearer`. A function passed as `api_key=` returns a token, or a mapping with
+the field "api_key" or "azure_ad_token". Azure-identity's `get_bearer_token_provider` creates functions that return a
+token.
 
 https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 """
@@ -54,7 +55,7 @@ class AzureProvider(SDKProvider):
 
     name = "azure"
     reserves_name = True
-    """True, so that `azure:deployment` always means this provider."""
+    """True, so that `azure:deployment` means this provider even if another package provides `azure` too."""
     dialects = ("responses", "chat")
     credentials = (
         Credential(variables=("AZURE_OPENAI_API_KEY",), default=""),
@@ -70,7 +71,7 @@ class AzureProvider(SDKProvider):
         return load_dialect(short_name)
 
     def url_of(self, access: Access) -> str:
-        """Return the URL to which a request's path is appended. It does not contain the API version.
+        """Return the URL to which a request's path is appended. The query parameter `api-version` is not added.
 
         With a `client=`, the URL is the client's. Otherwise it is the resource's URL with `/openai` (dated versions)
         or `/openai/v1`. The resource's URL may already end with either, as in Azure's portal.
@@ -90,7 +91,7 @@ class AzureProvider(SDKProvider):
         return AzureConnection(self.name, key, self.url_of(access), version=self._version(access), is_known=is_known)
 
     def connect_user_client(self, client: object) -> Connection:
-        """Return a connection over the user's own client."""
+        """Return a connection over the user's own client of the package `openai`."""
         return OpenAIUserConnection(self.name, ERRORS, client)
 
     def _version(self, access: Access) -> str:
@@ -112,7 +113,7 @@ class AzureConnection(OpenAIConnection):
         self._is_dated, self._is_known = bool(DATED.match(version)), is_known
 
     def addressed(self, request: WireRequest) -> WireRequest:
-        """Return the request. With a dated API version, the path of a chat request names the deployment.
+        """Return the request to send. With a dated API version, the path of a chat request names the deployment.
 
         Raises CredentialsMissing if the user did not name a resource.
         """
@@ -122,8 +123,8 @@ class AzureConnection(OpenAIConnection):
         return replace(request, path=deployment_path(request)) if self._is_dated else request
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments of the SDK's sync and async client classes, except the HTTP client. A token replaces a
-        key. Raises CredentialsMissing without a key or token.
+        """Return the arguments of the SDK's sync and async client classes, except the HTTP client. If `keys` has both a
+        token and a key, only the token is used. Raises CredentialsMissing if `keys` has neither.
         """
         if not keys.keys() & {"api_key", TOKEN}:
             missing = "no key; set the variable AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN, or pass api_key="

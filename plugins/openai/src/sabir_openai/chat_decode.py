@@ -135,7 +135,9 @@ def _builder(blocks: Iterable[IndexedBlock], scope: DecodeScope) -> ReplyBuilder
 
 
 def decode_message(message: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBlock, ...], dict[str, Any]]:
-    """Return the blocks of an assistant message, ordered by position, and the fields that no block contains."""
+    """Return the positions and blocks of an assistant message, ordered by position, and the fields that no block
+    contains.
+    """
     reader = _MessageReader(message, scope)
     return tuple(sorted(scope.count_each(reader.blocks()), key=itemgetter(0))), reader.unread
 
@@ -282,7 +284,7 @@ class _MessageReader:
 
 
 def detail_text(detail: JSONValue) -> str:
-    """Return the text of an object in `reasoning_details`. Return "" if the reasoning is encrypted."""
+    """Return the text of an object in `reasoning_details`. Return "" without text, as for encrypted reasoning."""
     return next((text for name in DETAIL_TEXT_FIELDS if (text := text_or_empty(object_or_empty(detail).get(name)))), "")
 
 

@@ -1,7 +1,7 @@
 """The Chat Completions API: tables of the content that it accepts, and the dialect `openai.chat`.
 
     system, user   one message each                  assistant   one message a turn: content, then calls
-    results        one `tool` message each, text     audio       an assistant's audio is sent back as its id only
+    results        one `tool` message each           audio       an assistant's audio is sent back as its id only
 
 Compatible endpoints differ from this API in the ways listed in QUIRKS. https://developers.openai.com/api/reference/resources/chat
 """
@@ -62,14 +62,14 @@ VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
 """Quirk → the function that changes the tables for endpoints with this quirk."""
 TABLES = replace(_TABLES, variants=VARIANTS)
 """The content that the API accepts. An assistant's audio is sent back as its id. Audio of another API becomes a
-placeholder.
+placeholder, or is dropped if the setting `unsupported_media` is "drop".
 """
 
 QUIRKS: Mapping[str, str] = {
-    "max_tokens": "the output limit is named max_tokens, except for OpenAI's own reasoning models",
+    "max_tokens": "the output limit is named max_tokens; as an endpoint's quirk, not for models known to reason",
     "system_role": "instructions have the role system, never developer",
     "plain_text": "content without media is sent as one string, and a refusal as ordinary text",
-    "joins_turns": "consecutive messages of one role are joined, because the roles must alternate",
+    "joins_turns": "the roles must alternate: messages of one role in a row are joined, or separated by a message '…'",
     "no_calls": "option calls and results of a history are sent as text, because the endpoint does not accept options",
     "echoes_reasoning": "an assistant's reasoning, and content items of the endpoint's own types, are sent back",
     "json_object": "a reply can be restricted to JSON, but not to a schema",
@@ -92,7 +92,7 @@ _FAMILY = re.compile(r"(?:[^/]+/)*[A-Za-z]*")
 def family(model: str) -> str:
     """Return the maker and product line in a model's name, such as "deepseek" for "deepseek-chat".
 
-    Reasoning of one model is sent back to all models of the same family.
+    Reasoning may be sent back to all models of the same family at the same endpoint.
     """
     match = _FAMILY.match(model)
     return match[0] if match else ""

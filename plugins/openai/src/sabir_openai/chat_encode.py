@@ -31,7 +31,7 @@ from sabir_openai.settings import is_openai
 CUSTOM_TOOL_DIALECT = "openai.chat"
 """The dialect whose calls may belong to a custom tool. The state of such a call contains `"type": "custom"`."""
 REASONING_FIELD = "reasoning_content"
-"""The message field with the reasoning. Endpoints with the quirk `needs_reasoning` require this field."""
+"""The message field that endpoints with the quirk `needs_reasoning` require in messages with calls."""
 ChatObject = dict[str, Any]
 """A JSON object of the request."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -69,8 +69,8 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObjec
     messages = _SIDES[turn.side](turn, scope, losses)
     if messages and "joins_turns" in scope.quirks and _ROLES.get(turn.follows or "") == messages[0]["role"]:
         role = "assistant" if messages[0]["role"] == "user" else "user"
-        reason = f"{scope.target} requires alternating roles, and the message between these two is empty"
-        losses.add("synthesized", f"{reason}; {FILLER!r} was sent instead", message=turn.entries[0].message)
+        reason = f"{scope.target} requires alternating roles; a message {FILLER!r} was inserted before this message"
+        losses.add("synthesized", reason, message=turn.entries[0].message)
         messages = [{"role": role, "content": FILLER}, *messages]
     return messages
 
@@ -116,8 +116,8 @@ def base64_url(piece: MediaPart) -> str:
 def file_name(part: MediaPart) -> str:
     """Return the name of a document, which the API requires together with the data.
 
-    For a document without a name, return "document" with an extension for its MIME type, or the last segment of its
-    URL.
+    For a document without a name, return "document" with an extension for its MIME type, if known. For a document with
+    a URL, return the last segment of the URL's path, or "document" if that is empty.
     """
     if part.name or part.form == "data":
         return part.name or f"document{_EXTENSIONS.get(part.data_url().mime, '')}"
@@ -327,11 +327,11 @@ def _tool_call(entry: Entry, scope: TurnScope, losses: LossLog) -> ChatObject:
 
 
 def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
-    """Return the arguments of a function call as JSON text. For a custom tool's call from another API, return an object
-    with its text, and report a loss.
+    """Return the arguments of a function call as JSON text. For a custom tool's call of another model or API, return an
+    object with the call's text, and report a loss.
 
-    Invalid arguments are sent to OpenAI and Azure unchanged: they answered recorded requests with "15 * 4" (chat) and
-    "[]" (responses). Other servers refuse such calls: https://github.com/vllm-project/vllm/issues/43995
+    Invalid arguments from the same dialect are sent to OpenAI and Azure unchanged: they answered recorded requests with
+    "15 * 4" (chat) and "[]" (responses). Other servers refuse such calls: https://github.com/vllm-project/vllm/issues/43995
     """
     call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
     is_foreign = origin is not None and origin.dialect == CUSTOM_TOOL_DIALECT

@@ -4,8 +4,9 @@
     tool              ─▶ the result of the option that its call names
 
 Assistant messages get the origin of the target model, so that they are sent back unchanged. Messages get no role hints,
-because their policies render to the same roles. A message's `name` is a loss. The older fields `functions` and
-`function_call` and the role `function` become options, calls and results, and render in today's form (loss: rewritten).
+because their policies render to the same roles. The `name` of a message other than a result is a loss. The older
+fields `functions` and `function_call` and the role `function` become options, calls and results, and render in today's
+form (loss: rewritten).
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,7 +81,9 @@ class OpenAIHistory(History):
             super().read_setting(name, value)
 
     def set_vendor_setting(self, name: str, value: JSONValue, field: str = "", within: str = "") -> None:
-        """Set a vendor setting. Valid settings that only this endpoint's row has are vendor settings too."""
+        """Set a vendor setting. Valid settings that only this endpoint's row has are vendor settings too. Any other
+        setting becomes a field of `extra_body`.
+        """
         try:
             model = settings_with(self.vendor_model, self._own_settings)
             is_own = name in self._own_settings and model.model_validate({name: value})
@@ -92,7 +95,9 @@ class OpenAIHistory(History):
             super().set_vendor_setting(name, value, field, within)
 
     def part(self, content: JSONValue, path: str) -> KnownPart | None:
-        """Return the part for one item of a content array. Fields of a medium become hints if such hints exist."""
+        """Return the part for one item of a content array; None if no part can express the item. Fields of a medium
+        become hints if such hints exist.
+        """
         fields = object_or_empty(content)
         kind = text_or_empty(fields.get("type"))
         if kind not in _HINT_MODELS:
@@ -118,9 +123,10 @@ class OpenAIHistory(History):
         return hints
 
     def add_declaration(self, tool: JSONValue, declared: JSONValue, model: type[BaseModel], path: str) -> bool:
-        """Add the option of a declaration and return True. `model` is the model of the option's hints.
+        """Add the option of a declaration and return True. `tool` is an item of the field "tools", and `declared` the
+        object in it that has the option's name. `model` is the model of the option's hints.
 
-        If the declaration is not an option, add `tool` unchanged to the vendor settings and return False.
+        If no option can express the declaration, add `tool` unchanged to the vendor settings and return False.
         """
         fields = object_or_empty(declared)
         hints = stored_hints = self._read_hints(fields, model)

@@ -40,7 +40,9 @@ FIELDS: Mapping[str, str] = {
     "seed": "seed",
     "reasoning_effort": "reasoning_effort",
 }
-"""Neutral setting → request field in which its value is sent unchanged."""
+"""Neutral setting → request field in which its value is sent. The quirks `max_tokens` and `random_seed` replace two of
+these fields.
+"""
 _REPLACED_SETTINGS: Mapping[str, str] = {"tool_choice": "option_choice", "thinking": "reasoning_effort"}
 """Vendor setting → the neutral setting that it replaces. A vendor setting with the name of a field in FIELDS replaces
 the neutral setting of that field.
@@ -161,8 +163,9 @@ def _field_name(name: str, scope: RequestScope) -> str:
 def encode_options(scope: RequestScope) -> list[dict[str, Any]]:
     """Return the options as function declarations. Report options and hints that the API does not accept as losses.
 
-    With the hint `strict`, an option is strict if its schema can be strict. Without the hint, an option is strict if
-    the strict schema accepts all values of the schema and the endpoint is known to accept `strict`.
+    With the hint `strict` True, an option is strict if its schema can be strict and the target is not known to refuse
+    or ignore `strict`. With False, it is not strict. Without the hint, an option is strict if the strict schema accepts
+    all values of the schema and the target is known to accept `strict`.
     """
     if scope.options and not scope.supports("options", "options"):
         return []
@@ -194,8 +197,8 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], describe: De
     """Return the fields `tool_choice` and `parallel_tool_calls`, without fields that are not set. If the request has no
     tools, report losses and return {}.
 
-    `describe` returns a tool's name and the value of `tool_choice` for that tool. Raises SettingsInvalid for a name
-    that is not offered.
+    `describe` returns a tool's name and the value of `tool_choice` for that tool. The choice of a vendor's tool that
+    this dialect does not accept is a loss. Raises SettingsInvalid for any other name that is not offered.
     """
     choice, parallel = accepted_setting(scope, "option_choice"), accepted_setting(scope, "parallel_options")
     choice_field = choice

@@ -55,7 +55,8 @@ class ChatDecoder:
     def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
         """Yield sabir's events for one event of the API, possibly none. Events after the end are ignored.
 
-        Raises ResponseInvalid for data that is not a JSON object, and the CallError that an `error` object reports.
+        Raises ResponseInvalid for data that is not a JSON object or a call without a name, and the CallError that the
+        event reports.
         """
         data = event.data.strip()
         if self._is_done or not data:

@@ -45,8 +45,8 @@ class StreamedDetails:
     """The objects of `reasoning_details` while their pieces arrive.
 
     A piece with a text or a signature continues the latest object of its type and index, unless the ids differ, or the
-    object has a signature already and the piece has no signature. Every other piece, such as encrypted reasoning,
-    becomes a new object.
+    object has a signature already and the piece has no signature. Every other piece, and a piece with encrypted
+    reasoning (`data`), becomes a new object.
     """
 
     def __init__(self) -> None:

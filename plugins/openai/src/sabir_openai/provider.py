@@ -3,8 +3,9 @@
     a Row ──▶ CompatibleProvider ──connect(access)──▶ OpenAIConnection ──open──▶ status, headers, byte chunks
                                              └ client=▶ OpenAIUserConnection ─┘
 
-The SDK is imported when the first request is sent. It builds the URL and headers of each kind of request once. Then
-sabir sends ready bytes with them, over an HTTP client of the class that the SDK uses by default.
+Without `client=`, the SDK is imported when the first request is sent, and builds the URL and headers of each kind of
+request once. Then sabir sends ready bytes with them, over an HTTP client of the class that the SDK uses by default. A
+user's client builds and sends every request.
 """
 
 import json
@@ -28,7 +29,7 @@ from sabir.authoring import (
 from sabir_openai.errors import ERRORS
 
 COMPATIBLE = frozenset({"max_tokens", "system_role"})
-"""Quirks assumed for `openai:` with a `base_url` whose host is neither OpenAI's nor Azure's."""
+"""Quirks assumed for the provider `openai` if the endpoint's host is neither OpenAI's nor Azure's."""
 ROW_QUIRKS: Mapping[str, str] = {
     "max_output_tokens: max_tokens": "max_tokens",
     "seed: random_seed": "random_seed",
@@ -51,9 +52,10 @@ OPENAI = Row(
 
 
 class CompatibleProvider(RowProvider):
-    """A provider for OpenAI or an endpoint with an OpenAI-compatible API. `row` describes the endpoint.
+    """A provider for OpenAI or an endpoint with an OpenAI-compatible API. `row` describes the endpoint and names its
+    dialects: "chat", "responses" or both.
 
-    Supports the dialects "chat" and "responses", an API key, and `client=` with a client of the package `openai`.
+    Supports an API key, and `client=` with a client of the package `openai`.
     """
 
     reserves_name = True
@@ -75,7 +77,7 @@ class CompatibleProvider(RowProvider):
         return OpenAIConnection(self.name, ERRORS, key, self.url_of(access), is_vendor=self.is_vendor(access))
 
     def connect_user_client(self, client: object) -> Connection:
-        """Return a connection over the user's `openai.OpenAI` or `openai.AsyncOpenAI` client, or a client for Azure."""
+        """Return a connection over the user's client of the package `openai`, which may be a client for Azure."""
         return OpenAIUserConnection(self.name, ERRORS, client)
 
 
@@ -94,7 +96,7 @@ def load_dialect(short_name: str) -> Dialect:
 
 class OpenAIConnection(GeneratedSDKConnection):
     """A connection over clients of the package `openai` that the plugin creates. The headers for organization and
-    project are sent only to OpenAI itself.
+    project are sent only if `is_vendor` is True.
     """
 
     module, client_name = "openai", "OpenAI"
@@ -111,8 +113,8 @@ class OpenAIUserConnection(UserSDKConnection):
     def what(self, request: WireRequest) -> dict[str, Any]:
         """Return the path and the content of the request as arguments of `client.post`.
 
-        For an Azure client without a deployment, the deployment is added to the path of a chat request, because the SDK
-        cannot read the model from a body of bytes.
+        For an Azure client without a deployment, the request's model is added to the path of a chat request as the
+        deployment, because the SDK cannot read the model from a body of bytes.
         """
         from openai import AsyncAzureOpenAI, AzureOpenAI
 

@@ -167,8 +167,8 @@ def _stop_reason(blocks: Collection[DecodedContent]) -> FinishReason:
 
 
 def is_finished(item: JSONValue) -> bool | None:
-    """Return whether the status of an option call's item says that the model finished the call. None for an unknown
-    status and for other items.
+    """Return whether the status of an option call's item says that the model finished the call. None for a status
+    that is not in STATUSES and for other items.
     """
     fields = object_or_empty(item)
     return STATUSES.get(text_or_empty(fields.get("status"))) if fields.get("type") == "function_call" else None

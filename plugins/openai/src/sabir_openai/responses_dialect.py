@@ -37,7 +37,7 @@ TABLES = Tables(
           stored_by=frozenset({"conversation", "previous_response_id"})),
 )  # fmt: skip
 """The content that the API accepts. An assistant's image is sent back as the call that created the image. Images of
-another API become placeholders.
+another API become placeholders, or are dropped if the setting `unsupported_media` is "drop".
 """
 
 _SNAPSHOT = re.compile(r"-\d{4}-\d{2}-\d{2}$")

@@ -43,7 +43,7 @@ REPEATED_FIELDS = ("caller", "namespace")
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """Return the items of one turn, in order, without fields that are null."""
+    """Return the items of one turn, in order, without the null fields that the API refuses."""
     return [_without_nulls(item) for item in _SIDES[turn.side](turn, scope, losses)]
 
 
@@ -238,7 +238,7 @@ class _AssistantItems:
             self.items.append(without_fields(state, "status"))  # the API refuses this field in requests
             return
         self.lacks_reasoning = True
-        reason = "the reasoning has no encrypted content, and the server does not store it under its id"
+        reason = "the reasoning has no encrypted content, and is not sent by its id, which the server may not know"
         self.losses.lose("dropped", reason, piece, entry)
 
     def build(self) -> list[Any]:

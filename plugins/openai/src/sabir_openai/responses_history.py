@@ -6,7 +6,8 @@
     function_call_output      the result of the option that its call names
     other items               opaque parts; outputs that the user's own program created are in user messages
 
-A reference to an item that only the vendor stores is a loss. A result whose call only the vendor stores has a loss too.
+A reference to an item that only the vendor stores is a loss. A result whose call only the vendor stores has a loss too,
+unless the result names its option.
 Messages get no role hints, because their policies render to the same roles.
 """
 

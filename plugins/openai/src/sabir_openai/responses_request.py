@@ -3,7 +3,7 @@
     neutral settings ──▶ fields of the request     a setting that the model or the API does not accept is a loss
     options ──▶ tools        vendor settings ──▶ unchanged, and they replace other fields of the same name
 
-The vendor stores nothing unless the vendor settings request it. Instead, replies contain encrypted reasoning, which is
+OpenAI stores no response unless `store` or `background` is True. Instead, replies contain encrypted reasoning, which is
 sent back. The vendor returns encrypted reasoning by default. For models known to reason, the request also asks for it,
 because older endpoints require this.
 """
@@ -31,11 +31,14 @@ COUNT_FIELDS = frozenset({
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     """Return all fields of the request except the input. Report settings that cannot be sent as losses.
 
-    Raises SettingsInvalid for an invalid vendor setting, an option choice that is not offered, and a
-    `previous_response_id` of a reply in the history.
+    Raises SettingsInvalid for an invalid vendor setting, an option choice that is not offered, `background` True with
+    `store` False, and a `previous_response_id` of a reply in the history.
     """
     drop_other_settings(scope, ResponsesSettings, ChatSettings)
     if scope.vendor.get("store") is False:  # every request of this dialect sends False by default
+        if scope.vendor.get("background"):
+            rule = "the API stores responses that it generates in the background"
+            raise SettingsInvalid(f"vendor has background=True and store=False, but {rule}; remove one of the two")
         scope.vendor = FrozenDict(without_fields(scope.vendor, "store"))
     vendor = drop_other_tools(scope.read_vendor(settings_of(ResponsesSettings, scope)), scope, nested=False)
     if previous_id := vendor.get("previous_response_id"):
@@ -69,11 +72,11 @@ def _is_worth_sending(scope: RequestScope, name: str) -> bool:
 
 
 def _check_previous_response(previous_id: str, scope: RequestScope) -> None:
-    """Raise SettingsInvalid if the reply with the id `previous` is in the history, because the server would then read
-    the stored messages twice.
+    """Raise SettingsInvalid if the reply with the id `previous_id` is in the history, because the server would read the
+    stored messages twice.
     """
     if any(message.origin is not None and message.origin.response_id == previous_id for message in scope.messages):
-        problem = f"previous_response_id {previous_id!r} is a reply in the history"
+        problem = f"previous_response_id {previous_id!r} is the id of a reply in the history"
         reason = "and the server stores all messages up to it and would read them twice"
         raise SettingsInvalid(f"{problem}, {reason}; pass only the messages after it, or remove the id")
 

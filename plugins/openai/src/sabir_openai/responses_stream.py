@@ -1,6 +1,6 @@
 """Stream events of a response → sabir's events. A block's index is its item's output_index * INDEX_STEP + its position.
 
-    response.created           ─▶ reply-start
+    the first event            ─▶ reply-start
     response.…delta            ─▶ …-delta, after a …-start if the block is new
     response.output_item.done  ─▶ …-end of every block of the item, with the most complete text of all its events
     response.completed         ─▶ the ends of the other blocks, then reply-end; also incomplete and failed
@@ -232,7 +232,7 @@ class ResponsesDecoder:
     def _report_conflicts(self, output_index: int, conflicts: Iterable[Passage]) -> None:
         """Report the passages for which two events contain different texts."""
         for passage in conflicts:
-            reason = "the events of the stream contain different texts for it; the reply contains one of them"
+            reason = "the events of the stream contain different texts for this field; the reply contains one of them"
             path = f"output[{output_index}].{passage}"
             self._losses[path] = Loss(kind="dropped", path=path, reason=reason)
 

@@ -204,7 +204,8 @@ def complete_item(item: Fields, earlier: Fields, streamed: StreamedItem) -> tupl
 def choose_text(later: str, earlier: str, *, is_json: bool = False) -> tuple[str, bool]:
     """Return the more complete of two texts, and whether they conflict. If they conflict, return the later text.
 
-    With `is_json`, texts are compared as JSON objects. If only one text is a JSON object, return that text.
+    With `is_json`, texts are compared as JSON objects. If only one text is a JSON object, return that text, even if the
+    texts conflict and it is the earlier text.
     """
     if is_json:
         objects = _read_object(later), _read_object(earlier)

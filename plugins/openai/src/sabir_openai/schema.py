@@ -1,7 +1,7 @@
 """Rules for the JSON schemas that OpenAI's APIs accept, for options and for replies.
 
 STRICT   with `strict`: a subset of keywords; every object closed (no further properties), every property required
-LOOSE    without `strict`: every keyword; the root is an object without unions, and every array has `items`
+LOOSE    without `strict`: every keyword; the root is an object without unions, `enum`, `not`; every array has `items`
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""Settings and hints that only OpenAI's APIs have. Pass the settings as `Settings(vendor={"openai": {…}})`.
+"""Settings and hints that only OpenAI's APIs have. Pass the settings as `Settings(vendor={"openai": {…}})`. For another
+provider, its name replaces "openai" there and in hints.
 
     ChatSettings, ResponsesSettings       settings of a call
     OpenAIMediaHints                      hints that every medium may have
@@ -6,12 +7,12 @@
     ChatOptionHints, ResponsesOptionHints hints of an option          `vendor=` of sabir.option
 
 Neutral settings, such as `temperature`, are not repeated here. Pass settings that only another endpoint has in
-`extra_body`. Fields have the vendor's names and meanings: https://developers.openai.com/api/reference/resources/chat
-and …/responses
+`extra_body`, unless the endpoint's row lists them in `own_settings`. Fields have the vendor's names and meanings:
+https://developers.openai.com/api/reference/resources/chat and …/responses
 
-The section `openai` may contain settings of both APIs. A setting that only the other API has is left out, with a loss.
-For OpenAI and Azure, so are tools and a tool choice in the other API's form. A tool of the chat API is
-{"type": T, T: {…}}, a tool of the responses API is {"type": T, …}. OpenAI's chat API has functions and custom tools
+For an endpoint with both APIs, the section may contain settings of both. A setting that only the other API has is left
+out, with a loss. For OpenAI and Azure, so are tools and a tool choice in the other API's form. A tool of the chat API
+is {"type": T, T: {…}}, a tool of the responses API is {"type": T, …}. OpenAI's chat API has functions and custom tools
 only. Other endpoints may have tools of their own, which are sent unchanged.
 """
 
@@ -23,7 +24,7 @@ from pydantic import BaseModel, Field, StrictBool, create_model
 from sabir.authoring import Frozen, FrozenDict, RequestScope, Row, TurnScope, object_or_empty, without_fields
 
 OPENAI = frozenset({"openai", "azure"})
-"""The providers whose servers are OpenAI's own."""
+"""The names of the providers for OpenAI's models at OpenAI and on Azure."""
 OpenAIObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
 Verbosity: TypeAlias = Literal["low", "medium", "high"]
@@ -50,17 +51,18 @@ class _CommonSettings(Frozen):
     service_tier: str | None = None
     """The processing tier, such as "flex" or "priority"."""
     store: bool | None = None
-    """Whether OpenAI stores the response for later retrieval. If None, requests of `openai.responses` send False,
-    unless `background` is set.
+    """Whether OpenAI stores the response for later retrieval. If this is None or False, `openai.responses` sends False;
+    if it is None and `background` is True, it sends True. False and `background` True together raise SettingsInvalid,
+    because the API stores such responses. Not sent by default to endpoints that are known to ignore it.
     """
     tools: tuple[OpenAIObject, ...] = ()
     """Declarations of the vendor's own tools, such as web search. They are offered in addition to the options."""
     tool_choice: str | OpenAIObject | None = None
-    """The choice of one of the vendor's own tools. It replaces the setting `option_choice`, which chooses an option."""
+    """The field "tool_choice", such as the choice of a vendor's own tool. It replaces the setting `option_choice`."""
     top_logprobs: int | None = None
     """The number of most likely tokens to return for each position, 0 to 20."""
     user: str | None = None
-    """An identifier of the end user. Replaced by `safety_identifier` and `prompt_cache_key`."""
+    """An identifier of the end user. Deprecated by OpenAI in favour of `safety_identifier` and `prompt_cache_key`."""
     verbosity: Verbosity | None = None
     """How detailed the answer is: "low", "medium" or "high"."""
 
@@ -96,7 +98,7 @@ class ChatSettings(_CommonSettings):
 
 class ResponsesSettings(_CommonSettings):
     """Vendor settings of the dialect `openai.responses`, by OpenAI's names. Every field is optional. A field that is
-    not set is not sent, except `store`.
+    not set is not sent, except `store` and `include`.
 
     https://developers.openai.com/api/reference/resources/responses/methods/create
     """
@@ -104,8 +106,8 @@ class ResponsesSettings(_CommonSettings):
     access_programs: OpenAIObject | None = None
     """OpenAI's access programs for certain domains that apply to the request."""
     background: bool | None = None
-    """Whether OpenAI generates the response in the background. Stream it: a call that is not streamed raises CallError,
-    because the response has no output yet. https://developers.openai.com/api/docs/guides/background
+    """Whether OpenAI generates the response in the background. Stream it: a call that is not streamed raises CallError
+    if the response has no output yet. https://developers.openai.com/api/docs/guides/background
     """
     context_management: tuple[OpenAIObject, ...] | None = None
     """How OpenAI shortens a long context, such as by compaction."""
@@ -114,7 +116,9 @@ class ResponsesSettings(_CommonSettings):
     image: OpenAIObject | None = None
     """Options for all images of the request."""
     include: tuple[str, ...] | None = None
-    """Further data to return, such as "web_search_call.action.sources"."""
+    """Further data to return, such as "web_search_call.action.sources". For models that are known to reason, sabir adds
+    "reasoning.encrypted_content".
+    """
     max_tool_calls: int | None = None
     """The maximum number of calls of the vendor's own tools in one response."""
     previous_response_id: str | None = None
@@ -166,7 +170,9 @@ class ImageHints(OpenAIMediaHints):
     """Hints of an image, as `vendor={"openai": {…}}` of `sabir.image`."""
 
     detail: Literal["auto", "low", "high", "original"] = "auto"
-    """The resolution in which the model sees the image. "auto" lets the vendor choose."""
+    """The resolution in which the model sees the image. "auto" lets the vendor choose, and is what `openai.responses`
+    sends if this hint is not set.
+    """
 
 
 class FileHints(OpenAIMediaHints):
@@ -207,20 +213,23 @@ def _option_hints(name: str, *, further: bool) -> type[Frozen]:
 
 
 ChatOptionHints = _option_hints("ChatOptionHints", further=False)
-"""Hints of an option for the dialect `openai.chat`. `strict` True asks for arguments that match the schema exactly. The
-hints that only `openai.responses` has are accepted but not sent.
+"""Hints of an option for the dialect `openai.chat`. The hints that only `openai.responses` has are accepted but not
+sent.
+
+`strict` True asks for arguments that match the schema exactly. If `strict` is not set, the option is strict if the
+target is known to accept this and no arguments are excluded.
 """
 ResponsesOptionHints = _option_hints("ResponsesOptionHints", further=True)
 """Hints of an option for the dialect `openai.responses`.
 
-`strict` asks for arguments that match the schema exactly. `allowed_callers` says who may call the option: "direct" for
-the model, "programmatic" for a program that the model writes. `defer_loading` hides the option until OpenAI's tool
-search finds it. `async` and `output_schema` are the fields of OpenAI's function declaration.
+`strict` is the same hint as in ChatOptionHints. `allowed_callers` says who may call the option: "direct" for the model,
+"programmatic" for a program that the model writes. `defer_loading` hides the option until OpenAI's tool search finds
+it. `async` and `output_schema` are the fields of OpenAI's function declaration.
 """
 
 
 def is_openai(scope: RequestScope | TurnScope) -> bool:
-    """Return whether the endpoint is OpenAI's or Azure's: the provider is `openai` or `azure`, without
+    """Return whether the endpoint is OpenAI's or Azure's: the provider is `openai` or `azure`, without the quirk
     `system_role`.
     """
     return scope.target.provider in OPENAI and "system_role" not in scope.quirks
@@ -229,8 +238,8 @@ def is_openai(scope: RequestScope | TurnScope) -> bool:
 def drop_other_settings(scope: RequestScope, own: type[BaseModel], other: type[BaseModel]) -> None:
     """Remove the vendor settings that only the other dialect has from `scope`, and report them as losses.
 
-    `own` and `other` are the settings models of the two dialects. For a gateway with a single dialect, no settings are
-    removed: they raise SettingsInvalid later, because no dialect of the gateway accepts them.
+    `own` and `other` are the settings models of the two dialects. Only settings for OpenAI, Azure and the gateways of
+    this package with both dialects are removed. For other endpoints, such settings raise SettingsInvalid later.
     """
     absent = [name for name in scope.vendor if name in other.model_fields and name not in own.model_fields]
     if not absent:  # the usual case, in which the row need not be loaded
@@ -244,10 +253,10 @@ def drop_other_settings(scope: RequestScope, own: type[BaseModel], other: type[B
 
 def drop_other_tools(vendor: dict[str, Any], scope: RequestScope, *, nested: bool) -> dict[str, Any]:
     """Return the vendor settings without tools and a tool choice in the other dialect's form, and report them as
-    losses. Settings for other endpoints than OpenAI's are returned unchanged.
+    losses. Settings for other endpoints than OpenAI's and Azure's are returned unchanged.
 
     `nested` says that this dialect has a tool's fields in an object under its type. A tool choice is also removed if
-    no tool and no option is left.
+    all tools were removed and there are no options.
     """
     if not is_openai(scope):
         return vendor

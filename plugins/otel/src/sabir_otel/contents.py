@@ -96,7 +96,9 @@ def input_messages(messages: Iterable[Message]) -> list[Shape]:
 
 
 def output_messages(reply: Reply) -> list[Shape]:
-    """Return one entry for the reply, and one for each of its alternatives. An entry contains all their messages."""
+    """Return one entry for the reply, and one for each of its alternatives. An entry contains all messages of one
+    answer.
+    """
     answers = [(reply.messages, reply.finish_reason)]
     answers += [(other.messages, other.finish_reason) for other in reply.alternatives]
     return [
@@ -106,7 +108,7 @@ def output_messages(reply: Reply) -> list[Shape]:
 
 
 def finish_reason(reason: FinishReason) -> str:
-    """Return the conventions' name for a finish reason, or the reason itself if they have no other name."""
+    """Return the conventions' name for a finish reason, or the reason itself if the conventions have no other name."""
     return FINISH_REASONS.get(reason, reason)
 
 

@@ -56,7 +56,9 @@ USAGE: Mapping[str, str] = {
     "cache_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
     "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
 }
-"""Field of a reply's usage → attribute of the span. Both count cached tokens as input, and reasoning as output."""
+"""Field of a reply's usage → attribute of the span. sabir and the conventions count cached tokens as input, and
+reasoning as output.
+"""
 
 TOKEN_TYPES: Mapping[str, str] = {"input_tokens": "input", "output_tokens": "output"}
 """Field of a reply's usage → value of `gen_ai.token.type` in the metric of tokens."""

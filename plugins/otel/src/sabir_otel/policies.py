@@ -19,7 +19,7 @@ The second kind is a span for each message that an actor handles, current in the
 Its names are those of the conventions for messaging, version 1.41.1:
 https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/messaging/messaging-spans.md. The
 attribute `messaging.message.conversation_id` joins the messages of one conversation across traces and processes. The
-data of messages is never recorded.
+data of messages is never recorded, except the error code of a response.
 """
 
 import asyncio
@@ -145,7 +145,7 @@ class ActorMessage(Protocol):
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The message's data. Only `error_code` of an ERROR response is read, and nothing else is recorded."""
+        """The message's data. Only `error_code` of an ERROR response is read and recorded."""
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def message_span(
     """Return a context manager for the span of one handled message, named after the message's type.
 
     Use it as `ActorSystem(spans=sabir_otel.message_span)`. The `with` block gets a function to report the response; an
-    ERROR response ends the span as an error with its code. `tracer_provider` None means the provider passed to
+    ERROR response marks the span as an error with its code. `tracer_provider` None means the provider passed to
     `sabir_otel.configure`, or else the process's own. The span is current in this task within the block. Exceptions are
     raised unchanged, after they have ended the span as an error. A cancelled block sets `sabir.left`, not an error.
     """

@@ -5,9 +5,9 @@
     sabir_call_ended     ┐ duration and tokens are recorded, the span ends, and the event is emitted;
     sabir_call_given_up  ┘ given up: with an error, or with `sabir.left` if the caller stopped waiting
 
-A call's number connects its hooks, so that concurrent calls never mix. During a call that returns a complete reply the
-span is current, so that spans of the vendor's HTTP client become its children. During a stream it is not, because the
-reader's own code runs between the events.
+A call's number connects its hooks, so that concurrent calls never mix. During a call without streaming, the span is
+current, so that spans of the vendor's HTTP client become its children. During a stream, the span is not current,
+because the reader's own code runs between the events.
 """
 
 import json
@@ -197,7 +197,8 @@ class WatchedCall:
 
 @show_arguments
 class Telemetry:
-    """A hook plugin that reports every call of a model to OpenTelemetry: a span, metrics and an event.
+    """A hook plugin that reports every call of a model to OpenTelemetry: a span, metrics, and an event unless `events`
+    is "off".
 
     The installed package already registers a Telemetry, which `sabir_otel.configure` configures. Create and register
     another Telemetry to report to other OpenTelemetry providers, too. `configure` explains the arguments.

@@ -50,7 +50,7 @@ class Cost(Frozen):
     """The cost of one reply in US dollars, returned by `cost` and `cost_of`.
 
     `total` is the sum of `input` (without cached tokens), `output`, `cache_read`, `cache_write` and `other`.
-    `cache_read` and `cache_write` are None if the table has no separate rate; `input` then includes these tokens.
+    `cache_read` and `cache_write` are None if the table has no separate rate; then `input` includes these tokens.
     `other` is the cost of what is not priced by the token, for example searches. `model` and `provider` are the names
     in the table, and `table` is the table's name and version. Tokens of an advisor model are included at its own rates.
     """
@@ -73,9 +73,10 @@ class Cost(Frozen):
 def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
     """Return the cost of a reply, from its usage and origin, or None if the cost is not known.
 
-    The cost is not known if the provider reported no usage, if the table lacks the model or a rate, for a local model,
-    and for a call to an endpoint that is not the vendor's. `at` is the time of the call, for rates that change; None
-    means now. Raises SettingsInvalid if `at` has no time zone.
+    The cost is not known if the provider did not report both input and output tokens, if the table lacks the model or a
+    rate, for a local model, and for a call to an endpoint that is not the vendor's. `at` is the time of the call, for
+    rates that change; None means now. Raises SettingsInvalid if `at` has no time zone and the provider and endpoint are
+    known.
     """
     origin = reply.origin
     seller = seller_at(origin.provider, origin.endpoint)
@@ -90,8 +91,9 @@ def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = No
     """Return the cost of a usage at the provider's own service, or None if the cost is not known.
 
     The cost is not known if `input_tokens` or `output_tokens` is None, if the table lacks the model or a rate, and for
-    a provider that sells nothing. `provider` and `model` are the names used in `sabir.adapter("provider:model")`. `at`
-    is the time of the call; None means now. Raises SettingsInvalid if `at` has no time zone.
+    a provider that is unknown or sells nothing. `provider` and `model` are the names used in
+    `sabir.adapter("provider:model")`. `at` is the time of the call; None means now. Raises SettingsInvalid if `at` has
+    no time zone and the provider is known.
     """
     seller = own_seller(provider)
     return None if seller is None else price(usage, seller.table_id, model, served=_provider_fields(usage, None), at=at)
@@ -157,7 +159,7 @@ def price(
     None means now. Raises SettingsInvalid if `at` has no time zone.
     """
     if at is not None and at.tzinfo is None:
-        raise SettingsInvalid(f"at={at} has no time zone, and rates change with the hour; add one, for example UTC")
+        raise SettingsInvalid(f"at={at} has no time zone, and rates depend on the hour; add a time zone, such as UTC")
     at = at or datetime.now(UTC)
     costs = [_price_call(call.usage, table_id, call.model or model, served, at) for call in calls_of(usage)]
     known = [each for each in costs if each is not None]

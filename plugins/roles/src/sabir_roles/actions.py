@@ -103,7 +103,7 @@ class ActionRequest(RoledMessage):
 
         `function` is a name, or a function whose name is used; it is required. `arguments` is a mapping or the JSON
         text of an object; None means {}. The sender is "assistant" and the recipient "action" by default. `content` is
-        further content, for the template. Raises RoleError for an invalid function or invalid arguments.
+        further content, for the template. Raises RoleError for an invalid argument.
         """
         request = {"function": _function_name(function), "arguments": _parse_object(arguments)}
         return cls._new({**content, "action_request": request}, sender, recipient, template)
@@ -121,7 +121,8 @@ class ActionRequest(RoledMessage):
         """Change the fields that are passed. None means not passed. `action_response` becomes the response to this
         request.
 
-        Raises RoleError if the request already has a response, even this one, and for invalid arguments.
+        Raises RoleError if the request already has a response, even if this is `action_response`, and for an invalid
+        argument.
         """
         if self.is_responded():
             raise RoleError(
@@ -184,7 +185,9 @@ class ActionResponse(RoledMessage):
 
     @property
     def output(self) -> Any:  # any JSON value
-        """The return value of the function as JSON, or {"error": {…}} if the core message reports an error."""
+        """The return value of the function as JSON, or {"error": {…}} if the core message reports an error. None if the
+        content has none.
+        """
         return self.response.get("output")
 
     @property
@@ -222,7 +225,8 @@ class ActionResponse(RoledMessage):
         """Return the response to a request, and set the request's `action_response_id`.
 
         `output` is the return value of the function, which is converted to JSON. `response_model` is an object whose
-        attribute `output` is used instead. Sender and recipient are by default the recipient and sender of the request.
+        attribute `output` replaces the argument `output`. Sender and recipient are by default the recipient and sender
+        of the request.
 
         Raises RoleError if the request is not an ActionRequest or already has a response, if `response_model` has no
         `output`, or if JSON cannot represent the output.
@@ -249,8 +253,9 @@ class ActionResponse(RoledMessage):
     ) -> None:
         """Change the fields that are passed. `output` may be None; its default UNSET means not passed.
 
-        With another `action_request`, the response moves to that request, and the earlier request has no response
-        again. Raises RoleError if that request already has another response, and for the reasons named at `create`.
+        With another `action_request`, the response moves to that request and takes its function and arguments. The
+        earlier request has no response again, except if this response is a copy, or was loaded without its manager.
+        Raises RoleError if that request already has another response, and for the reasons named at `create`.
         """
         if action_request is not None:
             _check_unanswered(action_request, self.id)
@@ -275,7 +280,8 @@ class ActionResponse(RoledMessage):
 
     def answers(self, request: ActionRequest) -> None:
         """Link this response with a request that has the same `invocation_id`: each gets the other's id, and the
-        response the arguments. Unlike other changes of content, this does not build the core messages again.
+        response gets the request's arguments. Unlike other changes of content, this does not build the core messages
+        again.
         """
         self._request = request
         response = {**self.response, "arguments": request.arguments}

@@ -33,7 +33,9 @@ class AssistantResponse(RoledMessage):
 
     @property
     def response(self) -> str:
-        """The text of the answer; "" if there is none. Setting it converts the value to a string."""
+        """The text of the answer; "" if there is none. A value that is set is converted to a string; None and empty
+        values become "".
+        """
         return self.content.get("assistant_response") or ""
 
     @response.setter
@@ -42,8 +44,9 @@ class AssistantResponse(RoledMessage):
 
     @property
     def model_response(self) -> Any:  # an object, or an array of them
-        """The data from which the answer was created: the JSON of a vendor's response, a reply, a model, a mapping or a
-        list. {} for an answer that was created from a text or another object.
+        """The data from which the answer was created, as JSON: a vendor's response, a reply, a model, a mapping or a
+        list. {} for any other answer. An answer that MessageManager adds with a reply has the reply without its
+        messages, if it is the first answer of the reply.
         """
         return self.metadata.get("model_response", {})
 
@@ -70,8 +73,9 @@ class AssistantResponse(RoledMessage):
         text or bytes), pass `adapter`, an adapter or a model string such as "openai:gpt-5", or `dialect`, a full name
         such as "openai.chat". Without `sender`, the sender of a reply or decoded response is its policy.
 
-        Raises RoleError if `adapter` and `dialect` are passed, or if the object has no text. Raises ResponseInvalid for
-        a response that the dialect cannot decode, and the errors of `sabir.adapter` for a model string.
+        Raises RoleError if both `adapter` and `dialect` are passed, if JSON cannot represent the object, or if `str()`
+        fails. Raises ResponseInvalid for a response that the dialect cannot decode, the CallError that a response
+        reports, and the errors of `sabir.adapter` for a model string and of `sabir.dialect` for a dialect.
         """
         answer = _decode_answer(assistant_response, _choose_dialect(adapter, dialect))
         values, speaker = {"assistant_response": answer.text, **content}, answer.speaker if sender is None else sender
@@ -94,7 +98,7 @@ class AssistantResponse(RoledMessage):
         """Change the fields that are passed. None means not passed. A new answer replaces the text and
         `model_response`.
 
-        The arguments and exceptions are the same as in `create`.
+        The arguments and exceptions are otherwise the same as in `create`.
         """
         if assistant_response is None:
             self._change(content, sender, recipient, template)

@@ -29,9 +29,7 @@ Kind = TypeVar("Kind", bound=RoledMessage)
 
 
 class Collection(CreateMethods):
-    """The messages of one conversation in order, with the system message first. Base class of MessageManager.
-    Thread-safe.
-    """
+    """The messages of one conversation, in order. Base class of MessageManager. Thread-safe."""
 
     def __init__(
         self,
@@ -42,8 +40,8 @@ class Collection(CreateMethods):
         """Create a collection of messages. `progression` lists the ids of all messages in the wanted order; None means
         the order of `messages`.
 
-        `system` becomes the system message; without it, the first System among the messages does. It always comes
-        first. Raises RoleError for a value that is not a message, for ids that do not match the messages, for two
+        The system message is `system`, or else the first System among the messages, which `system` replaces. It always
+        comes first. Raises RoleError for a value that is not a message, for ids that do not match the messages, for two
         messages with one id, and for a `system` that is not a System.
         """
         self._lock = RLock()
@@ -109,7 +107,7 @@ class Collection(CreateMethods):
 
     @property
     def system(self) -> System | None:
-        """The system message, which is the first message, or None."""
+        """The system message: the first message, if it is a System, otherwise None."""
         with self._lock:
             first = next(iter(self._messages.values()), None)
         return first if isinstance(first, System) else None
@@ -216,10 +214,10 @@ class Collection(CreateMethods):
 
     @show_arguments
     def add_message(self, **arguments: Unpack[MessageArguments]) -> RoledMessage:
-        """Create a message from the arguments, or use the message that is passed, append it and return it.
+        """Create a message from the arguments, or update the message that is passed, append it and return it.
 
         The arguments determine the kind of message, so pass the arguments of one kind only. A message that is already
-        in the collection is updated, and its position does not change. A System replaces the earlier system message and
+        in the collection keeps its position. A System replaces the earlier system message and
         comes first. Raises RoleError, and changes nothing, if the arguments describe no message or two kinds, or if an
         argument is invalid.
         """
@@ -243,7 +241,7 @@ class Collection(CreateMethods):
 
     @show_arguments
     async def a_add_message(self, **arguments: Unpack[MessageArguments]) -> RoledMessage:
-        """Do the same as `add_message`, as a coroutine. It never waits."""
+        """Do the same as `add_message`, as a coroutine, which awaits nothing."""
         return self.add_message(**arguments)
 
     def clear_messages(self) -> None:
@@ -255,7 +253,7 @@ class Collection(CreateMethods):
                     self._remove(message.id)
 
     async def aclear_messages(self) -> None:
-        """Do the same as `clear_messages`, as a coroutine. It never waits."""
+        """Do the same as `clear_messages`, as a coroutine, which awaits nothing."""
         self.clear_messages()
 
     # Further conversions
@@ -267,7 +265,8 @@ class Collection(CreateMethods):
             last.content.pop("tool_schemas", None)
 
     def concat_recent_action_responses_to_instruction(self, instruction: Instruction) -> None:
-        """Add the latest action responses of the collection to an instruction's context, oldest first.
+        """Add the latest action responses of the collection to an instruction's context, oldest first, each as its
+        `response`.
 
         The search goes back from the last message. It skips action requests and the instruction itself, and ends at any
         other message. Raises RoleError if `instruction` is not an Instruction.
@@ -292,8 +291,8 @@ class Collection(CreateMethods):
     # Core messages
 
     def to_messages(self) -> list[Message]:
-        """Return the core messages, which any adapter can send. Empty messages and messages whose role is unset are
-        left out, and `losses` lists them.
+        """Return the core messages, which any adapter can send. Messages whose `to_message` is None, because they are
+        empty or their role is unset, are left out, and `losses` lists them.
 
         An unchanged message is returned as the same object each time. Raises TemplateFailed if a template cannot be
         rendered, and RoleError for invalid content.
@@ -315,16 +314,16 @@ class Collection(CreateMethods):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The losses of all messages, computed each time: the data of the original that an edited message does not
-        have, and the messages that are not sent.
+        """The losses of all messages: the data of the original that an edited message does not have, and the messages
+        that are not sent. Raises the errors of `to_messages`.
         """
         with self._lock:
             return tuple(loss for message in self._messages.values() for loss in message.losses)
 
     @classmethod
     def from_messages(cls, messages: Iterable[Message], *, speaks_as: str = "llm") -> Self:
-        """Return a collection with an editable message for each core message. Until a message is edited, `to_messages`
-        returns its original.
+        """Return a collection with an editable message for each core message, in the same order. Until a message is
+        edited, `to_messages` returns its original.
 
         `speaks_as` is the policy of the model, whose messages become AssistantResponses and ActionRequests. Requests
         and responses with the same invocation id are linked. A second message with the same id gets a new id.

@@ -88,7 +88,7 @@ class WatchedDict(dict[str, Any]):
         super().__init__({name: _wrap(value, touch) for name, value in items.items()})
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set a value. It is converted to JSON."""
+        """Set the value of a name, converted to JSON. Raises RoleError if JSON cannot represent the value."""
         super().__setitem__(check_name(name), watch(value, self._touch))
         self._touch()
 
@@ -106,7 +106,7 @@ class WatchedDict(dict[str, Any]):
         return self
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        """Return the value of a name. If there is none, set it to `default` first."""
+        """Return the value of a name. If the name is missing, set its value to `default` first."""
         if name not in self:
             self[name] = default
         return self[name]
@@ -141,7 +141,7 @@ class WatchedList(list[Any]):
         super().__init__(_wrap(value, touch) for value in items)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Set a value, or the values of a slice."""
+        """Set a value, or the values of a slice. Raises RoleError if JSON cannot represent them."""
         super().__setitem__(index, watch(value, self._touch))
         self._touch()
 

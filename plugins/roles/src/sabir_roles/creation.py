@@ -29,11 +29,12 @@ Kind = TypeVar("Kind", bound=RoledMessage)
 
 
 class CommonArguments(TypedDict, total=False):
-    """The optional arguments of every kind.
+    """The optional arguments of every kind. None means the default of the kind for a new message, and no change of a
+    message that is passed.
 
-    sender: who sends the message; None for the default of the kind.
-    recipient: who receives the message; None for the default of the kind.
-    template: a jinja2 source, a file name of the package, or a Template that replaces the default.
+    sender: who sends the message.
+    recipient: who receives the message.
+    template: a jinja2 source, the file name of a template of sabir_roles, or a Template.
     """
 
     sender: SenderRecipient | None
@@ -52,8 +53,9 @@ class MessageArguments(InstructionArguments, total=False):
     action_function: the function that an action request calls, or its name.
     action_arguments: the arguments of the call, a mapping or the JSON text of an object.
     action_request: an ActionRequest to add. Together with `action_output` or `action_response`, the request to which
-    the response belongs.
-    action_output: the output of the function, which creates an ActionResponse to `action_request`.
+    the response belongs; then only the response is added.
+    action_output: the output of the function, which creates an ActionResponse to `action_request`, or replaces the
+    output of `action_response`.
     action_response: an ActionResponse to add.
     template_context: further variables for the template. They override all other variables.
     metadata: data of your program, merged into `message.metadata["extra"]`.
@@ -114,7 +116,7 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
 class CreateMethods:
     """The `create_…` methods of MessageManager: each returns a message, without adding it to the manager.
 
-    If a message is passed instead of its text, it is updated and returned. All raise RoleError for invalid arguments.
+    If a message is passed, the method updates and returns it. All raise RoleError for invalid arguments.
     """
 
     @staticmethod
@@ -147,7 +149,7 @@ class CreateMethods:
         """Return an answer of the model. If `assistant_response` is an AssistantResponse, update and return this
         object.
 
-        Other values are the same as in `AssistantResponse.create`. `template_context` is further variables for the
+        Other values are converted as in `AssistantResponse.create`. `template_context` is further variables for the
         template, which override all others.
         """
         context = optional_object("template_context", template_context)
@@ -189,7 +191,7 @@ class CreateMethods:
         template_context: Mapping[str, Any] | None = None,
         **common: Unpack[CommonArguments],
     ) -> ActionRequest:
-        """Return a call of a function. If `action_request` is passed, update and return this object.
+        """Return an ActionRequest. If `action_request` is passed, update and return this object.
 
         `function` is a name or a function, and `arguments` a mapping or the JSON text of an object. `template_context`
         is further variables for the template, which override all others. Raises RoleError if a passed request would

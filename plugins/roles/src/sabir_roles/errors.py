@@ -8,14 +8,14 @@ from sabir.errors import SabirError
 
 
 class RoleError(SabirError, ValueError):
-    """Raised for an invalid argument or invalid content of a message or a manager. The message says what to pass
-    instead. A call that raises changes nothing.
+    """Raised for an invalid argument or invalid content of a message or a manager. The error text says what to pass. A
+    call that raises for an argument changes nothing.
     """
 
 
 class TemplateFailed(RoleError):
-    """Raised for a template that cannot be compiled or rendered, or that exceeds a limit. The message names the
-    template and the reason, such as a missing variable.
+    """Raised for a template that does not exist, cannot be compiled or rendered, or exceeds a limit, and for a value
+    that is not a template. The error text gives the reason, such as a missing variable.
     """
 
 

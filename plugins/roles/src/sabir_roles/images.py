@@ -39,8 +39,8 @@ def check_images(images: object) -> list[str]:
 
 
 def image_url(image: str) -> str:
-    """Return a URL unchanged, and base64 as a data URL, whose type is detected (by default image/png). Raises RoleError
-    for a text that is neither a URL nor base64.
+    """Return a URL unchanged, and base64 as a data URL with the type that the bytes show, or else image/png. Raises
+    RoleError for a text that is neither a URL nor base64.
     """
     if MediaURL(image).has_known_scheme:
         return image

@@ -29,20 +29,21 @@ DEFAULT_DETAIL: ImageDetail = "auto"
 class InstructionArguments(TypedDict, total=False):
     """The optional arguments of `Instruction.create` and `update`. None means not passed.
 
-    context: information for the request, any JSON value; a list has several items.
+    context: information for the request, any JSON value; a list is several items.
     guidance: general rules for the answer, any JSON value.
     images: one or more URLs (http, https, data), or base64 texts.
-    sender: who sends the message; by default "user".
-    recipient: who receives the message; by default "assistant".
+    sender: who sends the message; `create` uses "user" by default.
+    recipient: who receives the message; `create` uses "assistant" by default.
     request_fields: the fields of the answer, a list of names or a mapping of names to descriptions. The text asks the
     model for JSON with these fields.
     plain_content: a text that replaces the rendered text.
     image_detail: the detail of all images: "low", "high" or "auto".
-    request_model: a pydantic model, as class or instance, whose fields and schema the answer must have.
+    request_model: a pydantic model, as class or instance. The text asks for an answer with its fields and schema, and
+    `settings` contains it. The answer is not validated.
     response_format: another name of `request_model`. Pass at most one of request_fields, request_model and
     response_format.
     tool_schemas: the schemas of functions that the text describes, any JSON value. They are not declared as tools.
-    template: a jinja2 source, a file name of the package, or a Template that replaces the default.
+    template: a jinja2 source, the file name of a template of sabir_roles, or a Template. It replaces the default.
     """
 
     context: Any
@@ -145,8 +146,8 @@ class Instruction(RoledMessage):
 
     @property
     def response_format(self) -> type[BaseModel] | None:
-        """The pydantic model of the answer. None if no model was passed, if the message was loaded by `from_dict`, or
-        if `respond_schema_info` was changed since then.
+        """The pydantic model of the answer. None if no model was passed, if `request_fields` or a change of
+        `respond_schema_info` replaced it, or if the message was loaded by `from_dict`.
         """
         model, schema = self._model, self._schema
         return model if model is not None and self.respond_schema_info == schema else None
@@ -163,10 +164,10 @@ class Instruction(RoledMessage):
 
     @property
     def settings(self) -> Settings:
-        """Settings with the response format, for the call that sends this message. MessageManager passes them by
-        itself.
+        """Settings with the response format, for the call that sends this message. MessageManager passes the settings
+        of its last instruction.
 
-        Empty without a model or schema. For `request_fields` alone they are empty too.
+        Empty without a model or schema, also with `request_fields`.
         """
         if self.response_format is not None:
             return Settings(response_format=self.response_format)
@@ -235,14 +236,16 @@ class Instruction(RoledMessage):
     def extend_images(self, images: list[str] | str, image_detail: ImageDetail | None = None) -> None:
         """Add images. `image_detail` sets the detail of all images, also of earlier ones; None leaves it unchanged.
 
-        Raises RoleError for an invalid image or detail.
+        Raises RoleError for an invalid image or detail, and if `images` in the content is invalid.
         """
         detail, added = _check_detail(image_detail), check_images(images)
         with self._editing:
             self._change({"images": [*self.images, *added], **({"image_detail": detail} if detail else {})})
 
     def extend_context(self, *args: Any, **kwargs: Any) -> None:
-        """Add items to the context: each positional argument unchanged, each named argument as `{name: value}`."""
+        """Add items to the context: each positional argument as one item, each named argument as `{name: value}`.
+        Raises RoleError if JSON cannot represent a value.
+        """
         added = [*args, *({name: value} for name, value in kwargs.items())]
         with self._editing:
             self._change({"context": [*self._context_items(), *added]})

@@ -15,8 +15,8 @@ from sabir_roles.errors import RoleError
 class Log(Frozen):
     """An immutable copy of an editable message at one moment. `RoledMessage.to_log` creates it.
 
-    `id` and `created_at` are the message's id and its time of creation (not of the copy). `content` contains all fields
-    of the message, as `to_dict` returned them.
+    `id` and `created_at` are the message's id and the message's time of creation. `content` is the result of the
+    message's `to_dict`.
     """
 
     id: str
@@ -25,7 +25,7 @@ class Log(Frozen):
 
     @property
     def content(self) -> FrozenDict:
-        """All fields of the message, as `to_dict` returned them."""
+        """The result of the message's `to_dict`."""
         content: FrozenDict = self.content_json.view()
         return content
 

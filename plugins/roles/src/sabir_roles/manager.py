@@ -4,7 +4,7 @@
     manager.act(options) ─▶ runs the requested functions and adds the responses
 
 The response format of the last instruction is sent as a setting, unless the call's own settings contain one. A manager
-makes one call at a time: to loop, record or resume, pass `manager.to_messages()` to sabir-session.
+does not loop, record or resume; to do this, pass `manager.to_messages()` to sabir-session.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -24,8 +24,8 @@ class MessageManager(Collection):
     """The messages of one conversation, which you can edit, send to a model, store and load. Thread-safe.
 
     `messages` are the first messages; None means none. `progression` lists their ids in the wanted order; None means
-    the order of `messages`. `system` is the system message, which always comes first. Raises RoleError for invalid
-    arguments.
+    the order of `messages`. `system` is the system message; it comes first, and replaces the first System of
+    `messages`. Raises RoleError for invalid arguments.
 
     >>> import sabir, sabir_roles
     >>> manager = sabir_roles.MessageManager(system=sabir_roles.System.create("Be brief."))
@@ -51,8 +51,8 @@ class MessageManager(Collection):
         """Send all messages to a model, add the messages of the reply, and return the reply.
 
         `llm` is an adapter, and `how` are the arguments of its `complete`. The losses of the reply begin with those of
-        the manager (see `losses`), for which `strict` raises nothing. Raises the adapter's errors, and TemplateFailed
-        if a template cannot be rendered; nothing is added then.
+        the manager (see `losses`), for which `strict` raises nothing. Raises the adapter's errors, RoleError for
+        invalid content, and TemplateFailed if a template cannot be rendered; nothing is added then.
         """
         messages, losses = self.to_messages(), self.losses
         return self._record_reply(await llm.complete(messages, **self._add_response_format(how)), losses)
@@ -86,12 +86,15 @@ class MessageManager(Collection):
         the requests.
 
         If an option fails, or a request names an option that is not in `options`, the response's output is the error.
-        Raises OptionInvalid, before anything runs, for an option that cannot run.
+        Raises OptionInvalid, before anything runs, for invalid `options` and for a called option that cannot run.
+        Raises CallsTooDeep for endlessly nested calls; no response is added then.
         """
         return self._add_responses(await sabir.answer(self.to_messages(), options))
 
     def act_sync(self, options: Iterable[OptionLike]) -> list[ActionResponse]:
-        """Sync version of `act`. Blocks the thread. Raises OptionInvalid if a called option is a coroutine function."""
+        """Sync version of `act`. Blocks the thread. Also raises OptionInvalid, before anything runs, if a called
+        option is a coroutine function.
+        """
         return self._add_responses(sabir.answer_sync(self.to_messages(), options))
 
     def _add_responses(self, results: Sequence[Message]) -> list[Any]:

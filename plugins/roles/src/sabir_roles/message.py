@@ -60,7 +60,7 @@ class RoledMessage(TemplatedMessage):
 
     kinds: ClassVar[dict[str, type["RoledMessage"]]] = {}
     """Name in serialised messages → class. A class has the name `stored_as` (by default the class's name) and the
-    earlier names `stored_before`. Subclasses are added by themselves.
+    earlier names `stored_before`. The definition of a subclass adds it.
     """
     stored_as: ClassVar[str] = "RoledMessage"
     """The name of this kind in serialised messages. A subclass that does not set it has the name of the class."""
@@ -69,15 +69,15 @@ class RoledMessage(TemplatedMessage):
     payload_kind: ClassVar[str] = ""
     """The payload kind of the core messages of this kind: "parts", "option_call", "option_result", or "" for any."""
     own_template: ClassVar[str] = ""
-    """The file name of the package's template for this kind."""
+    """The default template of this kind: a source, or the file name of a template of sabir_roles."""
     own_people: ClassVar[tuple[MessageRole, MessageRole, MessageRole]] = (MessageRole.UNSET,) * 3
     """The default role, sender and recipient of this kind."""
     side: ClassVar[str] = ""
     """The side of the conversation whose core messages `from_message` converts to this kind: "system", "user",
-    "assistant" or "results". "" means that it converts no messages to this kind.
+    "assistant" or "results". "" means that `from_message` converts no messages to this kind.
     """
     of_side: ClassVar[dict[tuple[str, str], type["RoledMessage"]]] = {}
-    """(Payload kind, side) → the class to which `from_message` converts such a message."""
+    """(Payload kind, side) → the class to which `from_message` converts messages of that kind and side."""
 
     _flag: MessageFlag | None = PrivateAttr(default=None)
     _source: Message | None = PrivateAttr(default=None)
@@ -85,8 +85,8 @@ class RoledMessage(TemplatedMessage):
     _cached: CachedBuild = PrivateAttr(default=CachedBuild())
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Register the subclass in `kinds` and `of_side`. Raises RoleError if a class of another module has one of its
-        stored names.
+        """Register the subclass in `kinds` and `of_side`. Raises RoleError if a class of another module has a stored
+        name of the subclass.
         """
         super().__init_subclass__(**how)
         for name in kind_names(cls).all:
@@ -98,7 +98,9 @@ class RoledMessage(TemplatedMessage):
             cls.of_side.setdefault((cls.payload_kind, cls.side), cls)
 
     def __str__(self) -> str:
-        """Return the kind, the sender, the recipient and the start of the text, in one line of up to 100 characters."""
+        """Return the kind, the sender, the recipient and the start of the text, in one line of up to 100 characters. If
+        the text cannot be rendered, the line contains the error.
+        """
         people = f"{person_text(self.sender)} → {person_text(self.recipient)}"
         try:
             text = self.text
@@ -109,7 +111,7 @@ class RoledMessage(TemplatedMessage):
     __repr__ = __str__
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other message has the same kind and equal fields."""
+        """Return whether the other value is a message of the same class with an equal `to_dict`, including the id."""
         return other is self or (type(other) is type(self) and self.to_dict() == other.to_dict())
 
     def __hash__(self) -> int:
@@ -123,7 +125,7 @@ class RoledMessage(TemplatedMessage):
         """The text of the message: the rendered template, or the content as text if there is no template.
 
         If the message was converted from a core message and not edited, the text of the core message. Cached until the
-        message changes. Raises TemplateFailed if the template cannot be rendered.
+        message changes. Raises RoleError for invalid content, and TemplateFailed if the template cannot be rendered.
         """
         cached = self._cached
         if cached.is_stored and cached.revision is self._revision and cached.message is not None:
@@ -153,10 +155,11 @@ class RoledMessage(TemplatedMessage):
         return {"role": self.role.value, "content": content}
 
     def to_message(self) -> Message | None:
-        """Return the core message, which any adapter can send. None if the message is empty or its role is unset.
+        """Return the core message, which any adapter can send. For a message with a `source` that was not edited, this
+        is the `source`. Otherwise, the result is None if the message is empty or its role is unset.
 
-        Until the message changes, the same object is returned. For a message that was converted by `from_message` and
-        not edited, it is the original. Raises TemplateFailed if the template cannot be rendered.
+        Until the message changes, the same object is returned. Raises RoleError for invalid content, and TemplateFailed
+        if the template cannot be rendered.
         """
         return self._cached_build().message
 
@@ -200,21 +203,25 @@ class RoledMessage(TemplatedMessage):
     def losses(self) -> tuple[Loss, ...]:
         """What the core message of an edited message does not have of its original, and why a message is not sent.
 
-        Raises TemplateFailed if the template cannot be rendered.
+        Raises the errors of `to_message`.
         """
         return self._cached_build().losses
 
     @property
     def source(self) -> Message | None:
-        """The core message that `from_message` converted to this message, or None."""
+        """The core message from which `from_message` created this message, also after edits; None if there is none.
+
+        A clone of this message, and an AssistantResponse that was created from a reply with one answer, have a copy of
+        the core message with their own id.
+        """
         return self._source
 
     # Creating and changing
 
     @classmethod
     def create(cls, *_: Any, **__: Any) -> Self:
-        """Create a message of this kind. Each kind has its own arguments. On RoledMessage itself, it raises
-        NotImplementedError.
+        """Create a message of this kind. Each kind has its own arguments. Raises NotImplementedError on RoledMessage
+        itself, and on a subclass that does not define `create`.
         """
         kinds = "System, Instruction, AssistantResponse, ActionRequest or ActionResponse"
         raise NotImplementedError(f"RoledMessage is the base class of all kinds; call create of {kinds}")
@@ -245,7 +252,7 @@ class RoledMessage(TemplatedMessage):
 
         `speaks_as` is the policy of the model, whose messages become AssistantResponses and ActionRequests. Raises
         RoleError for a value that is not a `sabir.Message`. Call it on RoledMessage: on a subclass, it raises RoleError
-        if the kind is not this subclass.
+        if the message becomes one of another kind.
         """
         if not isinstance(message, Message):
             raise RoleError(f"{describe_kind(message)} is not a core message; pass a sabir.Message")
@@ -264,8 +271,8 @@ class RoledMessage(TemplatedMessage):
         template: str | Template | None = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed, and merge `content` into the content. None means not passed for the first
-        three. Raises RoleError for an invalid value, and changes nothing then.
+        """Change the fields that are passed, and set each value of `content` in the content. For `sender`, `recipient`
+        and `template`, None means not passed. Raises RoleError for an invalid value, and changes nothing then.
         """
         self._change(content, sender, recipient, template)
 
@@ -288,7 +295,8 @@ class RoledMessage(TemplatedMessage):
             self.content.update(merged)
 
     def clone(self, keep_role: bool = True) -> Self:
-        """Return a copy with a new id. Its `metadata["clone_from"]` is this message object; `to_dict` stores its id.
+        """Return a copy with a new id. `metadata["clone_from"]` of the copy is this message object, of which `to_dict`
+        stores the id.
 
         With `keep_role=False`, the role of the copy is unset.
         """
@@ -313,15 +321,19 @@ class RoledMessage(TemplatedMessage):
 
     @property
     def flag(self) -> MessageFlag | None:
-        """How the message was created: MESSAGE_CLONE by `clone`, MESSAGE_LOAD by `from_dict`, None in any other way."""
+        """How the message was created: MESSAGE_CLONE by `clone`, MESSAGE_LOAD by `from_dict` or unpickling, None in any
+        other way. A copy by `copy.copy` has the flag of its original.
+        """
         return self._flag
 
     def __copy__(self) -> Self:
-        """Return the same as `copy.deepcopy`, because two messages never share content."""
+        """Return a deep copy, because two messages never share content."""
         return self.__deepcopy__()
 
     def __deepcopy__(self, memo: object = None) -> Self:
-        """Return a copy with the same id, which shares only the template and the model class."""
+        """Return a copy with the same id, which shares only the template and the model class. Raises RoleError if
+        `metadata` contains a value that JSON cannot represent.
+        """
         twin = type(self).from_dict(self.to_dict())
         assert isinstance(twin, type(self))
         twin.template, twin._flag = self.template, self._flag
@@ -334,7 +346,8 @@ class RoledMessage(TemplatedMessage):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the message as an object of JSON values, which `from_dict` reads. Model classes are not included. For
-        a compiled template, the core message is included instead.
+        a compiled template, the core message is included instead. Raises RoleError if `metadata` contains a value that
+        JSON cannot represent.
         """
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):

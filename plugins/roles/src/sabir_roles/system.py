@@ -32,12 +32,12 @@ class System(RoledMessage):
 
     @property
     def system_message(self) -> Any:  # any JSON value
-        """The instructions for the model, any JSON value."""
+        """The instructions for the model, any JSON value; None if the content has none."""
         return self.content.get("system_message")
 
     @property
     def system_datetime(self) -> str | None:
-        """The time that the rendered text contains, or None."""
+        """The time that the default template adds to the text, or None."""
         return self.content.get("system_datetime")
 
     @classmethod
@@ -60,7 +60,7 @@ class System(RoledMessage):
         `system_message` is the instructions, any JSON value; by default "You are a helpful AI assistant. Let's think
         step by step." `system_datetime` adds a time: True for the current time in UTC, or a text. `sender`, `recipient`
         and `template` replace the defaults of this kind. `content` is further values for the template. `system` is the
-        deprecated name of `system_message` and warns. Raises RoleError if both are passed.
+        deprecated name of `system_message` and warns. Raises RoleError if both are passed, and for an invalid argument.
         """
         system_message = _choose_instructions(system_message, system)
         instructions = {"system_message": DEFAULT_TEXT if system_message is None else system_message}
@@ -76,9 +76,10 @@ class System(RoledMessage):
         system: Any = None,
         **content: Any,
     ) -> None:
-        """Change the fields that are passed. The arguments are the same as in `create`, but None means not passed.
+        """Change the fields that are passed. The arguments have the meaning that they have in `create`, but another
+        order. None means not passed. `system_datetime=False` removes the time.
 
-        `system_datetime=False` removes the time.
+        Raises RoleError for an invalid argument, and changes nothing then.
         """
         system_message = _choose_instructions(system_message, system)
         instructions = {} if system_message is None else {"system_message": system_message}

@@ -28,7 +28,7 @@ LARGEST = 32_000_000
 MOST_PASSES = 1_000_000
 """The largest number of loop passes and macro calls in one render."""
 MOST_BITS = 100_000
-"""The size of the largest integer in bits."""
+"""The largest size, in bits, of an integer that the operators `*` and `**` may compute."""
 LARGEST_ARGUMENT = 1_000_000
 """The largest integer argument of a method or filter, such as a width."""
 

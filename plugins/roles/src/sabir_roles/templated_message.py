@@ -37,10 +37,12 @@ class TemplatedMessage(BaseModel):
     content: dict[str, Any] = Field(default_factory=dict)
     """The JSON values of the message. They may be changed in place, at any depth."""
     role: MessageRole | None = None
-    """The role of the message. With None or MessageRole.UNSET, the message is not sent."""
+    """The role of the message. With None or MessageRole.UNSET, the message is not sent, unless `from_message` created
+    the message and it was not edited.
+    """
     template: str | Template | None = None
     """A jinja2 source, the file name of a template of sabir_roles, or a compiled Template. None means no template:
-    the text is the content's value if this is a single string, otherwise the content as JSON.
+    the text is the content's value if this is a single string, "" for empty content, and otherwise the content as JSON.
     """
     sender: SenderRecipient | None = MessageRole.UNSET
     """Who sends the message: a role, or a name or id."""
@@ -51,7 +53,9 @@ class TemplatedMessage(BaseModel):
     created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     """The time when the message was created, by default the present time in UTC."""
     metadata: dict[str, Any] = Field(default_factory=dict)
-    """Data of your program. It is not part of the core message, and is not sent."""
+    """Data of your program and of sabir_roles (such as `clone_from`). It is not part of the core message, and is not
+    sent.
+    """
 
     _revision: object = PrivateAttr(default_factory=object)
     """A new object after each change. Compared by identity, so concurrent changes are noticed."""
@@ -101,10 +105,11 @@ class TemplatedMessage(BaseModel):
 
     @property
     def written(self) -> str:
-        """The text that the template renders from the content; without a template, the content as text.
+        """The text that the template renders from the content; without a template, the content as text. For an
+        Instruction with `plain_content`, the `plain_content`.
 
-        Cached until a change. Raises TemplateFailed if the template cannot be rendered. Unlike `text`, it never is the
-        text of an original core message.
+        Cached until a change. Raises RoleError for invalid content, and TemplateFailed if the template cannot be
+        rendered. Unlike `text`, it never is the text of an original core message.
         """
         text, revision = self._text, self._revision
         if text is None:

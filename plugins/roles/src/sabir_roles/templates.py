@@ -42,8 +42,8 @@ _HIDDEN_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 def as_text(value: object) -> str:
     """Return a value of content as text. Templates use this function as the filter `text`.
 
-    Lines that look like a heading get a backslash. None becomes "", a list of one text this text, and another value
-    JSON.
+    A text is returned with a backslash before each line that looks like a heading; a list of one text is treated as
+    this text. None becomes "", and any other value JSON.
     """
     if value is None:
         return ""

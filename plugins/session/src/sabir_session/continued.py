@@ -15,11 +15,11 @@ from sabir.errors import PluginError
 def continued_model(model: str, origins: Sequence[Origin]) -> str:
     """Return the model string with which to continue a stored conversation.
 
-    This is `model`, or "provider.dialect:model" with the dialect (API format) of the last reply if `model` means
-    another dialect today. `origins` are the origins of the recorded messages, in order. The string is returned
-    unchanged if it names a dialect, if no recorded message came from its provider and model, or if the provider no
-    longer has the dialect of the last such message. Use this function for strings from a store only, not for strings
-    that a caller passes.
+    This is `model`, or "provider.dialect:model" if `model` means another dialect (API format) today than the dialect of
+    the last recorded message from its provider and model. `origins` are the origins of the recorded messages, in order.
+    The string is returned unchanged if it names a dialect, if no recorded message came from its provider and model, or
+    if the provider is not installed or no longer has the recorded dialect. Use this function for strings from a store
+    only, not for strings that a caller passes.
     """
     provider, _, name = model.partition(":")
     replies = [origin for origin in origins if (origin.provider, origin.model) == (provider, name)]

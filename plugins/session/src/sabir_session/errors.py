@@ -2,7 +2,7 @@
 
 SabirError
 └── SessionError
-    ├── SliceNotRegistered · SliceConflict      a type has no slice (list of items), or two that contradict
+    ├── SliceNotRegistered · SliceConflict      a type has no slice (list of items), or is registered in two ways
     ├── ObserverInvalid                         a coroutine function as observer (TypeError)
     ├── RecordConflict                          two records have the same id or number
     ├── RecordingFailed                         the journal could not store a record, which was not added
@@ -53,14 +53,15 @@ class RecordingFailed(SessionError):
 
 
 class PositionTaken(RecordingFailed):
-    """Raised when another writer has changed the journal since this journal object was opened.
+    """Raised when another writer has added records to a journal since the caller opened the journal or read its length.
 
-    Nothing was written. Open the journal again, in a new session.
+    `Store.rewind` also raises it after another writer has removed records. Nothing was written. Open the journal again,
+    in a new session.
     """
 
 
 class SnapshotSerializationError(SessionError, ValueError):
-    """Raised when a value of a slice cannot be written to a snapshot and read back as an equal value."""
+    """Raised when a slice has an item that cannot be written as JSON, or that would be read back as another value."""
 
 
 class SnapshotRestoreError(SessionError, ValueError):
@@ -71,9 +72,9 @@ class SnapshotRestoreError(SessionError, ValueError):
 
 
 class ConversationBusy(SessionError):
-    """Raised when a conversation is in use: open in another process, continued by another object, or answering.
+    """Raised when a conversation is open in another process, was changed elsewhere, or is answering a question.
 
-    Close the conversation there, use the other object, or wait for the answer. Then try again.
+    Close the conversation in the other process, open it again to see the change, or wait for the answer.
     """
 
 
@@ -90,7 +91,7 @@ class JournalInvalid(StoreError, ValueError):
 
 
 class JournalMissing(StoreError, LookupError):
-    """Raised when a store has no journal of the name. The error lists the names that exist."""
+    """Raised when a store has no journal of the name. The error lists existing names, up to 200 characters."""
 
 
 class JournalExists(StoreError, ValueError):

@@ -130,7 +130,7 @@ class RecordFold(SliceFold[InnerMessage]):
         self._stale = False
 
     def plan(self, event: InnerMessage, context: ReducerContext) -> InnerMessage | None:
-        """Return the record, or None if an equal record is already here.
+        """Return the record, or None if it is already here, even if its calls were answered since.
 
         Raises RecordConflict if another record has its `message_id`, or its sequence number in the same evaluation.
         """
@@ -204,8 +204,9 @@ def inner_message_append(
 ) -> tuple[InnerMessage, ...]:
     """Return `items` with the record `event` inserted at its place, and with the status of the call that it answers.
 
-    This is the reducer of the slice of InnerMessage. Returns `items` itself if an equal record is already there. Raises
-    RecordConflict if another record has the same `message_id`, or the same sequence number in the same evaluation.
+    This is the reducer of the slice of InnerMessage. Returns `items` itself if the record is already there, even if its
+    calls were answered since. Raises RecordConflict if another record has the same `message_id`, or the same sequence
+    number in the same evaluation.
     """
     fold = RecordFold()
     fold.extend(items)
@@ -219,8 +220,8 @@ def inner_message_append(
 def enable_inner_message_recording(session: Session) -> None:
     """Register the slice of InnerMessage records in a session, and load the records of the session's journal.
 
-    `evaluate` calls it. A second call has no effect. Raises SliceConflict if the slice has another reducer, and
-    JournalInvalid if the journal is damaged.
+    `evaluate` calls this function. A second call has no effect. Raises SliceConflict if the slice has another reducer,
+    JournalInvalid if the journal is damaged, and StoreError if the journal cannot be read.
     """
     session.mutate(InnerMessage).register(InnerMessage, inner_message_append)
 
@@ -269,9 +270,10 @@ def _check_records(session: Session) -> None:
 
 
 def get_pending_tool_calls(session: Session, evaluation_id: str) -> tuple[ToolCallRecord, ...]:
-    """Return the option calls of an evaluation that have no result yet, in order; () if all have results.
+    """Return the option calls of an evaluation that have no result, in order; () if there are none.
 
-    Raises SliceNotRegistered if the session has a journal whose records are not loaded.
+    Calls that a later question abandoned, so that they never get a result, are included. Raises SliceNotRegistered if
+    the session has a journal whose records are not loaded.
     """
     records = get_inner_messages(session, evaluation_id)
     answered = find_results(records)

@@ -1,14 +1,15 @@
 """Records: the messages of a conversation as a session stores them. Convert messages to records, and back.
 
     system      sequence 0, turn 0    instructions
-    user        sequence 1, turn 0    one question, of one message or more
+    user        sequence 1, turn 0    one message or more of a question
     assistant   sequence 2, turn 1    one reply; tool_calls: c1, c2
     tool        sequence 3, turn 1    one result; tool_call_id: c1
     tool        sequence 4, turn 1    one result; tool_call_id: c2
     assistant   sequence 5, turn 2
 
-Programs use a record's `messages`, the core messages. Its text and its calls are for people, and are used only without
-`messages`. All messages of a reply are in one record, so that a crash cannot separate the calls of one reply.
+Programs use a record's `messages`, the core messages. `content` is for people; messages are built from `content` and
+`tool_calls` only if `messages` is empty. All messages of a reply are in one record, so that a crash cannot separate the
+calls of one reply.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,9 +34,9 @@ CallStatus: TypeAlias = Literal["pending", "completed", "failed"]
 class ToolCallRecord(StoredModel):
     """One option call in the record of a reply. Vendors call an option a tool.
 
-    `call_id` is the id that the result repeats, `name` the name of the option, and `arguments` the text that the model
-    sent, usually JSON. `status` is "pending" without a result, "completed" after a result, or "failed" after an error
-    result. The reducer sets the status.
+    `call_id` is the id that the result repeats, and `name` the name of the option. `arguments` is the text of a JSON
+    object, or the model's own text if that is not a JSON object. `status` is "pending" without a result, "completed"
+    after a result, or "failed" after an error result. The session sets the status.
     """
 
     call_id: NonEmpty
@@ -57,16 +58,18 @@ class InnerMessage(StoredModel):
 
     `evaluate` and Conversation create the records, and `get_inner_messages` returns them.
 
-    `role` is "system", "user" for a question, "assistant" for a reply, or "tool" for a result. `content` is the text
-    for people; programs use `messages`. `evaluation_id`, `prompt_ns` and `prompt_key` identify the evaluation and its
-    prompt. `sequence` orders the records of an evaluation, from 0. `turn` is the number of replies so far in the
-    evaluation, including this record. `message_id` is the unique id of the record, and `created_at` its time in UTC.
+    `role` is "system", "user" for a question or a request to correct an answer, "assistant" for a reply or a prompt's
+    message of the model, or "tool" for a result. `content` is the text for people; programs use `messages`.
+    `evaluation_id`, `prompt_ns` and `prompt_key` identify the evaluation and its prompt. `sequence` orders the records
+    of an evaluation, from 0. `turn` is the number of replies so far in the evaluation, including this record.
+    `message_id` is the unique id of the record, and `created_at` its time in UTC.
 
     A reply has `tool_calls`, `finish_reason`, the vendor's `raw_finish_reason` and `usage`; with `needs_approval`, its
     calls run only after `approve` has allowed them. A result has the `tool_call_id` and the `tool_name` of its call;
     with `gives_output`, the arguments of that call are the output. `instructions` is "new" if the first message of a
-    question replaces the instructions, "none" if the question removes the instructions, and "same" or None otherwise.
-    `dropped` are the replies of turns that were removed at this place; such a record has no messages.
+    question replaces the instructions, "none" if the question removes the instructions, and "same" or None otherwise,
+    also for the first record of a prompt. `dropped` are the replies of turns that were removed at this place; such a
+    record has no messages.
     """
 
     stored_as: ClassVar[str] = "sabir.message"

@@ -28,7 +28,7 @@ INI = "sabir_no_network"
 """The ini option that forbids the network in every test."""
 MARKERS = (
     "network: allow the network in this test, although sabir_no_network forbids it",
-    "no_network(loopback=True): forbid the network in this test; with loopback=False also addresses of this machine",
+    "no_network(loopback=True): forbid the network in this test; loopback=False also forbids addresses of this machine",
 )
 
 _SOCKET_EVENTS = ("socket.connect", "socket.sendto", "socket.sendmsg")

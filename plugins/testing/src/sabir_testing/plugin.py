@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases in `xfail` as expected to fail, with the reason.
 
-    Raises UsageError for a suite without an adapter and for an `xfail` row that does not exist.
+    Raises UsageError for a suite without an adapter and for a test case in `xfail` that does not exist.
     """
     rows: dict[tuple[type[Suite], str], set[str]] = {}
     for item in items:
@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         wrong = [case for case in suite.xfail if case.startswith(f"{bare}[") and case not in names]
         if wrong and not any("::" in argument for argument in items[0].config.args):
             rows_of_case = ", ".join(sorted(names))
-            what = f"{suite.__name__}.xfail contains {wrong[0]!r}, a row that does not exist"
+            what = f"{suite.__name__}.xfail contains {wrong[0]!r}, a test case that does not exist"
             raise pytest.UsageError(f"{what}; use one of {rows_of_case}")
 
 

@@ -92,17 +92,17 @@ class CachedAdapter(WrappedAdapter):
         self.store.delete(self._entry(messages, how).key)
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Return the stored reply, or send a rendering unchanged."""
+        """Return the stored reply, or send a rendering unchanged and store the reply."""
         entry = self._entry(rendering, {})
         return entry.find() or entry.save(await self.inner.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """Sync version of `send`: return the stored reply, or send a rendering unchanged."""
+        """Sync version of `send`: return the stored reply, or send a rendering unchanged and store the reply."""
         entry = self._entry(rendering, {})
         return entry.find() or entry.save(self.inner.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Return the stored reply, or send a conversation."""
+        """Return the stored reply, or send a conversation and store the reply."""
         messages, how = repeatable(messages, how)
         entry = self._entry(messages, how)
         if stored_reply := entry.find():
@@ -112,7 +112,7 @@ class CachedAdapter(WrappedAdapter):
         return entry.save(await self.inner.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Sync version of `complete`: return the stored reply, or send a conversation."""
+        """Sync version of `complete`: return the stored reply, or send a conversation and store the reply."""
         messages, how = repeatable(messages, how)
         entry = self._entry(messages, how)
         if stored_reply := entry.find():
@@ -122,7 +122,10 @@ class CachedAdapter(WrappedAdapter):
         return entry.save(self.inner.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Return the reply as a stream. A stored reply arrives as events too, one for each part's text."""
+        """Return the reply as a stream. A stored reply arrives as events too, with the text of each part in one event.
+
+        The store is read with the first event. A new reply is stored at the end of the stream.
+        """
         messages, how = repeatable_or_rendering(messages, how)
         relay = _CachedStream(self.inner.stream(messages, **how), self._entry(messages, how))
         return ReplyStream(relay, relay.start)
@@ -177,10 +180,11 @@ class _CachedStream(Relay):
 def cached_responses(adapter: Adapter, store: ResponseStore | str | os.PathLike[str]) -> CachedAdapter:
     """Wrap an adapter so that a request which was answered before gets the stored reply.
 
-    `store` is the path of a SQLite file, or a store. The key is the rendered request with its target, so equal
-    histories, options and settings share a reply, and nothing else does. Replies that were cut off or refused are not
-    stored. A reply from the cache has new message ids, `from_cache` True, and a usage of 0 tokens. Wrap the members of
-    a fallback, not the fallback; and download media outside: `fetching(cached_responses(llm, …))`.
+    `store` is the path of a SQLite file, or a store. Two calls share a reply if they render to the same request, for
+    the same target and policy. Only replies with the finish reason "stop" or "option_calls" are stored. A reply from
+    the cache has new message ids, `from_cache` True, and a usage of 0 tokens. Raises CacheError if the file cannot be
+    used. Wrap the members of a fallback, not the fallback; and download media outside:
+    `fetching(cached_responses(llm, …))`.
 
     >>> import sabir, sabir_calls
     >>> llm = sabir_calls.cached_responses(sabir.adapter("echo:m"), sabir_calls.MemoryResponses())

@@ -25,13 +25,15 @@ class CacheError(SabirError):
 
 
 class ResponseStore(Protocol):
-    """The interface of a store of replies. All methods are thread-safe and do not wait for a network."""
+    """The interface of a store of replies. All methods must be thread-safe, and must not wait for a network, because
+    coroutines call them.
+    """
 
     def get(self, key: str) -> bytes | None:
         """Return the stored bytes, or None."""
 
     def put(self, key: str, reply: bytes) -> None:
-        """Store bytes under a key; they replace earlier bytes."""
+        """Store bytes under a key; they replace earlier bytes. The store may have limits, and delete entries."""
 
     def delete(self, key: str) -> None:
         """Delete the entry of a key, if there is one."""
@@ -41,9 +43,10 @@ class ResponseStore(Protocol):
 
 
 class MemoryResponses:
-    """A store that lives as long as the process. `max_age` is in seconds; None means no limit.
+    """A store in memory, which is lost with the object. `max_age` is in seconds; None means no limit.
 
-    If more than `max_bytes` are stored, the entries that were not used for the longest time are deleted.
+    If all entries together have more than `max_bytes`, the entries that were not used for the longest time are deleted.
+    Raises SettingsInvalid for an invalid `max_age` or `max_bytes`.
     """
 
     def __init__(self, *, max_age: float | None = None, max_bytes: int = MOST_BYTES) -> None:
@@ -68,7 +71,7 @@ class MemoryResponses:
 
     def put(self, key: str, reply: bytes) -> None:
         """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
-        used ones. A reply that alone has more than `max_bytes` is not stored.
+        used ones. A reply that alone has more than `max_bytes` is not stored; an earlier entry of its key is deleted.
         """
         with self._lock:
             self._remove(key)
@@ -109,8 +112,9 @@ CREATE TABLE IF NOT EXISTS sabir_replies
 class SQLiteResponses:
     """A store in a SQLite file, which several processes may use at once. `max_age` is in seconds; None means no limit.
 
-    Only the user who creates the file may read it (mode 0600). If more than `max_bytes` of replies are stored, the
-    replies that were not used for the longest time are deleted. Raises CacheError if the file cannot be used.
+    A new file gets the mode 0600, so that only its user may read it. If all replies together have more than
+    `max_bytes`, the replies that were not used for the longest time are deleted. Raises CacheError if the file cannot
+    be used, and SettingsInvalid for an invalid `max_age` or `max_bytes`.
 
     >>> import sabir, sabir_calls, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -156,7 +160,7 @@ class SQLiteResponses:
 
     def put(self, key: str, reply: bytes) -> None:
         """Store bytes under a key. If all entries together then have more than `max_bytes`, delete the least recently
-        used ones. A reply that alone has more than `max_bytes` is not stored.
+        used ones. A reply that alone has more than `max_bytes` is not stored; an earlier entry of its key is deleted.
         """
         if len(reply) > self._max_bytes:
             self.delete(key)
@@ -211,4 +215,4 @@ def _check_limits(max_age: float | None, max_bytes: int) -> None:
     if max_age is not None and not max_age > 0:
         raise SettingsInvalid(f"max_age is {max_age!r}; expected a positive number of seconds, or None")
     if max_bytes < 1:
-        raise SettingsInvalid(f"max_bytes is {max_bytes!r}; expected a positive number")
+        raise SettingsInvalid(f"max_bytes is {max_bytes!r}; expected a maximum size in bytes, 1 or more")

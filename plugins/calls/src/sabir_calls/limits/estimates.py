@@ -10,7 +10,7 @@ from typing import TypeAlias
 from sabir import Rendering
 
 Estimate: TypeAlias = Callable[[Rendering], int]
-"""A function that returns the expected input and output tokens of a request."""
+"""A function that returns the expected tokens of a request, input and output together."""
 
 TOKENS_OF_A_MEDIUM = 1_000
 """The tokens that the estimate assumes for an image or another medium that the request contains as base64."""
@@ -23,10 +23,10 @@ _LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "maxOutpu
 
 
 def estimate_tokens(rendering: Rendering) -> int:
-    """Return the estimated input and output tokens of a request. Needs no network.
+    """Return the estimated tokens of a request, input and output together. Needs no network.
 
-    Four characters count as one token, long base64 as one medium. The reply counts as long as `max_output_tokens`
-    allows, or as 1,000 tokens without that setting.
+    Four bytes of the body count as one token, and each base64 text of 1,000 characters or more as 1,000 tokens. The
+    output counts as the largest output that the request allows, or as 1,000 tokens if it sets no limit.
 
     >>> import sabir
     >>> from sabir_calls import estimate_tokens

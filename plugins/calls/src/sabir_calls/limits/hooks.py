@@ -35,6 +35,6 @@ def sabir_call_started(rendering: Rendering, attempt: int) -> None:
 
 @hookimpl
 def sabir_call_failed(rendering: Rendering, error: CallError) -> None:
-    """Pause everybody who shares the limit, if the provider reported when to try again."""
+    """If the provider reported when to try again, let no request that waits for the limit start before that time."""
     for slot in _slots.get():
         slot.fail(error)

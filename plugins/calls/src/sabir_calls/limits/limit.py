@@ -34,7 +34,7 @@ class LimitStatus(NamedTuple):
     waiting: int
     """The number of callers that are waiting."""
     waited: float
-    """The seconds that all callers together have waited since the limit was created."""
+    """The sum of the seconds that requests waited before they were admitted, since the limit was created."""
 
 
 class Limit:
@@ -46,9 +46,10 @@ class Limit:
     minute. None means no limit.
 
     Callers are served in the order of their calls. If a provider answers with the time after which to try again
-    (`CallError.retry_after`), nobody who shares the limit sends before that time.
+    (`CallError.retry_after`), no request that waits for the limit is sent before that time. Retries of an adapter count
+    but do not wait, so they may exceed the numbers.
 
-    Raises SettingsInvalid for a number that is not positive.
+    Raises SettingsInvalid for a limit that is not a whole number of at least 1, and for an invalid `per`.
 
     >>> import sabir, sabir_calls
     >>> limit = sabir_calls.Limit(at_once=8, requests=500, per="minute")
@@ -72,7 +73,7 @@ class Limit:
         seconds = _SECONDS.get(per, 0.0) if isinstance(per, str) else per
         if type(seconds) not in (int, float) or not isfinite(seconds) or seconds <= 0:
             periods = ", ".join(map(repr, _SECONDS))
-            raise SettingsInvalid(f"Limit: per is {per!r}; expected {periods}, or a number of seconds")
+            raise SettingsInvalid(f"Limit: per is {per!r}; expected {periods}, or a positive number of seconds")
         self.tokens = tokens
         """The limit of tokens in each period, or None."""
         self._text = ", ".join(f"{name}={number}" for name, number in {**numbers, "per": per}.items() if number)
@@ -85,7 +86,7 @@ class Limit:
         return f"Limit({self._text})"
 
     def status(self) -> LimitStatus:
-        """Return how many requests are running, how many callers wait, and how long all have waited together."""
+        """Return how many requests are running, how many callers wait, and how long admitted requests have waited."""
         with self._lock:
             return LimitStatus(self._admission.running, self._admission.waiting, self._waited)
 
@@ -139,7 +140,9 @@ class Slot:
         self.__exit__()
 
     def use(self, tokens: int | None) -> None:
-        """Replace the estimate by the tokens that the reply reports; None leaves the estimate."""
+        """Set the tokens that the reply reports, input and output together. They replace the estimate of the last
+        attempt when the block ends. None leaves the estimate.
+        """
         self._used = tokens
 
     def retry(self) -> None:
@@ -148,7 +151,9 @@ class Slot:
             self.limit._admission.count(self._ticket, monotonic())
 
     def fail(self, error: CallError) -> None:
-        """Pause everybody who shares the limit, if the provider reported when to try again."""
+        """If the provider reported when to try again, let no request that waits for the limit start before that
+        time.
+        """
         if error.retry_after:
             with self.limit._lock:
                 self.limit._admission.pause(monotonic() + error.retry_after)

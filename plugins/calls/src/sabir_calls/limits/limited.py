@@ -67,7 +67,7 @@ class LimitedAdapter(WrappedAdapter):
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply as a stream. Reading the first event waits for the limit and sends the request.
 
-        The request runs until the stream is read to its end or closed.
+        The request counts as running until the stream ends, fails or is closed.
         """
         messages, how = repeatable_or_rendering(messages, how)
         relay = _LimitedStream(self.inner.stream(messages, **how), self._slot_of(messages, how))
@@ -129,8 +129,9 @@ def limited(
     """Wrap an adapter so that its requests wait for a limit.
 
     Pass the numbers of a new Limit, or a Limit that adapters share. If tokens are limited, `estimate` returns the
-    tokens of a request before it is sent; the reply's usage replaces the estimate afterwards. Retries of the adapter do
-    not wait, but count. Raises SettingsInvalid for a limit together with numbers, and for invalid numbers.
+    tokens of a request before it is sent; the reply's usage, if the provider reports it, replaces the estimate
+    afterwards. Retries of the adapter do not wait, but count. Raises SettingsInvalid for a limit together with numbers,
+    and for invalid numbers. With a Limit, `per` is ignored.
 
     >>> import sabir, sabir_calls
     >>> llm = sabir_calls.limited(sabir.adapter("echo:small"), at_once=2)

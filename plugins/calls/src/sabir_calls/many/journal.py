@@ -21,7 +21,9 @@ if sys.platform != "win32":
 
 
 class JournalError(SabirError):
-    """Raised if the file of a run cannot be opened, read or written. The message names the file and the reason."""
+    """Raised if the file of a run cannot be opened, read or written, is used by another run, or contains a line that is
+    not a reply. The message names the file and the reason.
+    """
 
 
 class ReplyJournal:

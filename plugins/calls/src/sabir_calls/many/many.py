@@ -116,7 +116,7 @@ class _Run(Generic[CallT]):
         self.collect([call for call in self.running if _has_reply(call)])
         unfinished = len(self.running)
         if unfinished or not isinstance(reason, GeneratorExit):
-            note = f"ended early: {self._progress}; the provider may charge the {unfinished} running calls as well"
+            note = f"ended early: {self._progress}; started calls without a reply, which may be charged: {unfinished}"
             reason.add_note(note)
             logger.warning("%s", note)
 
@@ -150,11 +150,12 @@ class _Run(Generic[CallT]):
 async def complete_many(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> list[Outcome]:
     """Send each prompt as a conversation of its own, and return the outcomes in the order of the prompts.
 
-    A prompt is a string or a list of messages. A call that fails is an outcome with an `error`, and the others
-    continue. An error that every prompt would meet, such as SettingsInvalid, is raised.
+    A prompt is a string, a message or a list of messages. If a call raises a CallError or RenderingRefused, its outcome
+    has this `error`, and the other calls continue. Any other error, such as SettingsInvalid, ends the run and is
+    raised. Raises JournalError if the `resume` file cannot be used.
 
-    If the program is killed, call it again with the same `resume` file: replies that arrived are read from the file. If
-    the call is cancelled, a note on the CancelledError and a log line say how many replies were received.
+    If the program is killed, run it again with the same prompts and `resume` file: replies that arrived are read from
+    the file. If the run raises or is cancelled, a note on the exception and a log line say how many replies arrived.
 
     >>> import asyncio, sabir, sabir_calls
     >>> outcomes = asyncio.run(sabir_calls.complete_many(sabir.adapter("echo:m"), ["Hello!", "Bye!"]))
@@ -167,7 +168,7 @@ async def complete_many(llm: Adapter, prompts: Prompts, **arguments: Unpack[Many
 
 @show_arguments
 async def each_completed(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> OutcomeIterator:
-    """Yield the outcome of each prompt as soon as it arrives. Otherwise like `complete_many`.
+    """Yield the outcome of each prompt as soon as its call ends. Otherwise like `complete_many`.
 
     `prompts` is read as the calls need it, so it may be an endless iterator. The running calls are cancelled when the
     generator is closed, for example by `contextlib.aclosing`.
@@ -199,7 +200,9 @@ def complete_many_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyA
 
 @show_arguments
 def each_completed_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> SyncOutcomeIterator:
-    """Sync version of `each_completed`. Calls run in threads."""
+    """Sync version of `each_completed`. Calls run in threads. Closing the generator waits for the calls that are
+    running.
+    """
     run = _Run[Future[Reply]](llm, prompts, arguments)
     with closing(run), ThreadPoolExecutor(run.at_once, "sabir-calls") as pool:
         try:

@@ -31,7 +31,7 @@ class Outcome:
 
 
 class Progress(NamedTuple):
-    """How far a run is. The argument of the function that `progress=` gives."""
+    """How far a run is. The function that is passed as `progress=` gets it as its argument."""
 
     succeeded: int = 0
     """The number of prompts with a reply, including the replies of an earlier run."""
@@ -83,6 +83,6 @@ class Progress(NamedTuple):
 def is_failure(error: BaseException) -> bool:
     """Return whether an error belongs to one prompt, so that the others continue: CallError and RenderingRefused.
 
-    Other errors, such as SettingsInvalid, would be the same for every prompt.
+    Other errors, such as SettingsInvalid, are likely to be the same for every prompt.
     """
     return isinstance(error, CallError | RenderingRefused)

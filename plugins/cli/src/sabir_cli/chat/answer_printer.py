@@ -31,7 +31,7 @@ class Writer(Protocol):
 
 
 class PlainWriter:
-    """A writer that prints the text unchanged."""
+    """A writer that prints the text without formatting it."""
 
     def __init__(self, output: Output) -> None:
         self.write, self.end = output.write, output.end_line
@@ -49,7 +49,7 @@ class NullWriter:
 
 def writer_for(output: Output, *, plain: bool) -> Writer:
     """Return a MarkdownWriter if `plain` is False and standard output is a terminal with colours and Unicode, otherwise
-    a writer that prints the text unchanged.
+    a PlainWriter.
     """
     out = output.out
     if plain or output.machine or out.no_color or not out.is_terminal or out.is_dumb_terminal or out.options.ascii_only:

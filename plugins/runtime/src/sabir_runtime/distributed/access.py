@@ -127,15 +127,15 @@ class Access(Frozen):
     """
 
     creds: Path | None = None
-    """A .creds file with a user's JWT and seed. Without any credentials, the path in NATS_CREDS is used."""
+    """A .creds file with a user's JWT and seed. None means the path in NATS_CREDS if there are no other credentials."""
     nkey: Path | None = None
-    """A file with the seed of an nkey. Without any credentials, the path in NATS_NKEY is used."""
+    """A file with the seed of an nkey. None means the path in NATS_NKEY if there are no other credentials."""
     user: str | None = Field(default=None, min_length=1)
-    """A user's name, which needs a password. Without any credentials, the name in NATS_USER is used."""
+    """A user's name, which needs a password. None means the name in NATS_USER if there are no other credentials."""
     password_file: Path | None = None
     """A file with the user's password. For a user without this file, the password itself is in NATS_PASSWORD."""
     token_file: Path | None = None
-    """A file with a token. Without any credentials, the token itself in NATS_TOKEN is used."""
+    """A file with a token. None means the token in NATS_TOKEN if there are no other credentials."""
     ca: Path | None = None
     """A file with the CA certificates that verify the server's certificate.
 

@@ -323,7 +323,7 @@ def _remedy_for(refusal: Exception) -> str:
     if isinstance(refusal, ssl.SSLError) or _TLS.search(str(refusal)):
         own = "if the server requires a client certificate, also its file and its key's (NATS_CERT and NATS_KEY)"
         return f"give the file of the CA that signed the server's certificate (ca=…, or NATS_CA), and {own}"
-    return "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_USER and NATS_PASSWORD, or NATS_TOKEN"
+    return "give valid credentials: Access(…), or NATS_CREDS, NATS_NKEY, NATS_TOKEN, or NATS_USER with NATS_PASSWORD"
 
 
 def _parse_permission_error(error_text: str) -> tuple[bool, str]:

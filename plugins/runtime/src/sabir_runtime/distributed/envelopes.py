@@ -74,7 +74,7 @@ def unpack(data: bytes, largest: int = LARGEST) -> bytes:
 
 
 SCHEMA = 1
-"""The schema number that this version writes and reads."""
+"""The schema number of the messages that this version sends and reads."""
 MOST_OBSERVATIONS = 50_000
 """The maximum number of messages in one request."""
 MOST_VALUES = 500_000

@@ -69,7 +69,7 @@ class DurableRunner(Runner, AsyncClosing):
     `store` is `sqlite:///file.db`, or `postgresql://user@host/database` for several machines. Only workers with
     the same `application` and `version` continue a run: change `version` when new code cannot repeat old runs. Every
     `beat` seconds a worker looks for cancelled runs, decisions and dead workers, and every `poll` seconds for queued
-    runs. `at_once` is the maximum number of queued runs of each context that one worker performs at the same time; None
+    runs. `at_once` is the maximum number of queued runs of one context that one worker performs at the same time; None
     means no limit. The worker that was launched last sets `at_once` and `poll` for all workers of a queue. With
     `durability="power"`, SQLite's writes also survive a power cut.
 

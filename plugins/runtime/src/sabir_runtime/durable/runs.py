@@ -255,8 +255,8 @@ class Runs(SyncClosing):
     def open_queues(self, queues: Iterable[str], poll: float, at_once: int | None) -> None:
         """Register queues at the engine, with settings that apply to all workers of the queues.
 
-        Workers look for runs every `poll` seconds. Each worker performs at most `at_once` runs of each queue at the
-        same time; None means no limit.
+        Workers look for runs every `poll` seconds. Each worker performs at most `at_once` runs of a queue at the same
+        time; None means no limit.
         """
         for queue in queues:
             self._client.register_queue(queue, polling_interval_sec=poll, worker_concurrency=at_once)

@@ -117,7 +117,7 @@ def bounds_of(url: URL) -> dict[str, int]:
 
 
 def open_store(url: URL, durability: Durability = "process") -> Engine:
-    """Create an SQLAlchemy engine for a store. Its rows are checked by `row_guard`. Does not connect yet."""
+    """Create an SQLAlchemy engine for a store. `row_guard` checks the rows that are read. Does not connect yet."""
     if is_sqlite(url):
         engine = create_engine(url)
 

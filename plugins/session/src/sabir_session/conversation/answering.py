@@ -123,7 +123,7 @@ class QuestionAnswerer:
             rendering = requests.adapter.render(sent, **requests.call_arguments)
         if question.mark != "same" and storage.instructions is not self._sent_instructions:
             changed = f"the instructions of the conversation {storage.name!r} differ from the recorded instructions"
-            logger.warning("%s; only the new instructions are sent", changed)
+            logger.warning("%s; the recorded instructions are not sent any more", changed)
         storage.record_question(messages, requests.speaks_as, question.mark)
         self._sent_instructions = storage.instructions
         return rendering if requests.sends_renderings else None

@@ -5,8 +5,9 @@
         answer = stream.answer()                           answer = await stream.answer()
 
 `for event in stream` yields the events of the evaluation: texts, replies, calls and their results. Leaving the block
-before the end cancels the request and the running options. The recorded messages stay: `chat.ask()` finishes the
-question, and `chat.drop_last()` removes the question. `break` without a `with` block does the same.
+before the end cancels the request and the running coroutine options; options in threads run on, and their results are
+discarded. The recorded messages stay: `chat.ask()` finishes the question, and `chat.drop_last()` removes the question.
+`break` without a `with` block does the same, when nothing refers to the stream or the conversation is used again.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -35,8 +36,9 @@ class Answer(Generic[Output]):
     """The answer to one question of a Conversation. `Conversation.ask` returns it.
 
     `replies` are all replies of the model to the question, with the answer last. `messages` are the messages that the
-    question added to the conversation: changed instructions, the question, option calls, results and the answer.
-    `output` is the answer as a value of the output type, or the return value of the output function; None without both.
+    question added to the conversation: changed instructions, the question, all replies, results, and requests to
+    correct an answer. `output` is the answer as a value of the output type, or the return value of the output function,
+    as the validator returned it. None without an output type and function.
 
     >>> import sabir_session
     >>> answer = sabir_session.Conversation("echo:m").ask_sync("Hello!")
@@ -80,7 +82,10 @@ class Answer(Generic[Output]):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What the model's APIs could not represent in the requests and replies. Equal losses are listed once."""
+        """What the model's APIs could not represent in the requests and replies. Equal losses are listed once.
+
+        Losses are not recorded: replies that were read from the store have no losses.
+        """
         return tuple(dict.fromkeys(loss for reply in self.replies for loss in reply.losses))
 
     def __repr__(self) -> str:
@@ -192,7 +197,8 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
     """An answer as a stream of events, read with `for`. `Conversation.stream_sync` returns it.
 
     The question is answered in the reader's thread, and only while the stream is read. Without a `with` block, the
-    stream ends when nothing refers to the stream, or when the conversation is used while nothing iterates over it.
+    stream ends when nothing refers to the stream, or at the next question, `drop_last`, `fork` or `close` of the
+    conversation while nothing iterates over the stream.
 
     >>> import sabir_session
     >>> with sabir_session.Conversation("echo:m").stream_sync("Hello there!") as stream:
@@ -209,27 +215,29 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         self._select = _EventSelection(self._buffer, outputs)
 
     def __iter__(self) -> Iterator[Event]:
-        """Iterate over the events that were not read yet. The first event sends the question; its errors raise here.
+        """Iterate over the events that were not read yet. Raises the errors of `Conversation.ask` while iterating.
 
-        Events of an unfinished earlier question come first, with another id as their `question`.
+        Reading the first event sends the question. Events of an unfinished earlier question come first, with another id
+        as their `question`.
         """
         return SyncEvents(self, self._buffer, self._select.event)
 
     @property
     def question(self) -> str:
-        """The id of the question's first message, which is `question` of its events. "" before the question is sent."""
+        """The id of the question's first message, the `question` of its events. "" until the question is recorded."""
         return self._buffer.question
 
     @property
     def text(self) -> Iterator[str]:
-        """An iterator over the pieces of text of this question's replies, as they arrive. Other events are skipped."""
+        """An iterator over the pieces of text of this question's replies. Iterating discards all other events."""
         return SyncEvents(self, self._buffer, self._select.text)
 
     @property
     def outputs(self) -> Iterator[Output]:
-        """An iterator over growing versions of the output, from the first version that fits its type.
+        """An iterator over the versions of the output while it arrives, from the first version that fits its type.
 
-        The validator is not called for them. Yields nothing for an output function, and without an output type.
+        The validator is not called for these versions. A corrected answer begins again. Iterating discards the events.
+        Yields nothing for an output function, and without an output type.
         """
         return SyncEvents(self, self._buffer, self._select.output)
 
@@ -247,7 +255,11 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         self._buffer.stop()
 
     def __enter__(self) -> Self:
-        """Return the stream. Other questions must wait until the answer is complete or the block ends."""
+        """Return the stream.
+
+        After its first event is read, other questions raise ConversationBusy until the answer is complete or the block
+        ends.
+        """
         self._buffer.is_entered = True
         return self
 
@@ -265,7 +277,8 @@ class AnswerStream(AsyncClosing, Generic[Output]):
     """An answer as a stream of events, read with `async for`. `Conversation.stream` returns it.
 
     A task answers the question and pauses while its events are not read. Without an `async with` block, the stream ends
-    when nothing refers to the stream, or when the conversation is used while nothing iterates over it.
+    when nothing refers to the stream, or at the next question, `drop_last`, `fork` or `close` of the conversation while
+    nothing iterates over the stream.
 
     >>> import asyncio, sabir_session
     >>> async def ask(chat: sabir_session.Conversation) -> sabir_session.Answer:
@@ -284,27 +297,29 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         self._select = _EventSelection(self._buffer, outputs)
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        """Iterate over the events that were not read yet. The first event sends the question; its errors raise here.
+        """Iterate over the events that were not read yet. Raises the errors of `Conversation.ask` while iterating.
 
-        Events of an unfinished earlier question come first, with another id as their `question`.
+        Reading the first event sends the question. Events of an unfinished earlier question come first, with another id
+        as their `question`.
         """
         return AsyncEvents(self, self._buffer, self._select.event)
 
     @property
     def question(self) -> str:
-        """The id of the question's first message, which is `question` of its events. "" before the question is sent."""
+        """The id of the question's first message, the `question` of its events. "" until the question is recorded."""
         return self._buffer.question
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """An iterator over the pieces of text of this question's replies, as they arrive. Other events are skipped."""
+        """An iterator over the pieces of text of this question's replies. Iterating discards all other events."""
         return AsyncEvents(self, self._buffer, self._select.text)
 
     @property
     def outputs(self) -> AsyncIterator[Output]:
-        """An iterator over growing versions of the output, from the first version that fits its type.
+        """An iterator over the versions of the output while it arrives, from the first version that fits its type.
 
-        The validator is not called for them. Yields nothing for an output function, and without an output type.
+        The validator is not called for these versions. A corrected answer begins again. Iterating discards the events.
+        Yields nothing for an output function, and without an output type.
         """
         return AsyncEvents(self, self._buffer, self._select.output)
 
@@ -319,14 +334,19 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         return _require_answer(None if task is None or self._buffer.is_stopped else task.result())
 
     async def aclose(self) -> None:
-        """Stop answering: close the connection, cancel running options and wait for them to end.
+        """Stop answering: close the connection, cancel running coroutine options and wait for them to end.
 
-        Recorded messages stay; `Conversation.drop_last` removes the question.
+        Options in threads run on, and their results are discarded. Recorded messages stay; `Conversation.drop_last`
+        removes the question.
         """
         await self._buffer.close()
 
     async def __aenter__(self) -> Self:
-        """Return the stream. Other questions must wait until the answer is complete or the block ends."""
+        """Return the stream.
+
+        After its first event is read, other questions raise ConversationBusy until the answer is complete or the block
+        ends.
+        """
         self._buffer.is_entered = True
         return self
 

@@ -1,4 +1,4 @@
-"""The arguments of conversations and questions: their types and checks, and the right names for arguments of others.
+"""The arguments of conversations and questions: their types and checks, and the names for other libraries' arguments.
 
 chat.retries = -1 ──▶ SettingsInvalid: what was expected        Conversation(…, system_prompt=…) ──▶ WrongWord: the word
 chat.tools = […]  ──▶ AttributeError: what can be changed
@@ -37,7 +37,7 @@ DEFAULT_NAME = "conversation"
 
 
 class ConversationArguments(TypedDict, Generic[Wanted], total=False):
-    """The optional arguments of Conversation, which its docstring explains, except `output`."""
+    """The optional arguments of Conversation except `output`. The docstring of Conversation explains each argument."""
 
     instructions: Instructions
     options: Options
@@ -53,8 +53,8 @@ class ConversationArguments(TypedDict, Generic[Wanted], total=False):
 
 
 class QuestionArguments(TypedDict, Generic[Wanted], total=False):
-    """The optional arguments of one question: `settings` override the conversation's settings field by field, and
-    `output_validator` replaces the conversation's validator.
+    """The optional arguments of one question except `output`. `settings` override the conversation's settings field by
+    field, and `output_validator` replaces the conversation's validator.
     """
 
     output_validator: Validator[Wanted] | None
@@ -72,7 +72,7 @@ class QuestionOptions(NamedTuple):
     outputs: Outputs[Any] | None
     settings: Settings | None
     is_own: bool
-    """Whether both are the conversation's own, because the question passed neither."""
+    """Whether both are the conversation's own: the question passed no output, no validator and no settings."""
 
 
 Check = tuple[Callable[[object], bool], str]
@@ -81,24 +81,28 @@ _ANY: Check = (lambda value: True, "")
 ATTRIBUTES: Mapping[str, Check] = {
     "model": (lambda value: isinstance(value, str) or hasattr(value, "render"), "'provider:model', or an adapter"),
     "instructions": (lambda value: isinstance(value, str | tuple), "a text, or a tuple of texts and parts"),
-    "options": (lambda value: isinstance(value, Iterable) and not isinstance(value, str), "a list of functions"),
+    "options": (
+        lambda value: isinstance(value, Iterable) and not isinstance(value, str),
+        "a list or other iterable of functions, pydantic models or Options",
+    ),
     "output": _ANY,
     "output_validator": _FUNCTION_OR_NONE,
     "retries": (lambda value: type(value) is int and value >= 0, "a whole number of at least 0"),
     "settings": (lambda value: value is None or isinstance(value, Settings), "sabir.Settings(…), or None"),
-    "strict": (lambda value: not isinstance(value, str), "True, False, or a set of kinds of loss"),
+    "strict": (lambda value: not isinstance(value, str), "True, False, None, or kinds of loss, such as {'dropped'}"),
     "budget": (lambda value: value is None or isinstance(value, Budget), "Budget(…), or None"),
     "approve": _FUNCTION_OR_NONE,
     "watch": _FUNCTION_OR_NONE,
 }
 """Attribute → the check of a value, and the description of the expected values."""
 _REMEDIES: Mapping[str, str] = {
-    "system system_prompt prompt developer": "instructions=…",
+    "system system_prompt prompt developer": "instructions=… of Conversation",
     "output_type result_type response_format response_model output_schema schema": "output=…, a type or a function",
-    "max_retries output_retries": "retries=…, how often the model may correct an answer that does not fit",
+    "max_retries output_retries": "retries=… of Conversation, how often the model may correct its answer",
     "message_history history messages": "ask(*messages, …), which also accepts messages",
     "api_key base_url client": "an adapter as the model: sabir.adapter('provider:model', …)",
-    "session session_id conversation_id thread_id db database store path memory checkpointer": "keep=… and name=…",
+    "session session_id conversation_id thread_id": "keep=… and name=… of Conversation",
+    "db database store path memory checkpointer": "keep=… and name=… of Conversation",
     "deps context": "a bound method as an option, or a parameter of the type sabir.ToolContext in an option",
 }
 REMEDIES = {word: remedy for words, remedy in _REMEDIES.items() for word in words.split()}
@@ -106,9 +110,10 @@ REMEDIES = {word: remedy for words, remedy in _REMEDIES.items() for word in word
 
 
 def refuse_unknown_arguments(function: str, misnamed: Iterable[str], known: tuple[str, ...]) -> None:
-    """Raise WrongWord for the first of the arguments `misnamed`, which the function does not have.
+    """Raise WrongWord for the first of `misnamed`, which are arguments that the function does not have.
 
-    The error names the argument to use. `known` are the arguments that the function has.
+    Does nothing if `misnamed` is empty. The error names the argument to use. `known` are the arguments that the
+    function has.
     """
     for word in misnamed:
         if word in ATTRIBUTES:

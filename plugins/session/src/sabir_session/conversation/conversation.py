@@ -78,13 +78,13 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
     """A conversation with a model. It stores all messages, runs the options that the model calls, and can be reopened.
 
     `model` is `provider:model` or an adapter, `instructions` the system message. `output` is the type of the answers,
-    or a function to call with the model's values; None means text. If an answer does not fit, or `output_validator`
-    raises ValueError, the model must answer again, up to `retries` times. `options`, `settings`, `strict`, `budget`,
-    `approve` and `watch` work as in `evaluate`. A budget limits the complete conversation, its `seconds` each question.
-    `keep` is a Store, or the path or URL of a store. Each message is stored there at once under `name`; the same `keep`
-    and `name` reopen the conversation. Without `keep`, the messages are lost when the program ends. All arguments
-    except `keep` and `name` are attributes that can be changed between questions. A `with` block closes the
-    conversation.
+    or a function to call with the model's values; None means text. If an answer does not fit, or that function or
+    `output_validator` raises ValueError, the model must answer again, up to `retries` times for each question.
+    `options`, `settings`, `strict`, `budget`, `approve` and `watch` work as in `evaluate`. A budget limits the complete
+    conversation, its `seconds` each question. `keep` is a Store, or the path or URL of a store. Each message is stored
+    there at once under `name`; the same `keep` and `name` reopen the conversation. Without `keep`, the messages are
+    only in memory. All arguments except `keep` and `name` are attributes that can be changed between questions. A
+    `with` block closes the conversation.
 
     Raises ConversationBusy if another process has opened the name, StoreError if the store cannot be opened,
     OptionInvalid, SettingsInvalid or WrongWord for wrong arguments, and the errors of `sabir.adapter`.
@@ -157,7 +157,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         self._answerer = QuestionAnswerer(ConversationStorage(keep, name))
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set an attribute. Raises AttributeError for an unknown name, and SettingsInvalid for an invalid value."""
+        """Set an attribute. Raises AttributeError for an unknown name, and the errors of Conversation for a value."""
         if not name.startswith("_"):
             check_value(name, value)
         super().__setattr__(name, value)
@@ -179,9 +179,9 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
     @property
     def instructions(self) -> Instructions:
-        """The system message for the next question; "" means none. If you set none, the recorded instructions.
+        """The system message for the next question; "" means none. A text, or a tuple of texts and parts.
 
-        A text, or a tuple of texts and parts. Set a value to replace the instructions from the next question on.
+        Until you set a value, these are the recorded instructions. A new value holds from the next question on.
         """
         message = self._current_instructions
         if message is None:
@@ -202,7 +202,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The options that the model may call. Set functions, pydantic models or `sabir.Option` objects."""
+        """The options that the model may call. You can set functions, pydantic models or `sabir.Option` objects."""
         return self._options
 
     @options.setter
@@ -272,14 +272,16 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
     ) -> Answer[Any]:
         """Ask a question. Return the answer when the model has answered and all its option calls have results.
 
-        `output` is the type of this answer, or a function to call with the model's values; None means text. `settings`
-        override the conversation's settings field by field. `output_validator` replaces the conversation's validator
-        for this question. Without content, `ask` finishes the last question, or returns its answer again; an output
-        function then runs again. An unfinished earlier question is finished first, unless you `drop_last()`.
+        `output` is the type of this answer, or a function to call with the model's values; None means text. By default,
+        the conversation's `output` and `output_validator` are used; a question with its own `output` is checked only by
+        its own `output_validator`. `settings` override the conversation's settings field by field. Without content,
+        `ask` finishes the last question, or returns its answer again, for which an output function and the validator
+        run again. An unfinished earlier question is finished first, unless you `drop_last()`.
 
-        Raises RenderingRefused before anything is recorded; CallError, ApprovalPending or BudgetExhausted, after which
-        `ask()` continues; OutputError if the answer does not fit after the last retry; ConversationBusy while another
-        question is being answered; ConversationNotFound without content if nothing was asked; OptionInvalid,
+        Raises RenderingRefused for a loss in `strict`, before the question is recorded if its request has the loss;
+        CallError, ApprovalPending or BudgetExhausted, after which `ask()` continues; OutputError if the answer does not
+        fit after the last retry, was cut off, or is a refusal; ConversationBusy while another question is being
+        answered or after a change elsewhere; ConversationNotFound without content if nothing was asked; OptionInvalid,
         SettingsInvalid or WrongWord for wrong arguments; RecordingFailed, or StoreError if the conversation is closed.
 
         >>> import asyncio, sabir_session
@@ -311,7 +313,8 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
-        """Sync version of `ask`. Blocks the thread, runs options one by one, and raises for coroutine functions.
+        """Sync version of `ask`. Blocks the thread and runs options one by one. Raises OptionInvalid or SettingsInvalid
+        for coroutine functions.
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'
@@ -343,9 +346,9 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
     ) -> AnswerStream[Any]:
         """Ask a question and return the answer as a stream of events. The arguments are the same as in `ask`.
 
-        The question is sent when the first event is read, where the errors of `ask` are raised; only errors of `output`
-        and of unknown arguments are raised at once. Events of an unfinished earlier question come first, with another
-        `question` id, and are not part of the stream's `text`.
+        The question is sent when the first event is read. Reading raises the errors of `ask`; only errors of `output`,
+        `output_validator` and unknown arguments are raised at once. Events of an unfinished earlier question come
+        first, with another `question` id, and are not part of the stream's `text` and `outputs`.
 
         >>> import asyncio, sabir_session
         >>> async def texts(chat: sabir_session.Conversation) -> list[str]:
@@ -386,9 +389,10 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         return SyncAnswerStream(start, options.outputs)
 
     def preview(self, *content: Content, output: object = UNSET, settings: Settings | None = None) -> Rendering:
-        """Return the request that `ask` would send, with its losses, but send and record nothing.
+        """Return the request that `ask` would send, with its losses. Sends and records nothing.
 
-        Raises RenderingRefused if the request has losses of the kinds in `strict`.
+        An unfinished earlier question is not finished first. Raises RenderingRefused for a loss in `strict`, or if
+        nothing can be sent, and the errors of `ask` for wrong arguments.
 
         >>> import sabir_session
         >>> rendering = sabir_session.Conversation("echo:m").preview("Hello!")
@@ -404,7 +408,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
 
         Effects of options are not undone. A budget still counts the replies. Raises ConversationNotFound if nothing was
-        asked, ConversationBusy while a question is being answered, and StoreError if other records follow the question.
+        asked, ConversationBusy while a question is being answered, and StoreError if closed or if other records follow.
         """
         return self._answerer.drop_last()
 
@@ -412,9 +416,9 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
     def replacing_last(self) -> Iterator[tuple[Message, ...]]:
         """Replace the last question and its answer with what the `with` block asks. Yields the old messages.
 
-        In the block, the conversation ends before the old question. If the block asks a question and gets an answer,
-        one transaction replaces the old messages. Otherwise the old messages stay. Raises ConversationNotFound if
-        nothing was asked, and ConversationBusy while a question is being answered.
+        In the block, the conversation ends before the old question, and new messages are only in memory. If the block
+        ends without an exception and its last question is answered, one transaction replaces the old messages.
+        Otherwise the old messages stay, and a budget counts the new replies. Raises the errors of `drop_last`.
         """
         with self._answerer.replacing_last() as messages:
             yield messages
@@ -424,7 +428,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
         Both continue independently. The budget of the new conversation counts the amounts that were used before. Raises
         JournalExists if the store already has that name, ConversationBusy while a question is being answered, and
-        StoreError for an invalid name. The fork of a conversation without a store (`keep`) is only in memory.
+        StoreError for an invalid name or a closed conversation. A fork without a store (`keep`) is only in memory.
 
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").fork("a second try").name
@@ -440,8 +444,8 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
     def close(self) -> None:
         """Release the conversation for other processes, and close what this conversation opened.
 
-        These are the sync clients of its models, and the store, unless a fork still uses the store. Adapters and stores
-        that you passed stay open.
+        These are the sync clients of its models, and the store, unless another fork still uses the store. Adapters and
+        stores that you passed stay open.
         """
         self._answerer.close()
         for adapter in self._adapters.values():

@@ -129,15 +129,15 @@ class ConversationStorage:
     def reserve(self) -> Iterator[None]:
         """Reserve the conversation for one question in the `with` block. After an error, reload the recorded state.
 
-        Raises ConversationBusy if a question is being answered, or if another object has continued the conversation,
-        and StoreError if the conversation is closed.
+        Raises ConversationBusy if a question is being answered, or if the conversation was continued elsewhere or
+        deleted, and StoreError if the conversation is closed.
         """
         if self._claim is None:
             raise StoreError(f"the conversation {self.name!r} is closed; open it again with Conversation(…)")
         with self._claim.reserve():
             if self._journal is not None and not self._journal.is_latest:
-                reason = f"the conversation {self.name!r} was continued through another object"
-                raise ConversationBusy(f"{reason}; use that object, or open the conversation again")
+                reason = f"the conversation {self.name!r} was continued through another object, or deleted"
+                raise ConversationBusy(f"{reason}; use the other object, or open the conversation again")
             try:
                 yield
             except BaseException:

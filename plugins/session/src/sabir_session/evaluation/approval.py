@@ -2,10 +2,10 @@
 
     call ──approve──▶ "allow" ──▶ the option runs
                   ├─▶ "deny" ───▶ an error result of type "denied", by the policy "human"
-                  └─▶ "wait" ───▶ ApprovalPending, after everything else has run; a resume asks again
+                  └─▶ "wait" ───▶ ApprovalPending, after the reply's other calls have run; a resume asks again
 
 A call that waits is recorded as pending and as needing approval, so it waits after a restart too. A resume without
-`approve` does not run such a call. The program stores the decisions of its users itself.
+`approve` raises ApprovalPending and runs no call of that reply. The program stores the decisions of its users itself.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -51,7 +51,7 @@ class Decision:
 DecisionLike: TypeAlias = Decision | DecisionWord
 Approve = TypeAliasType("Approve", Callable[[OptionCall], DecisionLike | Awaitable[DecisionLike]])
 """A function that gets an option call before the call runs, and returns "allow", "deny", "wait" or a Decision. In async
-evaluations, the function may be a coroutine function; any other function is then called in a thread."""
+evaluations, the function may be a coroutine function, and any other function is called in a thread."""
 
 
 def as_decision(decided: object) -> Decision:

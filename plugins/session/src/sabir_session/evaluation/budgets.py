@@ -1,6 +1,6 @@
 """Budgets: limits for the turns, tokens, seconds and money of an evaluation, checked before each request.
 
-When the seconds are over, options that still run are stopped: coroutines are cancelled, threads are left running.
+When the seconds are over, running coroutine options are cancelled, and options in threads are left running.
 
     Budget ──▶ Spending ── add(reply) … check() ──▶ BudgetExhausted
 
@@ -25,7 +25,7 @@ from sabir_session.evaluation.prompts import BudgetExhausted
 Price: TypeAlias = Callable[[Reply], float | Decimal | None]
 """A function that gets a reply and returns its cost, in any unit, or None if the cost is not known."""
 MOST_REQUESTS = 50
-"""The largest number of requests in one call of `evaluate` without a budget."""
+"""The largest number of replies in one call of `evaluate`, or for one question of a Conversation, without a budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
 
 
@@ -137,8 +137,8 @@ class Spending:
 class BudgetedAdapter(WrappedAdapter):
     """An adapter with a budget for all its requests together. Created by `with_budget`.
 
-    Its methods raise BudgetExhausted, and the errors of the wrapped adapter. Each request is checked when it begins, so
-    concurrent requests may together exceed the budget.
+    The methods that send raise BudgetExhausted, and the errors of the wrapped adapter. The budget is checked when a
+    request begins, and replies are counted when they end, so concurrent requests may together exceed the budget.
     """
 
     def __init__(self, adapter: Adapter, budget: Budget) -> None:
@@ -166,7 +166,7 @@ class BudgetedAdapter(WrappedAdapter):
         return self._count_reply(self._adapter_in_budget.complete_sync(messages, **how))
 
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
-        """Return the reply as a stream. If the stream is closed early, the part of the reply that arrived is counted.
+        """Return the reply as a stream. If the stream fails or is closed early, the part that arrived is counted.
 
         Raises BudgetExhausted at once, before the stream is read, if a limit is reached.
         """
@@ -209,10 +209,11 @@ class _CountedStream(Relay):
 
 
 def with_budget(adapter: Adapter, budget: Budget) -> BudgetedAdapter:
-    """Return an adapter that counts all requests of `adapter` together, and raises BudgetExhausted over the budget.
+    """Return an adapter that sends with `adapter`, and raises BudgetExhausted before a request if a limit is reached.
 
-    `seconds` count from this call. If a provider does not report a number that the budget limits, the next request
-    raises BudgetExhausted. Errors of `adapter` are raised unchanged.
+    The limits hold for all requests of the returned adapter together; requests that are sent with `adapter` itself do
+    not count. `seconds` count from this call. If a provider does not report a number that the budget limits, the next
+    request raises BudgetExhausted. Errors of `adapter` are raised unchanged.
 
     >>> import sabir, sabir_session
     >>> llm = sabir_session.with_budget(sabir.adapter("echo:m"), sabir_session.Budget(turns=20))

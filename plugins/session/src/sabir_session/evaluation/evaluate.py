@@ -46,7 +46,7 @@ Result = TypeVar("Result")
 
 
 class EvaluationArguments(TypedDict, total=False):
-    """The optional arguments of an evaluation without a session.
+    """The optional arguments of an evaluation, except SessionArguments.
 
     options: the options that the model may call; each needs a function.
     settings: the settings of every request, which override the adapter's settings.
@@ -69,7 +69,7 @@ class EvaluationArguments(TypedDict, total=False):
 
 
 class SessionArguments(TypedDict, total=False):
-    """The optional arguments of the session of an evaluation.
+    """The optional arguments of an evaluation for its session.
 
     session: the session that records every message; without a session nothing is stored.
     recorder: a coroutine function that is awaited for each write to the session, and calls the function that it gets,
@@ -110,8 +110,8 @@ async def evaluate(
 ) -> PromptResponse[Output]:
     """Send a prompt, run the option calls of each reply and send the results, until a reply calls no option.
 
-    That reply is the response. Coroutine functions are awaited and other options run in threads, all calls of one reply
-    at the same time. If an option raises, the model gets the error as the result.
+    Return that reply, with all messages, as a PromptResponse. Coroutine functions are awaited and other options run in
+    threads, all calls of one reply at the same time. If an option raises, the model gets the error as the result.
 
     With `session`, every message is recorded before it is used. After a crash, `resume=True` continues, with any
     provider. Calls without a result run first, and calls with a result never run again. A finished evaluation returns
@@ -120,9 +120,10 @@ async def evaluate(
 
     Raises ConversationNotFound or PromptMismatch on resume; ApprovalPending for calls that wait for a person;
     BudgetExhausted before a request over the budget, or when the time is over while options run; CallsTooDeep for
-    evaluations nested too deeply in options; OptionInvalid for an option that cannot run; OutputError for an answer
-    that does not fit the output type after the last retry; SettingsInvalid or WrongWord for wrong arguments;
-    RecordingFailed if the session cannot record; and the adapter's errors.
+    evaluations nested too deeply in options; OptionInvalid for an option that cannot run, or is missing for an open
+    call; OutputError for an answer that does not fit the output type after the last retry, was cut off, or is a
+    refusal; SettingsInvalid or WrongWord for wrong arguments; RecordingFailed or StoreError if the session cannot write
+    or load its records; and the adapter's errors.
 
     >>> import asyncio, sabir, sabir_session
     >>> response = asyncio.run(sabir_session.evaluate(sabir.adapter("echo:m"), "Hello!"))
@@ -202,7 +203,7 @@ def _prepare_evaluation(
 def build_outputs(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
     """Return the output parser; None for plain text. Raises SettingsInvalid for a validator without an output type."""
     if output is None and validator is not None:
-        raise SettingsInvalid("output_validator= needs an output to check; pass output= too")
+        raise SettingsInvalid("output_validator= needs an output to check; pass output= too (for evaluate: to Prompt)")
     return None if output is None else Outputs(output, validator, retries)
 
 
@@ -236,7 +237,8 @@ def create_performer(
     missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.options))
     if missing:  # the error results of these calls would be recorded, and no resume could replace them
         reason = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
-        raise OptionInvalid(f"{reason}; pass these options= to resume, or abandon the calls with follow_up()")
+        remedy = "abandon the calls with follow_up(), or Conversation.drop_last()"
+        raise OptionInvalid(f"{reason}; pass these options= to resume, or {remedy}")
     budget = how.get("budget") or Budget(turns=len(evaluation.dropped) + len(evaluation.replies) + MOST_REQUESTS)
     spending = Spending(budget, evaluation.update_ledger(budget))
     arguments = requests, session, spending, how.get("approve"), how.get("watch"), reader
@@ -385,7 +387,7 @@ class MainLoop(ABC, Generic[Request, Output]):
 
     @abstractmethod
     def create_prompt(self, request: Request) -> Prompt[Output]:
-        """Return the prompt for a request. To allow a resume, return an equal prompt for an equal request."""
+        """Return the prompt for a request. For a resume, return the recorded prompt, or its `ns` and `key`."""
 
     def create_session(self) -> Session:
         """Return a new session in memory for an evaluation. Override this method to return a session with a journal."""
@@ -394,7 +396,7 @@ class MainLoop(ABC, Generic[Request, Output]):
     async def execute(self, request: Request, **where: Unpack[SessionArguments]) -> PromptResponse[Output]:
         """Evaluate the prompt of a request, and return the response. Raises the errors of `evaluate`.
 
-        Without `session`, the session of `create_session` is used.
+        Without `session`, `create_session` is called and its session is used.
         """
         return await evaluate(self._adapter, self.create_prompt(request), **self._arguments(where))
 

@@ -392,14 +392,15 @@ def restore_evaluation(
 
 
 def follow_up(session: Session, *messages: Message, evaluation_id: str | None = None) -> None:
-    """Record the next messages of the user in an evaluation of a session. A resume then sends and answers them.
+    """Record the next messages of the user in an evaluation of a session. To have them answered, resume the evaluation.
 
         follow_up(session, sabir.user("And tomorrow?"))
         response = await evaluate(llm, prompt, session=session, resume=True)
 
     `evaluation_id` names the evaluation; None means the evaluation that a resume would continue. Option calls without a
     result will not run. Raises ConversationNotFound if nothing was recorded or there is no evaluation of this id,
-    WrongWord for values that are not messages, and RecordingFailed if the session cannot record.
+    WrongWord for values that are not messages, RecordingFailed if the session cannot record, and the errors of
+    `enable_inner_message_recording`, which this function calls.
     """
     enable_inner_message_recording(session)
     records = _records_of(session, evaluation_id, "evaluate a prompt to begin a conversation")

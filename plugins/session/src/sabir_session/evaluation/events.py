@@ -51,7 +51,7 @@ class CallStarted:
     """The progress event before an option runs.
 
     `call` is the option call of the model, with the model's arguments. `is_resume` is True if the option may already
-    have run in part, before a crash or an error. `question` is the id of the question's first message.
+    have run, completely or in part, before a crash or an error. `question` is the id of the question's first message.
     """
 
     call: OptionCall
@@ -63,9 +63,9 @@ class CallStarted:
 class CallProgress:
     """The progress event for a call of `ToolContext.report` by a running option.
 
-    `call` is the option call of the model. `done` is the finished amount and `total` the complete amount, in a unit of
-    the option's choice; None if unknown. `text` describes the progress. `question` is the id of the question's first
-    message.
+    `call` is the option call of the model. `done` is the finished amount, in a unit of the option's choice, and `total`
+    the complete amount in this unit, or None if unknown. `text` describes the progress. `question` is the id of the
+    question's first message.
     """
 
     call: OptionCall
@@ -79,8 +79,9 @@ class CallProgress:
 class CallEnded:
     """The progress event for the recorded result of an option call.
 
-    A denied call has this event, too, but no CallStarted. `call` is the option call of the model, and `result` the
-    message with the result. `question` is the id of the question's first message.
+    A denied call has this event, too, but no CallStarted. The call that gives the output has neither. `call` is the
+    option call of the model, and `result` the message with the result. `question` is the id of the question's first
+    message.
     """
 
     call: OptionCall

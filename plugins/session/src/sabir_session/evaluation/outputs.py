@@ -250,7 +250,7 @@ class Requests:
         options, settings = self.options, self._settings
         if self.outputs is not None and self.sends_output_option:
             if OUTPUT_OPTION in [option.name for option in options]:
-                reason = f"{self.adapter.target} accepts no schema, so the output needs the option {OUTPUT_OPTION!r}"
+                reason = f"{self.adapter.target} accepts no schema, so {OUTPUT_OPTION!r} is reserved for the output"
                 raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
             options = (*options, self.outputs.option)
             settings = self._merge_settings(Settings(option_choice="required"))

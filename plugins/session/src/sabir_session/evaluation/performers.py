@@ -1,7 +1,8 @@
 """Performers do the I/O of evaluations: send requests, ask for approval, run options, record, report progress.
 
 Performers decide nothing. In an event loop, the calls of one reply run at the same time, each in its own task. Without
-an event loop, the calls run one after another in this thread. An error or a cancellation stops the running calls.
+an event loop, the calls run one after another in this thread. An error or a cancellation cancels running coroutines,
+and sets `ToolContext.cancelled` for options in threads, which run on.
 """
 
 import inspect
@@ -298,7 +299,7 @@ class LoopPerformer(StepPerformer):
         return EndedCall(run, result)
 
     async def next_result(self) -> EndedCall:
-        """Wait for the next call that ends. When the time is over, stop all calls and raise BudgetExhausted."""
+        """Wait for the next call that ends. When the time is over, cancel all calls and raise BudgetExhausted."""
         import asyncio
 
         while not (ended := [task for task in self._running if task.done()]):

@@ -28,7 +28,8 @@ Validator = TypeAliasType(
     "Validator", Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]], type_params=(Output,)
 )
 """A function, or coroutine function, that checks an output. It returns the output, a corrected output, or None for an
-unchanged output. It raises ValueError with the reason to have the model answer again."""
+unchanged output. It raises ValueError with the reason to have the model answer again; other errors end the evaluation.
+"""
 Options = TypeAliasType("Options", Iterable[OptionLike])
 """The options that a model may call: functions, pydantic models and `sabir.Option` objects."""
 Strict = TypeAliasType("Strict", LossKinds)
@@ -91,9 +92,11 @@ class PromptResponse(Generic[Output]):
 
     `prompt_ns` and `prompt_key` are the namespace and key of the prompt. `evaluation_id` identifies the evaluation in
     its session. `reply` is the last reply; if a finished evaluation was resumed, the reply is built from its record.
-    `messages` are all messages of the evaluation in order: the prompt's messages, every reply and every result.
-    `output` is the answer as a value of the prompt's output type, or None without a type. `usage` is the sum of the
-    tokens of all replies, including replies in earlier processes. A number is None if a provider did not report it.
+    `messages` are all messages of the evaluation in order: of the prompt, replies, results, follow-ups, and requests to
+    correct an answer. `output` is the answer as a value of the prompt's output type, or the return value of the output
+    function, as the validator returned it. `output` is None without type and function, and in
+    `BudgetExhausted.response`. `usage` is the sum of the tokens of all replies, including replies in earlier processes.
+    A number is None if a provider did not report it.
     """
 
     prompt_ns: str
@@ -128,10 +131,11 @@ class PromptMismatch(SabirError, ValueError):
 
 
 class ApprovalPending(SabirError):
-    """Raised when option calls wait for a person's approval. All other calls of the reply have run and are recorded.
+    """Raised when option calls wait for a person's approval. The results of the reply's other calls are recorded.
 
-    `calls` are the calls that wait, and `evaluation_id` is the evaluation to resume. Resume the evaluation, or call
-    `Conversation.ask()` without content, to have `approve` decide again.
+    A resume without `approve` raises it before any call runs. `calls` are the calls that wait, and
+    `evaluation_id` is the evaluation to resume. Resume the evaluation, or call `Conversation.ask()` without content, to
+    have `approve` decide again.
     """
 
     def __init__(self, message: str, *, calls: tuple[OptionCall, ...], evaluation_id: str) -> None:
@@ -145,9 +149,9 @@ class BudgetExhausted(SabirError):
 
     Also raised when the seconds are over while options run. `limit` is the name of the limit ("turns", "tokens",
     "seconds" or "cost"), `allowed` its value, and `spent` the used amount, or None if the amount is not known.
-    `response` is the result of the evaluation so far, or None if there is no reply, and for adapters of `with_budget`.
-    `running` are the calls of options that did not stop when the time was over. Resume with a larger budget to
-    continue, or without a limit for the unknown amount.
+    `response` is the result of the evaluation so far, without output, or None without a reply or outside of an
+    evaluation. `running` are the calls of options that did not stop when the time was over. Resume with a larger budget
+    to continue, or without a limit for the unknown amount.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ def names_of(item_type: type) -> StoredNames:
 class Codec(Generic[Item]):
     """Writes and reads items of one type: a pydantic model, a dataclass, or any type that pydantic validates.
 
-    `encode` and `decode` raise ValueError with a message of one line that does not name the type.
+    `encode` and `decode` raise ValueError with a message of one line.
     """
 
     def __init__(self, item_type: type[Item]) -> None:
@@ -120,7 +120,7 @@ class SliceSnapshot(StoredModel):
 
     A slice is a list of items of one type. `slice_type` and `item_type` are both the stored name of that type. `kind`
     is "state" if a rollback resets the slice, or "log" if the slice only grows. `items` are the items, each as JSON
-    text, in the order in which they were added.
+    text, in an order in which an empty slice can add them again.
     """
 
     slice_type: NonEmpty
@@ -149,7 +149,7 @@ class Snapshot(StoredModel):
     def from_json(cls, text: str | bytes) -> "Snapshot":
         """Return the snapshot of a text that `to_json` of this or an earlier version has returned.
 
-        Raises SnapshotRestoreError if the text is not a snapshot or was written by a newer version.
+        Raises SnapshotRestoreError if the text is not a snapshot or has a newer snapshot format.
         """
         try:
             document: Any = decode_json(text)

@@ -38,7 +38,8 @@ class Journal(Protocol):
     def append(self, kind: str, body: str) -> None:
         """Write one record: the stored name of its type, and its text.
 
-        After the method has returned, the record must survive a crash of the process. If it raises, nothing is written.
+        After this method has returned, the record must survive a crash of the process. If this method raises, it must
+        have written nothing.
         """
 
     def read(self) -> Iterable[tuple[str, str]]:
@@ -55,7 +56,7 @@ class Subscription:
         self._end = end
 
     def unsubscribe(self) -> None:
-        """End the subscription: the function is not called any more."""
+        """End the subscription: the function is not called for later events or changes."""
         self._end()
 
     __call__ = unsubscribe
@@ -123,9 +124,9 @@ class InProcessEventBus:
         return self._handlers.add(event_type, handler)
 
     def publish(self, event: object) -> None:
-        """Call all handlers of the event's type, even if some raise. Then raise the error of the handler that raised.
+        """Call all handlers of exactly the event's type, even if some raise an Exception.
 
-        Several errors are raised as an ExceptionGroup.
+        Afterwards, raise the exception of the handler that failed, or an ExceptionGroup if several handlers failed.
         """
         failures: list[Exception] = []
         for handler in self._handlers.functions_for(type(event)):
@@ -175,7 +176,7 @@ class Session:
     @overload
     def mutate(self, item_type: type[Item]) -> "SliceMutator[Item]": ...
     def mutate(self, item_type: type[Item] | None = None) -> "SessionMutator | SliceMutator[Item]":
-        """Return a SliceMutator, which changes the slice of `item_type`, or without a type a SessionMutator for all."""
+        """Return a SliceMutator to change the slice of `item_type`; without a type, a SessionMutator for all slices."""
         return SessionMutator(self) if item_type is None else SliceMutator(self, item_type)
 
     def select_all(self, item_type: type[Item]) -> tuple[Item, ...]:
@@ -186,14 +187,18 @@ class Session:
     def select_arrived(self, item_type: type[Item]) -> tuple[Item, ...]:
         """Return the items of the slice of a type in the order of arrival; () for a type that is not registered.
 
-        Records of conversations (InnerMessage) are grouped by evaluation instead: the evaluations in the order in which
-        their first records arrived, and the records of each evaluation by `sequence`.
+        Records of conversations (InnerMessage) are grouped by evaluation: the evaluations in the order in which their
+        first records arrived, and the records of each evaluation by `sequence`. A slice whose reducer changes the order
+        of its items has no other order: the result is that of `select_all`.
         """
         with self._lock:
             return self._slices[item_type].fold.arrived() if item_type in self._slices else ()
 
     def select_last(self, item_type: type[Item]) -> Item | None:
-        """Return the item of a slice that arrived last, whatever its position. None for no items or no such slice."""
+        """Return the last item of the slice of a type; of InnerMessage records, the record that arrived last.
+
+        Returns None if there are no items, or if the type is not registered.
+        """
         with self._lock:
             return self._slices[item_type].fold.last() if item_type in self._slices else None
 
@@ -209,17 +214,19 @@ class Session:
     def observe(self, item_type: type[Item], observer: Observer[Item]) -> Subscription:
         """Call `observer(old, new)` after each change of the slice of `item_type`. Return the subscription.
 
-        `old` and `new` are all items of the slice before and after the change, also when a journal's records are
-        loaded. Observers run in the thread of the change, in the order in which they were added. An observer's error is
-        logged on `sabir.session`, and does not undo the change. Raises ObserverInvalid for a coroutine function. Each
-        change of an observed slice copies its items, so that changes of long slices take longer.
+        `old` and `new` are all items of the slice before and after the change. Loading the items of a journal, and the
+        rollback of a slice, are one change each. Observers run in the thread of the change, in the order in which they
+        were added. An observer's error is logged on `sabir.session`, and does not undo the change. Raises
+        ObserverInvalid for a coroutine function. Each change of an observed slice copies its items, so that changes of
+        long slices take longer.
         """
         return self._observers.add(item_type, observer)
 
     def snapshot(self) -> Snapshot:
         """Return a Snapshot of all slices, which `session.mutate().rollback(snapshot)` restores.
 
-        Raises SnapshotSerializationError for an item that cannot be written as JSON and read back as an equal item.
+        Raises SnapshotSerializationError for an item that cannot be written as JSON, or, except for items of a
+        StoredModel class, that would be read back as another value.
         """
         with self._lock:
             contents = [(each, each.fold.arrived()) for each in self._slices.values()]
@@ -401,7 +408,8 @@ class SliceMutator(Generic[Item]):
         `kind` is "state" or "log". None means the kind of the existing slice; for a new slice, the reducer's default,
         or else "state". A log accepts only events of its own type, and is filled with the items of this type from the
         session's journal. Registering the same reducer again has no effect. Raises SliceConflict if the slice is
-        registered differently, and JournalInvalid for a damaged journal.
+        registered differently or another class has the same stored name, JournalInvalid for a damaged journal, and
+        StoreError if the journal cannot be read.
         """
         self._session._register(self._item_type, event_type, reducer, kind)
 
@@ -409,7 +417,8 @@ class SliceMutator(Generic[Item]):
         """Change the slice with an item: call the reducer that is registered for the type of the item.
 
         An item of a log is written to the session's journal first. Raises SliceNotRegistered without a reducer,
-        RecordingFailed if the journal cannot store the item, and the reducer's errors. The slice is then unchanged.
+        RecordingFailed if the journal cannot store the item, TypeError if the reducer does not return a tuple, and the
+        reducer's errors. After an error, the slice is unchanged.
         """
         self._session._dispatch(self._item_type, item)
 
@@ -428,11 +437,12 @@ class SessionMutator:
         self._session = session
 
     def rollback(self, snapshot: Snapshot) -> None:
-        """Set all slices of the kind "state" to the content of a snapshot. A state that is not in it becomes empty.
+        """Set all slices of the kind "state" to the content of a snapshot. States missing in the snapshot become empty.
 
         Logs only grow: a log that is longer than in the snapshot is unchanged, and a shorter log is extended, in the
         journal too. Raises SnapshotRestoreError if a log differs from the snapshot's, if the snapshot has a slice that
-        is not registered, or if an item cannot be read; nothing is changed then. Raises RecordingFailed if the journal
-        cannot store an item; earlier items of the logs are then stored, and no state is changed.
+        is not registered, or if an item cannot be read or a reducer refuses it; nothing is changed then. Raises
+        RecordingFailed if the journal cannot store an item; earlier items of the logs are then stored, and no state is
+        changed.
         """
         self._session._rollback(snapshot)

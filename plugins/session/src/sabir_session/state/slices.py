@@ -36,7 +36,8 @@ class SliceReader(Protocol):
 class ReducerContext:
     """The argument `context` of a reducer.
 
-    `session` is the session of the slice, for reading other slices with `select_all`, or None outside of a session.
+    `session` is the session of the slice, for reading other slices with `select_all`. It is None outside of a session,
+    and while a rollback checks the items of a log.
     """
 
     session: SliceReader | None = None
@@ -60,7 +61,7 @@ class SliceFold(Generic[Item]):
         self._items = items
 
     def plan(self, event: Any, context: ReducerContext) -> Plan | None:
-        """Return the change for `commit`, or None if the event changes nothing. The items stay unchanged until then.
+        """Return the change for `commit`, or None if the event changes nothing. `plan` does not change the items.
 
         Raises the reducer's errors, SliceNotRegistered for an event without a reducer, and TypeError if the reducer
         does not return a tuple.
@@ -170,7 +171,7 @@ def append_item(items: tuple[Item, ...], event: Item, *, context: ReducerContext
 
 
 def replace_latest(items: tuple[Item, ...], event: Item, *, context: ReducerContext) -> tuple[Item, ...]:
-    """Return only `event`. A reducer for a state of one value, where each new value replaces the last value."""
+    """Return `(event,)`. A reducer for a state of one value, where each new value replaces the value before."""
     return (event,)
 
 

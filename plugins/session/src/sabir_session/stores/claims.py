@@ -5,15 +5,14 @@
 
 Law: of all claims on one journal, at most one is inside `reserve()`.
 
-Each engine excludes other processes in its own way. A file is claimed by a lock file next to it, `chats.db.locks/…`,
-which the operating system releases when the process dies, and which is removed when the conversation is closed or
-deleted. A Postgres database is claimed by an advisory lock
-(https://www.postgresql.org/docs/current/explicit-locking.html), which the server releases with the connection: another
-process may then continue, as after a crash.
+Each engine excludes other processes in its own way. A file is claimed by a lock file next to it, `chats.db.locks/…`.
+The operating system releases the lock when the process dies, and the last claim of a process removes the file. A
+Postgres database is claimed by an advisory lock (https://www.postgresql.org/docs/current/explicit-locking.html), which
+the server releases with the connection: another process may then continue, as after a crash.
 
 Objects of one process exclude each other here, in the same way for every store. Several objects may have a conversation
-open, as in a notebook whose cell runs again, but only one may answer a question. `Store.location` says which stores are
-one database.
+open, as in a notebook whose cell runs again, but only one may answer a question. Stores of the same `Store.location`
+are one database. Two PostgresStores have different locations; their connections exclude each other.
 """
 
 import os
@@ -76,8 +75,8 @@ class Claim:
     def reserve(self) -> Iterator[None]:
         """Reserve the journal for one question in the `with` block.
 
-        Raises ConversationBusy if another object of this process is answering a question, if another process has
-        claimed the journal, and in a forked child, whose parent has claimed the journal.
+        Raises ConversationBusy if a question is being answered in this process, if another process has claimed the
+        journal, and in a forked child, whose parent has claimed the journal. Raises StoreError if the database fails.
         """
         if self._process != os.getpid():
             raise busy_error(self._journal)
@@ -87,7 +86,10 @@ class Claim:
             yield
 
     def release(self) -> None:
-        """Let other processes claim the journal. A second call has no effect."""
+        """End this claim. Other processes can claim the journal when all claims of this process have ended.
+
+        A second call has no effect.
+        """
         if self._finalizer is not None and self._finalizer.detach():
             self._release()
 
@@ -97,7 +99,7 @@ class Claimable(Protocol):
 
     @property
     def location(self) -> Hashable:
-        """The identity of the database, equal for all stores of the database in this process."""
+        """The identity of the database: stores of equal locations are the same database."""
 
     def claim(self, name: str) -> Claim:
         """Claim the journal of this name for this process."""
@@ -109,9 +111,9 @@ _registry = RLock()  # reentrant: garbage collection may release a claim while t
 
 
 def claim_journal(store: Claimable, name: str) -> Claim:
-    """Claim a journal for this process, and share the lock of its questions with the claims of other objects.
+    """Claim a journal for this process, and share the lock of its questions with this process's other claims on it.
 
-    Raises ConversationBusy if another process has claimed the journal.
+    Raises the errors of `Store.claim`: ConversationBusy if another process has claimed the journal, and StoreError.
     """
     claim = store.claim(name)
     with _registry:
@@ -169,7 +171,10 @@ _lock_files: dict[tuple[Path, str], _LockFile] = {}
 
 
 def claim_file(path: Path, journal: str) -> Claim:
-    """Claim a journal of a database file by a lock file. Raises ConversationBusy if another process has claimed it."""
+    """Claim a journal of a database file by a lock file.
+
+    Raises ConversationBusy if another process has claimed the journal, and StoreError if the file cannot be locked.
+    """
     key = (path, journal)
     with _registry:
         lock_file = _lock_files.get(key)

@@ -30,8 +30,8 @@ FIND_JOURNAL = (
     " WHERE id >= journal.id * 4294967296 AND id < (journal.id + 1) * 4294967296)"
     " FROM sabir_journals AS journal WHERE name = ?"
 )
-"""Read the number of a journal, its length and its last record. It is one statement, so that no other writer can change
-the journal between the reads."""
+"""Read the number of a journal, how many records it shares with its parent, and the key of its last own record. It is
+one statement, so that no other writer can change the journal between the reads."""
 READ_ROW = "SELECT parent, length, name FROM sabir_journals WHERE id = ?"
 
 Row = tuple[Any, ...]

@@ -36,11 +36,11 @@ _SYNCHRONOUS: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 _LONGEST_TIMEOUT = 1_000_000
 """Every timeout must be below this number of seconds, because SQLite counts milliseconds in 32 bits."""
 _TRANSACTION_LOCK = 0x5AB1_2005
-"""The number of the advisory lock that each transaction in Postgres takes. Any constant number serves."""
+"""The number of the advisory lock of every transaction that changes journals or tables. Any constant number serves."""
 
 
 def open_store(address: str | Path) -> Store:
-    """Return the store of an address: the path of an SQLite file, `sqlite:///path`, or `postgresql://…`.
+    """Return the store of an address: the path of an SQLite file, ":memory:", `sqlite:///path`, or `postgresql://…`.
 
     Raises StoreError for any other address, and for a store that cannot be opened.
     """
@@ -54,9 +54,10 @@ class SQLiteStore(Store):
     """A store in one SQLite file, which is created if it does not exist. The path ":memory:" is a store in memory.
 
     With `durability` "process", records survive a crash of the process; with "power" also a power cut, but each append
-    waits for the disk. `timeout` is how many seconds a call waits while another process writes, before the call raises.
-    Several processes may open the file. A new file is readable only by its owner. Raises StoreError if the file cannot
-    be opened or is not a database, and StoreTooNew if a newer version of sabir-session has written the file.
+    waits for the disk. `timeout` is how many seconds a call waits while another connection writes, before the call
+    raises. Several processes may open the file. A new file is readable only by its owner. Raises StoreError if the file
+    cannot be opened or is not a database, or for invalid arguments, and StoreTooNew if a newer version of sabir-session
+    has written the file.
     """
 
     _failures = sqlite3.Error
@@ -82,7 +83,9 @@ class SQLiteStore(Store):
             with self._converting_errors("be opened"):
                 ((mode,),) = self._enable_write_ahead(time.monotonic() + timeout)
                 if mode not in ("wal", "memory"):
-                    raise StoreError(f"{self._description} is not on a disk with write-ahead logs; use a local disk")
+                    raise StoreError(
+                        f"the disk of {self._description} does not support write-ahead logs; use a local disk"
+                    )
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
             self._file_identity = None if self._path is None else find_identity(self._path)
         except BaseException:
@@ -108,9 +111,10 @@ class SQLiteStore(Store):
         return self if self._path is None else self._path
 
     def claim(self, name: str) -> Claim:
-        """Claim a journal for this process by a lock file next to the database. A store in memory needs no file.
+        """Claim a journal for this process by a lock file in `<database>.locks`. A store in memory needs no file.
 
-        Raises ConversationBusy if another process has claimed the journal.
+        Raises ConversationBusy if another process has claimed the journal, and StoreError for an invalid name or if the
+        file cannot be locked.
         """
         check_name(name)
         return Claim(name) if self._path is None else claim_file(self._path, name)
@@ -118,14 +122,15 @@ class SQLiteStore(Store):
     def delete(self, name: str) -> None:
         """Delete a journal, and its lock file unless a process has claimed the journal.
 
-        Records that a fork shares stay until the fork is deleted. Raises JournalMissing if there is no such journal.
+        Records that forks share stay until the last of these forks is deleted. Raises JournalMissing if there is no
+        journal of this name.
         """
         super().delete(name)
         if self._path is not None:
             remove_lock_file(self._path, name)
 
     def close(self) -> None:
-        """Close the file. Later calls raise StoreError or RecordingFailed."""
+        """Close the file. Later reads and writes raise StoreError or RecordingFailed. A second call has no effect."""
         with self._lock:
             self._connection.close()
 
@@ -169,9 +174,10 @@ def _check_options(durability: object, timeout: object) -> None:
 class PostgresStore(Store):
     """A store in one Postgres database, with one connection. `url` is `postgresql://user:password@host:port/database`.
 
-    Opening the store creates missing tables. Needs the extra `sabir-session[postgres]`. The store reconnects after a
-    broken connection. Raises StoreError for another address, if the server cannot be reached or psycopg is not
-    installed, and StoreTooNew if a newer version of sabir-session has written the tables.
+    Opening the store creates missing tables, and upgrades older tables. Needs the extra `sabir-session[postgres]`. A
+    call during which the connection breaks raises an error; the next call reconnects. Raises StoreError for another
+    address, if the server cannot be reached or psycopg is not installed, and StoreTooNew if a newer version of
+    sabir-session has written the tables.
     """
 
     _insert_record = f"{INSERT_RECORD} FOR SHARE"  # a delete at the same time waits, and then sees the record
@@ -214,7 +220,8 @@ class PostgresStore(Store):
         """Claim a journal by an advisory lock of this store's connection.
 
         After a reconnect, the next question claims the journal again. Raises ConversationBusy if another connection has
-        claimed the journal, even the connection of another PostgresStore of this process.
+        claimed the journal, even the connection of another PostgresStore of this process, and StoreError for an invalid
+        name or if the database fails.
         """
         check_name(name)
         key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
@@ -243,7 +250,7 @@ class PostgresStore(Store):
             self._query("SELECT pg_advisory_unlock(?)", (key,))
 
     def close(self) -> None:
-        """Close the connection. Later calls raise StoreError or RecordingFailed."""
+        """Close the connection. Later reads and writes raise StoreError or RecordingFailed."""
         with self._lock:
             self._is_closed = True
             self._connection.close()

@@ -16,7 +16,7 @@ from sabir.authoring import one_line
 from sabir_session.errors import StoreError
 
 MEMORY = ":memory:"
-"""The path of a store in memory, which is lost when the process ends."""
+"""The path of a store in memory, which is lost when the store is closed."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://|(sqlite|postgres|postgresql|file|https?)(?:\+\w+)?:", re.IGNORECASE)
 
 
@@ -24,7 +24,7 @@ def address_text(address: object) -> str:
     """Return a path or URL as text. Raises StoreError for another type, or for a character that is not allowed."""
     text = os.fspath(address) if isinstance(address, os.PathLike) else address
     if not isinstance(text, str):
-        raise StoreError(f"{one_line(repr(address), 60)} is not the address of a store; pass a path, a URL or a Store")
+        raise StoreError(f"{one_line(repr(address), 60)} is not the address of a store; pass a path or a URL")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
@@ -49,7 +49,7 @@ def find_scheme(address: str) -> str:
 def absolute_path(path: str) -> Path | None:
     """Return the absolute path of a database file; None for a store in memory.
 
-    Raises StoreError for a path that SQLite would misread as a file name, or refuse without a reason.
+    Raises StoreError for a URL, an empty text, a folder, and a path in a missing or unreadable folder.
     """
     scheme = find_scheme(path)
     if scheme.startswith("postgres"):
@@ -86,7 +86,7 @@ def create_private_file(path: str | Path) -> None:
 
 
 def find_identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the inode number of the file at a path; None if there is no readable file."""
+    """Return the device and the inode number of the file at a path; None if no file is found there."""
     try:
         status = path.stat()
     except OSError:

@@ -31,7 +31,7 @@ class StoredJournal:
 
     @property
     def is_latest(self) -> bool:
-        """Whether no other writer has changed the journal since this object was opened."""
+        """Whether no other writer has changed or deleted the journal since this object was opened."""
         with self._store._converting_errors(f"look for the journal {self.name!r}"):
             return self._store._locate(self.name) == (self._identity, len(self))
 
@@ -40,10 +40,11 @@ class StoredJournal:
         return self._key - self._identity * POSITIONS
 
     def append(self, kind: str, body: str) -> None:
-        """Write one record: the stored name of its type, and its text. The record then survives a crash of the process.
+        """Write one record: the stored name of its type, and its text.
 
-        Raises RecordingFailed, and writes nothing, if the database fails or the journal was deleted. Raises its
-        subclasses PositionTaken if another writer has written since this object was opened, and StoreLost if the
+        Unless the store is in memory, the record survives a crash of the process. Raises RecordingFailed, and writes
+        nothing, if the database fails, or if the journal was deleted or records were removed. Raises its subclasses
+        PositionTaken if another writer has appended a record since this object was opened, and StoreLost if the
         database file was deleted or replaced.
         """
         store = self._store
@@ -59,16 +60,17 @@ class StoredJournal:
                 raise errors.RecordingFailed(f"{reason}: {DatabaseFailure(error)}") from error
             store._check_file()  # the file may have been deleted since, before the record was in it
             if not written:
-                reason = f"the journal {self.name!r} was deleted from {store._description}"
-                raise errors.RecordingFailed(f"{reason}; open another journal")
+                reason = f"the journal {self.name!r} was deleted, or records were removed, in {store._description}"
+                raise errors.RecordingFailed(f"{reason}; open the journal again")
             self._key += 1
             self._has_seen_records = True
 
     def read(self, first: int = 0) -> Iterator[tuple[str, str]]:
         """Return an iterator over the records from position `first` on, each as (kind, body), in order.
 
-        All records are read at once. Raises JournalInvalid if a record is missing or unreadable, and StoreError if
-        another writer has removed records that this object has already returned.
+        All records are read before the method returns. Raises JournalInvalid if a record is missing or unreadable, and
+        StoreError if the database fails, or if another writer has deleted the journal or removed records. If records
+        were removed before this object read or appended any, read() without `first` returns the current records.
         """
         store = self._store
         with store._converting_errors(f"read the journal {self.name!r}"), store._snapshot():

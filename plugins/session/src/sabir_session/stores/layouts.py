@@ -5,7 +5,7 @@
 1  0.1.0 before stored names   records in sabir_records, named by module and class
 2  0.1.0                       records in sabir_session_records, named by stored names
 
-Law: a store is opened in one transaction, which makes all the missing steps, or none. No step rewrites a row.
+Law: a store is opened in one transaction, which makes all the missing steps, or none. No step rewrites a record.
 
 An earlier version of this library refuses to open a store whose layout number is higher than its own. But a process of
 that version may have the store open during the upgrade. It would not see records under names that it does not know, and

@@ -22,5 +22,5 @@ def check_name(name: object) -> None:
         if 0 < size <= LONGEST and "\0" not in name:
             return
     name_text = one_line(repr(name), 60)
-    expected = f"a text of at least one character, and at most {LONGEST} bytes in UTF-8, without U+0000"
+    expected = f"a text of at least one character, encodable as at most {LONGEST} bytes of UTF-8, without U+0000"
     raise StoreError(f"the name of a conversation or journal is {name_text}; expected {expected}")

@@ -38,7 +38,7 @@ DELETE_JOURNAL = "DELETE FROM sabir_journals WHERE id = ?"
 
 
 class Store(SyncClosing, Database):
-    """A database of named journals, each with the records of one conversation. Thread-safe.
+    """A database of named journals, each with the records of one conversation or session. Thread-safe.
 
     Create an SQLiteStore or a PostgresStore. A `with` block closes the store. The methods raise StoreError if the
     database fails, and for names that cannot be stored.
@@ -63,7 +63,8 @@ class Store(SyncClosing, Database):
         """Return the journal of this name, for `Session(journal=…)`. Create the journal if it does not exist.
 
         The returned object has the records of this moment. If another writer appends a record later, the next append to
-        the returned object raises PositionTaken, so the records of two writers never mix.
+        the returned object raises PositionTaken, so the records of two writers never mix. Raises JournalInvalid if the
+        rows of the journal are damaged.
         """
         check_name(name)
         with self._converting_errors(f"open the journal {name!r}"):
@@ -101,10 +102,10 @@ class Store(SyncClosing, Database):
 
     @property
     def location(self) -> Hashable:
-        """The identity of the database: equal for two stores of this process with the same database.
+        """The identity of the database: two stores with equal locations have the same database.
 
-        By default, the location is the store object itself. Conversations compare locations to find out whether another
-        object of the process is answering a question of the same conversation.
+        An SQLiteStore has the path of its file. By default, as in a PostgresStore, the location is the store object.
+        Conversations of this process with equal locations and names answer one question at a time.
         """
         return self
 
@@ -112,8 +113,8 @@ class Store(SyncClosing, Database):
     def claim(self, name: str) -> Claim:
         """Claim a journal for this process, so that no other process can open its conversation.
 
-        The claim lasts until `release()` of the returned claim. Conversation calls this method; programs need not.
-        Raises ConversationBusy if another process has claimed the journal.
+        The claim lasts until the returned claim is released or garbage collected. Conversation calls this method;
+        programs need not. Raises ConversationBusy if another process has claimed the journal.
         """
 
     def rewind(self, name: str, at: int, length: int, records: Sequence[tuple[str, str]] = ()) -> None:
@@ -156,7 +157,7 @@ class Store(SyncClosing, Database):
             return None if located is None else located.length
 
     def delete(self, name: str) -> None:
-        """Delete a journal. Records that a fork shares stay until the fork is deleted.
+        """Delete a journal. Records that forks share stay until the last of these forks is deleted.
 
         Raises JournalMissing if there is no journal of this name.
         """
@@ -207,7 +208,7 @@ class Store(SyncClosing, Database):
                 self._run_statement(WRITE_VERSION, (older + 1,))
 
     def _read_version(self) -> int:
-        """Return the layout number of the tables. Raises StoreTooNew for a newer layout, StoreError for an unknown."""
+        """Return the layout number of the tables. Raises StoreTooNew for a newer layout, StoreError if damaged."""
         versions = [row[0] for row in self._query(READ_VERSION)]
         version = versions[0] if len(versions) == 1 and type(versions[0]) is int else None
         if version is not None and version > VERSION:

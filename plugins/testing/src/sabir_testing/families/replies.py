@@ -261,7 +261,7 @@ def _check_arguments(answer: QuestionResult, message: Message, written: Sequence
     texts = [text for text in json_texts if as_json(text) == as_json(call.arguments_json)]
     is_kept = call.raw_arguments in texts if texts else call.raw_arguments is None or call.invalid_arguments
     what = f"raw_arguments of the call of {call.option_name!r} in {answer} is {call.raw_arguments!r}; expected"
-    text = f"exactly the text in the response, {texts[0]!r}" if texts else "None, because the response has no such text"
+    text = f"{texts[0]!r}, exactly as in the response" if texts else "None, because the response has no such text"
     expect(is_kept, f"{what} {text}", history=[message], details=answer.details)
 
 
@@ -327,7 +327,7 @@ def check_refusal(service: Service, name: str, need: str) -> None:
     lost = [loss for loss in rendering.losses if loss.kind in ("dropped", "downgraded")]
     what = f"the suite declares {need!r} ({CAPABILITIES[need]}) REFUSED, but the request for the question {name!r}"
     remedy = "add the loss, or change the declaration"
-    expect(lost, f"{what} has no loss of the kind 'dropped' or 'downgraded'; {remedy}", rendering=rendering)
+    expect(lost, f"{what} has neither a 'dropped' nor a 'downgraded' loss; {remedy}", rendering=rendering)
     arguments: Any = {"options": question.options, "settings": question.settings, "strict": True}
     try:
         subject.adapter.render(question.messages, **arguments)

@@ -192,8 +192,8 @@ class AdapterUnderTest:
 
     @show_arguments
     def grade(self, capability: str, seen: Grade, *, what: str = "", **context: Unpack[FailureContext]) -> None:
-        """Record the grade that a test saw. Raises ConformanceFailure if the suite declares another grade. `what`
-        describes what was seen.
+        """Record the grade that a test saw. Raises ConformanceFailure if the suite declares a grade other than
+        `seen` or UNKNOWN. `what` describes what was seen.
         """
         self._note(CAPABILITY_PROPERTY, [capability, str(seen)])
         declared, reason = self.declared(capability), f" ({what})" if what else ""

@@ -33,7 +33,7 @@ def test_what_stays_too_large_names_the_limit_and_the_remedy() -> None:
     """One error, before anything is sent."""
     body = b"{" + os.urandom(5000)
 
-    told = r"the request has 5,001 bytes, 5,\d{3} compressed; the server accepts 1,000; raise max_payload"
+    told = r"the request has 5,001 bytes, 5,\d{3} compressed; the server accepts 1,000; increase max_payload"
     with pytest.raises(PayloadTooLarge, match=told):
         pack(body, "request", largest=1000, compress_above=100)
 
@@ -53,7 +53,7 @@ def test_a_megabyte_cannot_unpack_to_gigabytes() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(
-            EnvelopeInvalid, match=r"unpacks to more than 33,554,432 bytes; send less, or raise `largest`"
+            EnvelopeInvalid, match=r"unpacks to more than 33,554,432 bytes; send less, or increase `largest`"
         ):
             unpack(bomb)
         _, most = tracemalloc.get_traced_memory()

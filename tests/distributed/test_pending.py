@@ -183,7 +183,7 @@ async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
     workers = Workers((ACCEPTED,), settings=CallSettings(timeout=0.05))
 
     with pytest.raises(
-        RequestTimedOut, match=r"no answer within 0.05 s; worker w1 was working on it; raise CallSettings"
+        RequestTimedOut, match=r"no answer within 0.05 s; worker w1 was working on it; increase CallSettings"
     ):
         await workers.carry()
     assert workers.pending.may_run_elsewhere

@@ -81,7 +81,7 @@ async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_li
         async with place.worker(Desk), place.runner() as runner:
             ctx = Desk(runner)
             assert await soon(ctx.give_back([long])) == [long]
-            limit = r"policy '{}'.*server accepts 20,000; raise max_payload"
+            limit = r"policy '{}'.*server accepts 20,000; increase max_payload"
             with pytest.raises(PayloadTooLarge, match="request for " + limit.format("echo")):
                 await soon(ctx.echo([large]))
             with pytest.raises(PayloadTooLarge, match="the answer of " + limit.format("enlarge")):

@@ -106,7 +106,7 @@ async def test_a_worker_answers_to_inboxes_alone(
     assert (heard, gate.began) == ([], [])
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warned == 3 * [
-        f"worker {worker.id} dropped a message with the reply subject {reply!r}, which is not an inbox"
+        f"worker {worker.id} dropped a message, because its reply subject ({reply!r}) is not an inbox"
     ]
 
 
@@ -131,7 +131,7 @@ async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(
         failed = await caller.first(Failed)
         await until(lambda: not worker.requests)
 
-    told = "the request was stopped after 0.05 s, the worker's limit; raise WorkerSettings(longest=…)"
+    told = "the request was stopped after 0.05 s, the worker's limit; increase WorkerSettings(longest=…)"
     assert (failed.error.type, failed.error.message, gate.cancelled) == ("RequestTimedOut", told, ["x"])
 
 
@@ -215,7 +215,7 @@ async def test_a_request_that_unpacks_to_too_much_is_answered(place: Place, call
     async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
         told = await refusal(caller, place.name, zlib.compress(b" " * 1_000_001))
 
-    assert "unpacks to more than 1,000,000 bytes; send less, or raise `largest` in the receiver's settings" in told
+    assert "unpacks to more than 1,000,000 bytes; send less, or increase `largest` in the receiver's settings" in told
 
 
 async def test_requests_of_many_bytes_are_not_held_together(place: Place, caller: Caller, gate: Gate) -> None:

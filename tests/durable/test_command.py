@@ -144,23 +144,23 @@ def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
     for arguments, line in {
         ("show",): "`sabir runs show` needs the name of a run; `sabir runs list` shows them",
         ("show", "x"): "no run is named 'x'; `sabir runs list` shows the names",
-        ("decide", "order-7"): "`sabir runs decide RUN PATH TEXT` needs all three",
-        ("decide", "order-7", "0:main", "yes", "no"): "`sabir runs decide RUN PATH TEXT` needs all three",
+        ("decide", "order-7"): "`sabir runs decide RUN PATH TEXT` needs these three",
+        ("decide", "order-7", "0:main", "yes", "no"): "`sabir runs decide RUN PATH TEXT` needs these three",
         ("cancel", "order-7", "x"): "`sabir runs cancel` accepts one run, not also 'x'; call it once for each run",
         (
             "delete",
-        ): "`sabir runs delete` needs the names of runs; give the names, or use `sabir runs delete --older-than 30d`",
+        ): "`sabir runs delete` needs the names of runs or an age; give the names, or use `sabir runs delete --older",
         (
             "delete",
             "greeting",
             "--older-than",
             "1d",
-        ): "needs the names of runs; give the names, or use `sabir runs delete",
+        ): "needs the names of runs or an age; give the names, or use `sabir runs delete",
         (
             "delete",
             "--older-than",
             "soon",
-        ): "'soon' is not a valid age; give a number of days, hours, minutes or seconds",
+        ): "'soon' is not a valid age; give a whole number of days, hours, minutes or seconds",
         ("delete", "--older-than", "1.5d"): "'1.5d' is not a valid age",
         ("delete", "greeting", "order-7"): "run 'order-7' is waiting and was not deleted; cancel it first",
         ("delete", "greeting", "x"): "no run is named 'x'",

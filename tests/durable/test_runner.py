@@ -181,7 +181,7 @@ async def test_two_applications_of_one_store_do_not_share_a_run(store: str) -> N
         await runner.run(Program(runner, main=saying("ours")).main, "Hi.", run_id="r")
     async with DurableRunner(store, application="theirs", beat=BEAT, poll=POLL) as runner:
         with pytest.raises(
-            RunConflict, match="'r' belongs to application 'ours', and this runner's is 'theirs'; use another"
+            RunConflict, match="'r' belongs to application 'ours', but this runner has 'theirs'; use another"
         ):
             await runner.run(Program(runner, main=saying("theirs")).main, "Hi.", run_id="r")
 
@@ -250,7 +250,7 @@ async def test_a_run_is_submitted_by_a_process_that_performs_none(store: str) ->
             assert await asking.submit(program.main, "Hi.", run_id="asked") == "asked"
         with pytest.raises(ReplayMismatch, match=r"run 'asked' is a call of Program\.main with other observations"):
             await asking.submit(program.main, "Bye.", run_id="asked")
-        with pytest.raises(DurableFault, match="not launched yet"):
+        with pytest.raises(DurableFault, match="not launched; await"):
             assert asking.runs
         assert not heard
         async with working(store, main=saying("hello", heard)) as (runner, _):

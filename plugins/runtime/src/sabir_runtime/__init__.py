@@ -1,4 +1,4 @@
-"""Policies (functions that return messages), contexts that bind policies, and runners that perform their calls.
+"""Policies (functions that return messages), contexts that bind them, and runners that perform the policies' calls.
 
 ctx = Assistant(InMemoryRunner())
 messages = await ctx.llm(observations=history, options=["search"])

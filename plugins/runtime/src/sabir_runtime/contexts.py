@@ -35,7 +35,7 @@ from sabir_runtime.signatures import PolicySignature, read_policy
 _CHOSEN: ContextVar[Message] = ContextVar("sabir_runtime.chosen")
 """The option call that is being answered now; unset outside of option calls."""
 MOST_CACHED = 16
-"""How many `Option` objects are cached for each bound policy. Each list of offered names has its own object."""
+"""The maximum number of `Option` objects cached for each bound policy: one for each list of offered names."""
 
 
 class BaseRunner:
@@ -75,7 +75,7 @@ class Runner(BaseRunner):
         return partial(BoundPolicy, context=ctx, runner=self)
 
     def perform(self, call: "BoundCall") -> Awaitable[Batch]:
-        """Perform a bound call: return the policy's batch, followed by a result for each option call in the batch.
+        """Perform a bound call: return the policy's batch, followed by a result for each option call without a result.
 
         A subclass must define this method, usually as a coroutine function. `ctx.name(…)` calls the method at once, and
         the caller awaits the returned awaitable. Use `call.decide()` for the policy's batch and `call.answer` for the
@@ -117,10 +117,10 @@ class InMemoryRunner(Runner):
         self._span: Callable[..., Any] | None = _policy_span() if trace else None
 
     async def perform(self, call: "BoundCall") -> Batch:
-        """Run a call's policy here, and return its batch, followed by a result for each option call.
+        """Run a call's policy here, and return its batch, followed by a result for each option call without a result.
 
-        The option calls of the batch are answered at the same time. Raises PolicyFailed if the policy raises, or
-        returns something other than a list of messages.
+        These option calls are answered at the same time. Raises PolicyFailed if the policy raises, returns something
+        other than a list or tuple of messages, or is nested too deeply in other calls.
         """
         if self._span is None:
             return await answer_batch(await call.decide(), call.answer)
@@ -147,7 +147,7 @@ class BaseContext(AsyncClosing):
     In `__init__`, assign `self._bind(policy)` for each policy: the attribute's name becomes the option's name.
     `_bind` accepts the arguments `options` and `description` of `BoundPolicy`.
 
-    Durable runners store the runs of a context under the class attribute `stored_as`, by default the class's
+    Durable runners store the runs of a context under the name in its class attribute `stored_as`, by default its
     `__qualname__`. After renaming a class, set `stored_as` to the earlier name, or `stored_before` to a tuple of
     earlier names, so that stored runs continue.
 
@@ -177,7 +177,7 @@ class BaseContext(AsyncClosing):
     def __setattr__(self, name: str, value: object) -> None:
         """Assign an attribute. A bound policy gets the attribute's name as its own name.
 
-        Raises PolicyInvalid if the bound policy already has another name.
+        Raises PolicyInvalid if the bound policy already has another name, or if the name is reserved.
         """
         if isinstance(value, BoundPolicy):
             value.set_name(name)
@@ -194,7 +194,7 @@ class BaseContext(AsyncClosing):
     def checked_options(self, names: Iterable[str]) -> list[str]:
         """Return `names` as a list. Raises UnknownOption if a name is not a bound policy, or begins with `_`.
 
-        Also raises UnknownOption if `names` is a string. The error lists the names that can be options.
+        This error lists the names that can be options. Also raises UnknownOption if `names` is a string.
         """
         if isinstance(names, str):
             raise UnknownOption(f"options must be a list of names, not the string {names!r}; write options=[{names!r}]")
@@ -209,16 +209,16 @@ class BaseContext(AsyncClosing):
     def offer(self, names: Sequence[str] | None) -> list[Option]:
         """Return the bound policies of these names as options, which an adapter can send to a model.
 
-        For None, return an empty list. Raises UnknownOption for a name that this context does not bind.
+        For None, return an empty list. Raises UnknownOption as `checked_options` does.
         """
         offered = tuple(self.checked_options(names or ()))
         bound = self.bound_policies()
         return [bound[name].as_option(offered) for name in offered]
 
     async def aclose(self) -> None:
-        """Close the bound policies, and then the runner, by awaiting their methods `aclose`.
+        """Close the policies in `bound_policies()`, and then the runner, by awaiting their methods `aclose`.
 
-        A policy or runner without this method is left unchanged. The runner is closed for other contexts, too.
+        A policy or runner without this method is skipped. The runner is closed for other contexts, too.
         """
         closable: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
         for each in closable:  # a policy is any callable, so it may have no `aclose`
@@ -229,7 +229,8 @@ class BaseContext(AsyncClosing):
 def context_names(context_type: type[BaseContext]) -> StoredNames:
     """Return the names under which runners store the runs of a context class: `stored_as`, then `stored_before`.
 
-    A class that assigns no `stored_as` is stored as its `__qualname__`.
+    Without `stored_as`, the name is the class's `__qualname__`. With `stored_as` and without `stored_before`, the
+    `__qualname__` is an earlier name.
     """
     return StoredNames.of(context_type, context_type.__qualname__)
 
@@ -238,7 +239,7 @@ class BoundPolicy:
     """A policy that a context has bound to its runner. Created by `self._bind(policy)`, and called without `ctx`.
 
     `options` are the names of the bound policies that this policy may call when this policy is called as an option.
-    None means the names that were offered to the calling policy. `description` is sent to a model instead of the
+    None means the names that were offered together with this policy. `description` is sent to a model instead of the
     policy's docstring. Raises PolicyInvalid if `policy` cannot be a policy, for example if it is not async.
     """
 
@@ -304,8 +305,8 @@ class BoundPolicy:
 
         `observations` is a text, a message or a list of messages. `options` are the names of the bound policies that
         the policy may choose. `arguments` are the policy's own keyword arguments. Raises UnknownOption for a name that
-        the context does not bind, PolicyInvalid for wrong arguments, and PolicyFailed if the policy raises. Runners may
-        raise further errors.
+        the context does not bind, PolicyInvalid for wrong arguments, and WrongWord for observations that are not
+        messages. Awaiting the call raises PolicyFailed if the policy fails. Runners may raise further errors.
         """
         return self.perform(observations, options, self.signature.check(arguments))
 
@@ -314,8 +315,8 @@ class BoundPolicy:
     ) -> Awaitable[Batch]:
         """Call the policy through the runner, with arguments that `signature.check` has returned.
 
-        Returns the batch, followed by the results of its option calls. Raises the errors of a call, except
-        PolicyInvalid for wrong arguments.
+        Returns the batch, followed by the results of its option calls. Raises the errors of `__call__`, but does not
+        check `arguments`.
         """
         return self.runner.perform(BoundCall(self, observations, options, arguments))
 
@@ -368,11 +369,11 @@ class BoundCall:
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
     async def decide(self, by: AnyPolicy | None = None) -> Batch:
-        """Run the policy, and return its batch without the results of option calls.
+        """Run the policy, and return its batch, without answering the option calls in the batch.
 
         `by` is a function to call instead of the policy, with observations, options and arguments but without the
-        context. Raises PolicyFailed if the policy raises, returns something other than a list of messages, or is nested
-        too deeply in other calls.
+        context. Raises PolicyFailed if the policy raises, returns something other than a list or tuple of
+        messages, or is nested too deeply in other calls.
         """
         bound = self.bound
         policy = by or partial(bound.policy, bound.context)
@@ -392,9 +393,9 @@ class BoundCall:
     async def answer(self, message: Message, context: ToolContext | None = None) -> Message:
         """Run the option that the option call `message` names, and return the result message.
 
-        If the option raises or is not in `options`, the result is an error result. Raises PolicyFailed only if calls
-        are nested too deeply. `context` is passed to options with a ToolContext parameter; None means a new ToolContext
-        with the call's id.
+        If the option raises, is not in `options` or gets wrong arguments, the result is an error result. Raises
+        PolicyFailed if calls are nested too deeply. `context` is passed to options with a ToolContext
+        parameter; None means a new ToolContext with the call's id.
         """
         if context is None:
             call_id = message.call.invocation_id if message.call else ""

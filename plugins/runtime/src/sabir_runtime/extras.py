@@ -1,4 +1,4 @@
-"""The two extras of this package. Their libraries are imported when a name of the extra is first used.
+"""The extras `durable` and `distributed`. Their libraries are imported when a name of the extra is first used.
 
 pip install "sabir-runtime[durable]"        sabir_runtime.durable        DBOS, SQLAlchemy, psycopg
 pip install "sabir-runtime[distributed]"    sabir_runtime.distributed    nats-py
@@ -17,7 +17,7 @@ from sabir_runtime.failures import RuntimeFault
 class ExtraMissing(RuntimeFault, ImportError):
     """Raised when a name of `sabir_runtime.durable` or `.distributed` is used, and that extra is not installed.
 
-    Run the pip command in the message. Also an ImportError.
+    The commands `sabir runs` and `sabir worker` raise it, too. Run the pip command in the message. Also an ImportError.
     """
 
 
@@ -35,7 +35,8 @@ def needs_extra(extra: str) -> Iterator[None]:
 def lazy_names(package: str, module_of: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a function for a package's `__getattr__`, which imports the module of a public name at the first use.
 
-    `module_of` is public name → name of its module in the package. The function raises ExtraMissing.
+    `module_of` is public name → name of its module in the package. The function raises ExtraMissing, and
+    AttributeError for any other name.
     """
     extra = package.rpartition(".")[2]
 

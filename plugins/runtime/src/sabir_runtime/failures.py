@@ -9,11 +9,12 @@
 
 The in-memory runner converts exceptions too, so an `except` clause works wherever the policy runs. The members of an
 exception group and the `__cause__` of an error are converted alike, at most `MOST_FAILURES` in all. Exceptions with a
-built-in base class keep their `args` if all are texts, numbers, booleans or None, and the attributes in `_ATTRIBUTES`.
+built-in base class keep up to five `args` if all are short texts, numbers, booleans or None, and the attributes in
+`_ATTRIBUTES`.
 
 SabirError
 └── RuntimeFault
-    ├── PolicyInvalid     a wrong policy, wrong arguments, or a return value that is not a list of messages (TypeError)
+    ├── PolicyInvalid     a wrong policy, wrong arguments, or a returned value that is not a batch (TypeError)
     ├── UnknownOption     the context does not bind an option's name (ValueError)
     ├── PolicyFailed      a policy raised an exception
     ├── LoopLimit         a policy called options in every turn that its loop allows
@@ -33,22 +34,22 @@ from sabir.errors import CallsTooDeep, NotJSON
 
 
 class RuntimeFault(SabirError):
-    """The base class of all errors of sabir_runtime, its durable and its distributed runner."""
+    """The base class of the errors that sabir_runtime defines, also for its durable and its distributed runner."""
 
 
 class PolicyInvalid(RuntimeFault, TypeError):
     """Raised if an object cannot be a policy, or if a policy is called with wrong arguments.
 
-    Also raised if one bound policy is assigned to two attributes, or used without an attribute. If a policy returns
-    something other than a list of messages, its caller receives a PolicyFailed that is also a PolicyInvalid. Also a
-    TypeError.
+    Also raised if one bound policy is assigned under two names or a reserved name, or if its name is needed before it
+    is assigned to an attribute. If a policy returns something other than a list or tuple of messages, the caller of the
+    policy receives a PolicyFailed that is also a PolicyInvalid. Also a TypeError.
     """
 
 
 class UnknownOption(RuntimeFault, ValueError):
     """Raised if a name in `options` is not a policy that the context binds. The message lists the bound names.
 
-    Also a ValueError.
+    Also raised if `options` is a string instead of a list of names. Also a ValueError.
     """
 
 
@@ -68,8 +69,8 @@ class ReplayMismatch(RuntimeFault):
 
 
 MOST_CHARACTERS = 10_000
-"""The maximum number of characters of an exception's message. The messages of causes and members, and each argument,
-have at most a tenth of it."""
+"""The maximum number of characters of an exception's message. The messages of causes and members have at most a tenth
+of it. If the JSON text of an argument is longer than a tenth, no `args` are kept."""
 MOST_CAUSES = 20
 """The maximum depth of causes and members: the cause of an error is level 1, the cause of the cause level 2."""
 MOST_FAILURES = 100
@@ -90,13 +91,13 @@ Plain: TypeAlias = str | int | float | bool | None
 
 
 class PolicyFailed(RuntimeFault, OptionFailed):
-    """Raised to the caller of a policy that raised an exception, in this process, in another one or in an earlier run.
+    """Raised to the caller of a policy that raised an exception, in this process, at a worker, or before a restart.
 
     `error_type` is the class name of the policy's exception and `error_message` its text. `retryable` is True if
-    another attempt may succeed. The PolicyFailed is also an instance of the policy's exception class, or its nearest
-    base class, that is built in, such as LookupError, or is PolicyInvalid, UnknownOption, LoopLimit or CallsTooDeep.
-    Catch this class, or PolicyFailed. The `__cause__` of the policy's exception and the members of an exception group
-    are converted, too.
+    another attempt may succeed. If the policy's exception has a built-in class or base class such as LookupError, the
+    PolicyFailed is also an instance of the nearest one, so `except LookupError` catches it. The same applies to
+    PolicyInvalid, UnknownOption, LoopLimit and CallsTooDeep, but not to StopIteration and MemoryError. The `__cause__`
+    of the policy's exception and the members of an exception group are converted, too.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, InMemoryRunner, PolicyFailed
@@ -126,7 +127,7 @@ class PolicyFailed(RuntimeFault, OptionFailed):
         return error if isinstance(error, PolicyFailed) else failure_of(error).error()
 
     def __str__(self) -> str:
-        """Return the message in one line, with the class name of the policy's exception first if the class differs."""
+        """Return the message in one line, after `error_type` if the class of this object has another name."""
         text = " ".join(self.error_message.split())
         is_named = type(self).__name__ == self.error_type or text == self.error_type
         return text if is_named else f"{self.error_type}: {text}"
@@ -151,7 +152,7 @@ class StoredFailure(StoredModel):
     members: "tuple[StoredFailure, ...]" = ()
     """The members of an exception group."""
     args: tuple[Plain, ...] | None = None
-    """The `args` of an exception with a built-in base class, if all are of the type `Plain`; else None."""
+    """The `args` of an exception with a built-in base class, if all are short and `Plain`, at most five; else None."""
     attributes: tuple[tuple[str, Plain], ...] = ()
     """The attributes in `_ATTRIBUTES` of an exception with a built-in base class that are of the type `Plain`."""
 

@@ -2,12 +2,12 @@
 
     run ─ 0:plan ─┬─ 0:llm
                   ├─ 1:llm ─ [call-7] ─ 0:search        calls of an option: a lane named after the option call's id
-                  ├─ ~0 ─ 0:search                      calls of an asyncio task: a lane for each task, numbered
+                  ├─ ~0 ─ 0:search                      calls of other asyncio tasks: a lane for each, numbered
                   └─ ~1 ─ 0:search · 1:search           by the order of the tasks' first calls
 
 A lane is a part of a run, with a path of its own, in which calls are numbered from 0. A call gets its number when
-`ctx.search(…)` is called, before the call is awaited. Concurrent branches therefore get the same paths however long
-each call takes. Only runners that store calls use these paths.
+`ctx.search(…)` is called, before the call is awaited. Calls that one task awaits together therefore get the same paths
+however long each call takes. Only runners that store calls use these paths.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Lane:
     lanes: "WeakKeyDictionary[asyncio.Task[object], Lane]" = field(default_factory=WeakKeyDictionary)
 
     def of_task(self, task: "asyncio.Task[object] | None") -> "Lane":
-        """Return the lane of a task: this lane for the lane's own task, else a new or earlier lane below this lane."""
+        """Return this lane for its own task and for None, else the task's lane below this lane, created if needed."""
         if task is None or task is self.task:
             return self
         if task not in self.lanes:
@@ -47,7 +47,7 @@ def is_entered() -> bool:
 
 
 def next_path(name: str) -> str:
-    """Return the path of the next bound call of this name, and count the call. Outside of a run, return `0:name`."""
+    """Return the path of the next bound call of this name, and count the call. Without a lane, return `0:name`."""
     lane = _lane.get()
     if lane is None:
         return f"0:{name}"
@@ -71,8 +71,8 @@ def branch(name: str) -> Iterator[str]:
     """Give the bound calls in the `with` block paths below `[name]`, numbered from 0. Yields the path of the branch.
 
     Use `branch` inside each asyncio task that a policy starts, if a task awaits something else before its first bound
-    call. Otherwise tasks are numbered by the order of their first bound calls, which then varies, and a repeated
-    durable run would not find the stored calls. Give each task another name.
+    call. Otherwise tasks are numbered by the order of their first bound calls, which may vary, so that a repeated
+    durable run does not find its stored calls. Give each branch a different name.
 
     >>> from sabir_runtime import branch
     >>> with branch("left") as path:

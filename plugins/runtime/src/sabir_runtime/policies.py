@@ -30,8 +30,8 @@ class Policy(Protocol):
 
     `ctx` is the context that binds the policy, and `observations` are the messages that the policy sees. `options`
     are the names of the bound policies that the policy may call, or None. Further keyword parameters are the policy's
-    arguments: their annotations and the docstring describe the policy to a model. These three are passed by position,
-    so their names do not matter.
+    arguments: their annotations and the docstring describe the policy to a model. The first three
+    parameters are passed by position, so their names do not matter.
 
     >>> import asyncio, sabir
     >>> async def capital_of(ctx, observations, options=None, *, country: str) -> list[sabir.Message]:
@@ -54,7 +54,7 @@ class Named(Protocol):
     """Protocol of a policy object whose replies have the name under which a context binds the policy."""
 
     def bound_as(self, name: str) -> "AnyPolicy":
-        """Return a copy of the policy whose replies have the policy name `name`."""
+        """Return the policy to call for the name `name`, usually a copy whose replies have this policy name."""
         ...
 
 
@@ -70,7 +70,7 @@ def check_batch(name: str, returned: object) -> Batch:
     for index, message in enumerate(returned):
         if type(message) is not Message:  # a subclass's instance would change when it is recorded or sent
             remedy = "return messages, for example sabir.assistant(…)"
-            wrong_batch = f"a list with a {type(message).__name__} at index {index}"
+            wrong_batch = f"a batch with a {type(message).__name__} at index {index}"
             raise PolicyInvalid(f"policy {name!r} returned {wrong_batch}; {remedy}")
     return list(returned)
 
@@ -80,9 +80,9 @@ Answer: TypeAlias = Callable[[Message], Awaitable[Message]]
 
 
 async def answer_batch(batch: Batch, answer_one: Answer) -> Batch:
-    """Answer the calls of a batch that have no result, concurrently, and return the batch followed by the results.
+    """Answer the calls of a batch that have no result, concurrently, and return a list of the batch and the results.
 
-    Returns `batch` itself if all calls have results. Raises the first error of `answer_one`.
+    Returns `batch` itself if no call needs a result. Raises the first error of `answer_one`, and cancels other answers.
     """
     calls = unanswered(batch)
     if not calls:

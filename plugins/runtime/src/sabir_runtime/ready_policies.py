@@ -4,7 +4,7 @@
     self.human = self._bind(human_policy(ask))
     self.agent = self._bind(loop_policy("llm"))             llm ─▶ calls with results ─▶ llm ─▶ … ─▶ text
 
-When another policy calls one of these policies as an option, the option has one argument, `request`: a text.
+When another policy calls one of these policies as an option, the option has one optional argument, `request`: a text.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,11 +30,11 @@ class LLMPolicy(AsyncClosing):
 
     `model` is a string `provider:model`, or any adapter. `settings` and `strict` are passed with every request.
     `speaks_as` is the policy name of the replies; None means the name under which a context binds the policy, or "llm"
-    without a context. If `model` is an adapter, the adapter's own `speaks_as` is used. Raises SettingsInvalid for a
-    string of another form.
+    without a context. If `model` is an adapter, the adapter's own `speaks_as` is used. For a string, raises
+    SettingsInvalid if its form is wrong, and ProviderMissing if the provider is unknown.
 
-    As an option, the policy has the argument `request`. The request is sent to the model as a user message, instead
-    of the option call.
+    As an option, the policy has the argument `request`. If it is given, the model receives it as a user message in
+    place of the option call.
 
     >>> import asyncio, sabir
     >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy
@@ -53,12 +53,12 @@ class LLMPolicy(AsyncClosing):
     strict: Strict | None = None
 
     def __post_init__(self) -> None:
-        """Raise SettingsInvalid if `model` is a string that is not `provider:model`."""
+        """Raise SettingsInvalid if `model` is a string of a wrong form, ProviderMissing for an unknown provider."""
         if isinstance(self.model, str):
             split_model(self.model)
 
     def bound_as(self, name: str) -> "LLMPolicy":
-        """Return a copy of the policy with `name` as `speaks_as`, unless the policy already has a `speaks_as`.
+        """Return a copy of the policy, whose `speaks_as` is `name` if the policy has no `speaks_as` of its own.
 
         If `model` is an adapter, return the policy itself. A context calls this method when it binds the policy.
         """
@@ -107,8 +107,8 @@ llm_policy = LLMPolicy
 class Question:
     """A question for a person, which `human_policy` passes to its function `ask`.
 
-    `observations` are the messages so far, and `options` the options that the person may call. `request` is the
-    argument `request` of the option call if a model asks the person; "" if the policy is called directly.
+    `observations` are the messages that the policy received, and `options` the options that the person may call.
+    `request` is the policy's argument `request`, for example from a model's option call; "" without this argument.
     """
 
     observations: tuple[Message, ...]
@@ -128,7 +128,7 @@ Ask: TypeAlias = Callable[[Question], Decision | Awaitable[Decision]]
 
 
 def console(question: Question) -> str:
-    """Print the question and the names of its options, and return the line that the person types."""
+    """Print the question's text as one line and the names of its options, and return the line that the person types."""
     names = ", ".join(option.name for option in question.options)
     print(f"{one_line(question.text, 2000)}" + (f"\noptions: {names}" if names else ""))
     return input("you> ")
@@ -176,9 +176,9 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
     Each call receives the messages so far with the results of the option calls. The returned batch contains the
     messages of all calls, without the observations. `turns` is the largest number of calls. When called, the policy
     raises LoopLimit if `turns` batches in a row contain option calls, and UnknownOption if the context does not bind
-    `of`. Its caller receives these errors as a PolicyFailed that is also a LoopLimit or UnknownOption.
+    `of`. The caller of the loop receives these errors as a PolicyFailed that is also a LoopLimit or UnknownOption.
 
-    As an option, the policy has the argument `request`. A new conversation then begins with the request as a user
+    As an option, the policy has the argument `request`. If it is given, the loop begins with the request as a user
     message, and the observations are not used.
 
     >>> import asyncio

@@ -6,8 +6,8 @@
     arguments ──check──▶ with the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later
 
 Under every runner a policy receives the values that `check` returns. `encode` raises for values that JSON would change,
-and for secrets. If a policy has a parameter `**others`, the arguments in it must be JSON values: texts, numbers, true,
-false, null, lists and objects.
+and for secrets. In a parameter `**others` of a policy, `encode` accepts only JSON values: texts, numbers, true, false,
+null, lists and objects.
 
 Equality does not show that a value is unchanged: `True == 1`, and an enum's member may equal its text. Therefore:
 
@@ -120,7 +120,7 @@ _CALL_PARAMETERS = frozenset({"self", "observations", "options"})
 class PolicySignature:
     """The name, description and parameters of a policy, read by `read_policy`.
 
-    Checks the policy's arguments, and converts them to JSON and back. Bound policies have it as `signature`.
+    Checks the policy's arguments, and converts them to JSON and back. The attribute `signature` of a BoundPolicy.
     `annotations` are the types of the parameters, `schema` their JSON schema, and `binder` converts the JSON text of an
     option call to arguments.
     """
@@ -137,7 +137,7 @@ class PolicySignature:
     provide: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
     """Returns the values of parameters that the library fills in, such as a ToolContext."""
     reserved: frozenset[str] = frozenset()
-    """Parameter names that the library fills in. Arguments of these names are refused."""
+    """Parameter names that the library fills in, such as `observations`. Arguments of these names are refused."""
 
     def as_option(self, name: str, function: Callable[..., Any]) -> Option:
         """Return an option `name` with this policy's schema. It calls `function` with the validated arguments."""
@@ -147,15 +147,15 @@ class PolicySignature:
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments and return them in a new dict, converted to their parameters' types.
 
-        Raises PolicyInvalid for arguments that are missing, unknown or of a wrong type. The error names each of these
-        arguments.
+        Raises PolicyInvalid for arguments that are missing, unknown, reserved or of a wrong type. The error lists all
+        of them, cut at 300 characters.
         """
         return self._convert_arguments(
             arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value
         )
 
     def encode(self, arguments: Mapping[str, Any]) -> str:
-        """Return arguments as the text of a JSON object. `arguments` must be the return value of `check`.
+        """Return arguments as the text of a JSON object. `arguments` must be the return value of `check` or `decode`.
 
         Raises PolicyInvalid for an argument that is not JSON, that `decode` would return changed, or that contains a
         secret.
@@ -169,7 +169,8 @@ class PolicySignature:
     def decode(self, text: str) -> dict[str, Any]:
         """Return the arguments in a JSON text, converted to their parameters' types.
 
-        Raises PolicyInvalid if the text is not a JSON object, or if arguments are missing, unknown or of a wrong type.
+        Raises PolicyInvalid if the text is not a JSON object, and for arguments that are missing, unknown, reserved or
+        of a wrong type.
         """
         try:
             arguments = decode_json(text)
@@ -247,9 +248,10 @@ def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     """Return the signature of a policy: an async function, method, partial or callable object.
 
-    The result is cached for functions and classes, because a program may bind all its policies for each request. Raises
-    PolicyInvalid if the policy has fewer than three positional parameters (for context, observations and options), if
-    the function is not async, and for parameters that JSON Schema cannot describe.
+    The result is cached for functions, and for the classes of callable objects, because a program may bind all its
+    policies for each request. Raises PolicyInvalid if the policy has fewer than three positional parameters (for
+    context, observations and options), if it is neither async nor annotated to return an awaitable, and for parameters
+    that JSON Schema cannot describe.
     """
     kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004
@@ -275,7 +277,7 @@ def _read_signature(policy: Callable[..., Any]) -> PolicySignature:
     if len(positional) < POSITIONAL_PARAMETERS:
         names = ", ".join(each.name for each in parameters)
         remedy = f"write async def {name}(ctx, observations, options=None, …)"
-        raise PolicyInvalid(f"policy {name!r} has too few parameters ({names}); {remedy}")
+        raise PolicyInvalid(f"policy {name!r} has too few positional parameters in ({names}); {remedy}")
     if not _is_awaited(policy):
         remedy = f"write async def {name}, or annotate the return type: -> Awaitable[list[Message]]"
         raise PolicyInvalid(f"policy {name!r} is not an async function; {remedy}")

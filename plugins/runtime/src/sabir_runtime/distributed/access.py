@@ -27,7 +27,7 @@ from sabir_runtime.distributed.errors import AccessInvalid
 ENCRYPTED = ("tls", "wss")
 SCHEMES = ("nats", "ws", *ENCRYPTED)
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(%[\w.-]+)?")
-_URL_FORM = "write nats://host:4222 or tls://host:4222, several separated by commas, and credentials elsewhere"
+_URL_FORM = "write nats://host:4222 or tls://host:4222, several separated by commas, and give credentials in files"
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ class Access(Frozen):
     """Files with credentials and certificates for a NATS server. Part of CallSettings and WorkerSettings.
 
     Give one kind of credentials: `creds`, `nkey`, `user` with `password_file`, or `token_file`. Without credentials
-    here, the credentials in the URL are used, or else the NATS_… environment variables. `ca` or `cert` require TLS,
-    like a URL with tls://. The files are read when a connection is opened, and AccessInvalid is raised for an unusable
-    file.
+    here, the credentials in the URL are used, or else the NATS_… environment variables. `ca`, `cert`, NATS_CA and
+    NATS_CERT require TLS, like a URL with tls://. The files are read when a connection is opened, and AccessInvalid is
+    raised for an unusable file.
 
     >>> from sabir_runtime.distributed import Access, CallSettings
     >>> CallSettings(access=Access(creds="desk.creds")).access.creds.name
@@ -133,7 +133,7 @@ class Access(Frozen):
     user: str | None = Field(default=None, min_length=1)
     """A user's name, which needs a password. None means the name in NATS_USER if there are no other credentials."""
     password_file: Path | None = None
-    """A file with the user's password. None means the password itself in the variable NATS_PASSWORD."""
+    """A file with the user's password. For a user without this file, the password itself is in NATS_PASSWORD."""
     token_file: Path | None = None
     """A file with a token. None means the token in NATS_TOKEN if there are no other credentials."""
     ca: Path | None = None
@@ -153,7 +153,7 @@ class Access(Frozen):
         """Read the credentials for these servers from files and variables.
 
         Raises AccessInvalid for unusable files, for several kinds of credentials, for a user without a password or a
-        password without a user, and for a key without a certificate.
+        `password_file` without a user, and for a key without a certificate.
         """
         tls = self._make_tls_context()
         needs_tls = tls is not None or any(each.is_encrypted for each in addresses)

@@ -60,7 +60,7 @@ class PendingRequest:
         self.sending = 0
         """How often the request was sent. Busy, Released, Willing and NoSubscriber for earlier sendings are ignored."""
         self.lost_workers = 0
-        """How many workers did not finish the request."""
+        """How many workers in turn did not finish the request."""
         self.seeks_worker = False
         """True if the next sending asks all workers which of them can perform the request."""
         self.chosen_worker = ""
@@ -189,7 +189,9 @@ class PendingRequest:
         self.lost_workers += 1
         if self.lost_workers >= self._settings.attempts:
             last = f", the last was {self.worker}" if self.worker else ""
-            remedy = "check whether the policy ends or blocks its worker, or raise the times `acceptance` and `silence`"
+            remedy = (
+                "check whether the policy ends or blocks its worker, or increase the times `acceptance` and `silence`"
+            )
             raise errors.WorkerLost(
                 f"{self.what}: {self.lost_workers} workers in turn did not finish it{last}; {remedy}"
             )
@@ -212,7 +214,7 @@ class PendingRequest:
 
     def _timeout_error(self) -> errors.RequestTimedOut:
         progress = f"worker {self.worker} was working on it" if self.worker else "no worker had accepted it"
-        remedy = "raise CallSettings(timeout=…)"
+        remedy = "increase CallSettings(timeout=…)"
         return errors.RequestTimedOut(
             f"{self.what}: no answer within {self._settings.timeout:g} s; {progress}; {remedy}"
         )
@@ -273,7 +275,7 @@ class CallerConnection:
                 await self._send_cancelled(pending)
 
     async def close(self) -> None:
-        """Cancel all requests in progress at the workers, and close. Their callers receive RunnerClosed."""
+        """Cancel all requests in progress at the workers, and close. The waiting callers receive RunnerClosed."""
         self._is_closed = True
         for pending in [each for each in self._pending.values() if not each.is_over]:
             await self._send_cancelled(pending)
@@ -285,7 +287,10 @@ class CallerConnection:
             async with asyncio.timeout(self._settings.timeout):
                 await self._slots.acquire()
         except TimeoutError:
-            limit, remedy = self._settings.in_flight, "raise CallSettings `in_flight` or `timeout`, or add workers"
+            limit, remedy = (
+                self._settings.in_flight,
+                "increase `in_flight` or `timeout` in CallSettings, or add workers",
+            )
             raise errors.RequestTimedOut(
                 f"{what}: the call was not sent, because {limit} other calls of the runner were in progress; {remedy}"
             ) from None

@@ -57,13 +57,14 @@ def worker(  # noqa: PLR0913  # each is a flag
     """Perform a context's policies for callers on a NATS server, until SIGTERM or SIGINT.
 
     Args:
-        context: The context's class as module:Class. Modules in the current folder can be imported.
+        context: The context's class, or a function that creates the context, as module:Class. Modules in the current
+            folder can be imported.
         url: The URL of the NATS server, or several URLs separated by commas. tls:// requires TLS.
         name: The name that callers use for the context. By default the name of the class.
         concurrency: The maximum number of requests that run at the same time.
         waiting: The maximum number of requests in the queue, in addition to the running requests.
         beat: Seconds between two reports to callers that their requests are still in work.
-        drain: Seconds for running requests to finish after SIGTERM. Then they are cancelled.
+        drain: Seconds for running requests to finish after SIGTERM or SIGINT. Then they are cancelled.
         patience: Seconds without a server after which the worker exits with an error.
         longest: The maximum number of seconds for one request.
         inbox: The prefix of the subjects for replies to callers, if it is not _INBOX.
@@ -89,7 +90,7 @@ def worker(  # noqa: PLR0913  # each is a flag
 
 
 def load_context(path: str) -> Callable[[InMemoryRunner], BaseContext]:
-    """Import and return the class or function that `module:Class` names. Raises RuntimeFault if it does not exist.
+    """Import and return the class or function that `module:Class` names. Raises RuntimeFault if there is none.
 
     Adds the current folder to `sys.path`. Errors of the module's own code are raised unchanged.
     """

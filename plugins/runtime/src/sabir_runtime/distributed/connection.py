@@ -3,8 +3,8 @@
     url ──▶ NatsConnection ──publish, subscribe──▶ server           a client that the user passed stays open
                      └ server away for longer than the patience ──▶ every waiting call raises NoServer
 
-nats-py reconnects by itself. Nothing is sent while the server is away, because buffered messages would arrive late, and
-twice.
+nats-py reconnects by itself. A caller sends no request while the server is away, because a buffered request would
+arrive late, and twice.
 """
 
 import asyncio
@@ -97,7 +97,10 @@ class NatsConnection:
         """Called with a lower-case subject that permissions forbid. Not called for a client that the user passed."""
         self._is_ended = False
         self.gone: asyncio.Future[NoServer] = self.loop.create_future()
-        """A future whose result is set, to the error for callers, when the connection is closed or lost for good."""
+        """A future whose result is set, to the error for callers, when the connection is closed or lost for good.
+
+        For a client that the user passed, only `close` sets the result.
+        """
 
     @property
     def is_open(self) -> bool:
@@ -106,7 +109,7 @@ class NatsConnection:
 
     @property
     def trouble(self) -> str:
-        """The last error in one line while the server is away; "" otherwise."""
+        """The last error since the server was last connected, in one line; "" without an error."""
         return "" if self._last_error is None else self._error_text(self._last_error)
 
     @property
@@ -224,14 +227,14 @@ class NatsConnection:
             await subscription.unsubscribe()
 
     async def check_subscriptions(self) -> None:
-        """Wait until the server knows the subscriptions. Raises AccessRefused if permissions forbid one of them."""
+        """Wait until the server knows the subscriptions. If permissions forbid one, close and raise AccessRefused."""
         await self.flush()
         if self._refused_subscription is not None:
             await self.close()
             raise self._refused_subscription
 
     async def flush(self) -> None:
-        """Wait until the server has received everything that was sent, including subscriptions.
+        """Wait until the server has received everything that was sent, including subscriptions. Raises NoServer.
 
         nats-py's ping overtakes data that its flusher has not written yet. The flusher writes while the answer to the
         first ping is awaited, so the second ping follows everything that was sent.

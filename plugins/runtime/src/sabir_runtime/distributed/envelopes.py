@@ -38,16 +38,16 @@ _ZLIB = b"x"
 
 
 def pack(body: bytes, what: str, *, largest: int, compress_above: int) -> bytes:
-    """Return a message's body, compressed if it is larger than `compress_above` or than `largest` bytes.
+    """Return a message's body. If it is larger than `compress_above` or `largest` bytes, compress it if that helps.
 
     `largest` is the server's `max_payload`: https://docs.nats.io/running-a-nats-service/configuration#limits. Raises
-    PayloadTooLarge, with `what` as the name of the message, if the compressed body is larger.
+    PayloadTooLarge, with `what` as the name of the message, if the compressed body is larger than `largest`.
     """
     if len(body) <= compress_above and len(body) <= largest:
         return body
     packed = zlib.compress(body, _LEVEL)
     if len(packed) > largest:
-        remedy = "raise max_payload in the server's configuration, or send media as URLs"
+        remedy = "increase max_payload in the server's configuration, or send media as URLs"
         raise PayloadTooLarge(
             f"the {what} has {len(body):,} bytes, {len(packed):,} compressed; the server accepts {largest:,}; {remedy}"
         )
@@ -66,7 +66,7 @@ def unpack(data: bytes, largest: int = LARGEST) -> bytes:
     except zlib.error as error:
         raise EnvelopeInvalid(f"a message of {len(data):,} bytes cannot be decompressed: {error}") from None
     if len(body) > largest:
-        remedy = "send less, or raise `largest` in the receiver's settings"
+        remedy = "send less, or increase `largest` in the receiver's settings"
         raise EnvelopeInvalid(f"a message of {len(data):,} bytes unpacks to more than {largest:,} bytes; {remedy}")
     if body is not data and not stream.eof:
         raise EnvelopeInvalid(f"a compressed message of {len(data):,} bytes is incomplete")
@@ -154,7 +154,7 @@ class Accepted(FromWorker):
 
 
 class Busy(FromWorker):
-    """The worker has no free place for the request now. The caller sends the request again."""
+    """The worker has no free place or memory for the request now. The caller sends the request again."""
 
     kind: Literal["busy"] = "busy"
 

@@ -1,12 +1,12 @@
 """The errors of DistributedRunner and Worker.
 
 RuntimeFault
-├── AccessInvalid      a URL, a credentials file or a certificate cannot be used (ValueError)
+├── AccessInvalid      a URL, the given credentials or a certificate cannot be used (ValueError)
 ├── NoServer           no NATS server can be reached, or the connection is lost for good (ConnectionError)
 │   └── AccessRefused  the server rejects the credentials, or forbids a subject (PermissionError)
 ├── NoWorkers          no worker serves the policy (LookupError)
 ├── WorkerLost         several workers in turn did not finish a request
-├── RequestTimedOut    no answer within the timeout (TimeoutError)
+├── RequestTimedOut    no answer within the caller's or worker's time limit (TimeoutError)
 ├── RunnerClosed       the runner was closed during a call
 ├── PayloadTooLarge    a message exceeds the server's size limit (ValueError)
 └── EnvelopeInvalid    a message is not in the format that this version reads (ValueError)
@@ -27,7 +27,7 @@ class NoServer(RuntimeFault, ConnectionError):
 class AccessInvalid(RuntimeFault, ValueError):
     """Raised if a NATS URL, a file with credentials or a certificate cannot be used. The message contains no secrets.
 
-    Also a ValueError.
+    Also raised if credentials are incomplete or of several kinds. Also a ValueError.
     """
 
 
@@ -56,8 +56,8 @@ class WorkerLost(RuntimeFault):
 class RequestTimedOut(RuntimeFault, TimeoutError):
     """Raised if a call has no answer within `CallSettings.timeout`, or takes longer than `WorkerSettings.longest`.
 
-    The worker stops the policy, which may have run in part. Also raised if the call was never sent, because `in_flight`
-    other calls were in progress. Also a TimeoutError.
+    The policy may have run completely, in part or not at all. The caller tells the workers to stop it. Also raised
+    if the call was never sent, because `in_flight` other calls were in progress. Also a TimeoutError.
     """
 
 
@@ -78,6 +78,6 @@ class PayloadTooLarge(RuntimeFault, ValueError):
 class EnvelopeInvalid(RuntimeFault, ValueError):
     """Raised if a message between caller and worker is damaged, too large, or of another schema number.
 
-    Also raised if a request came to the subject of another policy, or contains a value that is not JSON. Also a
-    ValueError.
+    Also raised if a request came to the subject of another policy, has an id that another caller used, or contains a
+    value that is not JSON, and for an unexpected error of a worker. Also a ValueError.
     """

@@ -21,7 +21,7 @@ BETWEEN = b",\n"
 """The separator of lines. It does not occur inside a line, because the JSON of a message has no line breaks."""
 
 MOST_SEEN = 50_000
-"""The maximum number of messages that are remembered as sent or received once. Only their hashes are stored."""
+"""The maximum number of messages remembered as sent, and as received by one cache. Only their hashes are stored."""
 
 _lines: dict[int, "_CachedLine"] = {}
 _sent: set[int] = set()

@@ -36,8 +36,9 @@ class DistributedRunner(Runner, AsyncClosing):
     under which workers serve the context; None means the name of the context's class. `settings` contains timeouts,
     limits and credentials; None means the defaults.
 
-    The runner connects at the first call. Until `aclose`, all calls must be in the same event loop. Several contexts
-    may share a runner. Raises AccessInvalid for a wrong URL, and RuntimeFault for a wrong name.
+    The runner connects at the first call. Until `aclose`, all calls must be in the same event loop, or in a new loop
+    after this loop was closed. Several contexts may share a runner. Raises AccessInvalid for a wrong URL, and
+    RuntimeFault for a wrong name.
 
     >>> from sabir_runtime import BaseContext, llm_policy
     >>> from sabir_runtime.distributed import CallSettings, DistributedRunner
@@ -67,8 +68,9 @@ class DistributedRunner(Runner, AsyncClosing):
 
         The policy may run more than once if a worker is lost. Raises PolicyFailed if the policy failed, NoServer,
         AccessRefused, AccessInvalid, NoWorkers, WorkerLost, RequestTimedOut, RunnerClosed or PayloadTooLarge if no
-        answer was possible, EnvelopeInvalid for a message that cannot be read, and PolicyInvalid or UnknownOption if
-        the worker refuses the call. Raises RuntimeFault if the runner is connected in another running event loop.
+        answer was possible, EnvelopeInvalid for a message that cannot be read, PolicyInvalid for wrong arguments, and
+        UnknownOption for an option that the worker's context does not bind. Raises RuntimeFault if the runner is
+        connected in another event loop that is not closed.
         """
         request = self._make_request(call)
         caller = self._caller

@@ -29,21 +29,22 @@ class CallSettings(Frozen):
     timeout: Seconds = Field(default=300.0, gt=0, allow_inf_nan=False)
     """The maximum time of one call, including all attempts. After that, the call raises RequestTimedOut."""
     acceptance: Seconds = Field(default=5.0, gt=0)
-    """The maximum time until a worker answers or accepts a request. After that, the request goes to another worker."""
+    """The maximum time until a worker answers or accepts a request. After that, the worker counts as lost,
+    and the request is sent again."""
     silence: Seconds = Field(default=5.0, gt=0)
     """The maximum time between two reports of a worker that accepted a request. After that, the worker counts as dead.
 
     The caller waits at least three of the worker's `beat` intervals.
     """
     attempts: int = Field(default=3, ge=1)
-    """How many workers in turn may fail to finish a request before the call raises WorkerLost."""
+    """If this number of workers in turn did not finish a request, the call raises WorkerLost."""
     patience: Seconds = Field(default=10.0, ge=0)
     """How long a call waits while no worker or server is there. After that, the call raises NoWorkers or NoServer."""
     in_flight: int = Field(default=256, ge=1)
     """The maximum number of simultaneous requests of the runner. Further calls wait, and raise RequestTimedOut after
     `timeout` seconds."""
     compress_above: int = Field(default=256 * 1024, ge=0)
-    """The size in bytes above which a request is compressed."""
+    """The size in bytes above which a request is compressed, or the server's `max_payload` if that is less."""
     largest: int = Field(default=LARGEST, ge=1)
     """The maximum size of an answer in bytes, decompressed. The call raises EnvelopeInvalid for a larger answer."""
     inbox: Inbox = INBOXES
@@ -80,18 +81,18 @@ class WorkerSettings(Frozen):
     patience: Seconds = Field(default=60.0, ge=0)
     """How long the worker waits for a server that cannot be reached. After that, `run` raises NoServer."""
     compress_above: int = Field(default=256 * 1024, ge=0)
-    """The size in bytes above which an answer is compressed."""
+    """The size in bytes above which an answer is compressed, or the server's `max_payload` if that is less."""
     largest: int = Field(default=LARGEST, ge=1)
     """The maximum size of a request in bytes, decompressed. The caller of a larger request gets EnvelopeInvalid."""
     held: int = Field(default=8 * LARGEST, ge=1)
-    """The maximum total size in bytes of running and queued requests. One request is always accepted.
+    """The maximum total size in bytes of running and queued requests. A single request may be larger.
 
     If the limit is reached, callers send their requests again later.
     """
     longest: Seconds = Field(default=86_400.0, gt=0, allow_inf_nan=False)
     """The maximum time of one request, even if the caller's timeout is longer.
 
-    A request that takes longer is stopped, and its call raises RequestTimedOut.
+    A request that takes longer after its arrival is stopped, and its call raises RequestTimedOut.
     """
     inbox: Inbox = INBOXES
     """The prefix of callers' inboxes. The worker answers only to subjects with this prefix or with `_INBOX`."""

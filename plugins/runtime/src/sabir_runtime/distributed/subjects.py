@@ -4,7 +4,7 @@ sabir.<context>.<policy>         requests; one worker of a queue group receives 
 sabir-all.<context>              notices to all workers of the context: cancelled requests, and searches for a worker
 sabir-worker.<worker>.<context>.<policy>    requests for one worker that offered to perform them
 <inbox>.<request>.<sending>      replies to one sending of a request
-<inbox>.alive                    beats of workers, one for all requests of a caller
+<inbox>.alive                    beats: a worker sends one for all requests of a caller
 
 So the server's permissions can decide who may call which policy: a worker refuses a request whose envelope (JSON body)
 names another policy than its subject. An inbox, the subject of a caller's replies, begins with `_INBOX.`, or with the
@@ -64,7 +64,7 @@ def asker_of(policy: str, reply: str) -> str:
 
 
 def check_inbox(prefix: str) -> str:
-    """Return an inbox prefix unchanged. Raises ValueError for an invalid prefix."""
+    """Return an inbox prefix unchanged. Raises ValueError for an invalid prefix, or one above `LONGEST_NAME`."""
     if len(prefix) > LONGEST_NAME or not _PREFIX.fullmatch(prefix):
         raise ValueError(
             f"not a valid inbox prefix; expected names with dots between them, like {INBOXES}.alice, and not "

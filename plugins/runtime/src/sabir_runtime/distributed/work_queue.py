@@ -13,7 +13,7 @@ their callers, because this queue sees the callers of all processes. A request c
 sent again keeps its position, and a full queue accepts it if a younger request is queued. So requests of equal age wait
 about equally long.
 
-Answers are remembered with their askers (callers), so that no request runs twice. A repeated request receives the same
+Answers are remembered with their askers (callers), so that a repeated request does not run again, but receives the same
 answer, and a request that arrives after its cancellation is dropped. The oldest answers are removed first. A request
 that is repeated after its answer was removed runs again: a policy runs at least once.
 """
@@ -82,15 +82,15 @@ class Memory:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A request that a worker accepted. It begins at once, or when a place is free."""
+    """A running or queued request of a worker."""
 
     request: Request
     reply: str
     """The NATS subject for the reply to the latest sending of the request."""
     ends: float
-    """The time until which the caller waits, on the event loop's clock."""
+    """The time at which the caller or the worker gives the request up, on the event loop's clock."""
     since: float
-    """The time of the first sending, on the same clock."""
+    """The time at which the call began, on the same clock; at most `longest` seconds before the request arrived."""
     size: int = 0
     """The size of the request in bytes."""
     task: "asyncio.Task[None] | None" = None

@@ -8,7 +8,7 @@
                                                 └ stop()          ──▶ finishes its work, then Released for the others
 
 A queue group is a set of subscribers from which the server chooses one for each message. A full worker stays in its
-queue group and replies Busy. So the server's reply "no responders" always means that no worker exists. Leaving the
+queue group and replies Busy. So the server's reply "no responders" means that no worker serves the policy. Leaving the
 group would also take effect too late to avoid Busy.
 """
 
@@ -53,7 +53,7 @@ from sabir_runtime.distributed.work_queue import (
 )
 
 RELEASED_WITHIN = 5.0
-"""How many seconds a stopping worker waits for cancelled policies to end."""
+"""The maximum number of seconds that a stopping worker waits for cancelled policies to end."""
 
 
 class Worker:
@@ -117,12 +117,12 @@ class Worker:
 
     @property
     def waiting(self) -> list[str]:
-        """The ids of the queued requests, in the order in which they will begin."""
+        """The ids of the queued requests, the oldest first."""
         return [work.request.id for work in self._queue.waiting]
 
     @property
     def trouble(self) -> str:
-        """The latest connection error in one line while the server cannot be reached; "" otherwise."""
+        """The last error since the NATS server was last connected, in one line; "" without an error."""
         return "" if self._connection is None else self._connection.trouble
 
     @property
@@ -135,7 +135,7 @@ class Worker:
         return f"<worker {self.id} for {self.name!r} at {display_target(self._target)}>"
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Connect, and perform requests until `stop`. Returns after the last request is finished or given back.
+        """Connect, and perform requests until `stop`. Returns after the running requests finished or were cancelled.
 
         `ready` is called once, when requests can arrive. Raises NoServer if the server cannot be reached for `patience`
         seconds, AccessRefused if the server rejects the worker, and AccessInvalid for unusable credentials.
@@ -156,7 +156,7 @@ class Worker:
         """Let `run` return: accept no more requests, and finish the running requests within `drain` seconds.
 
         A second call cancels the running requests at once, so that other workers perform them. Before `run`, a call has
-        no effect.
+        no effect. `stop` does not end an `async with` block.
         """
         if self._stop is None:
             return
@@ -170,7 +170,7 @@ class Worker:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Finish the running requests, and close the connection."""
+        """Finish the running requests within `drain` seconds, and close the connection and the context."""
         await self.finish()
 
     async def start(self) -> None:
@@ -197,8 +197,8 @@ class Worker:
     async def finish(self) -> None:
         """Accept no more requests, finish the running requests within `drain` seconds, and close the connection.
 
-        Unfinished requests are cancelled, and their callers ask other workers. Closes the context, too. Call it only
-        after `start`.
+        Queued requests are refused, and unfinished requests cancelled; their callers ask other workers. Closes the
+        context, too. Call it only after `start`.
         """
         assert self._stop is not None, "start it first"
         self._stop.set()
@@ -257,8 +257,8 @@ class Worker:
         """Return whether a message's reply subject is an inbox, and log a warning otherwise."""
         if is_inbox(message.reply, self._settings.inbox):
             return True
-        named = f"the reply subject {one_line(message.reply, 80)!r}" if message.reply else "no reply subject"
-        logger.warning("worker %s dropped a message with %s, which is not an inbox", self.id, named)
+        named = repr(one_line(message.reply, 80)) if message.reply else "none"
+        logger.warning("worker %s dropped a message, because its reply subject (%s) is not an inbox", self.id, named)
         return False
 
     def _accept_or_queue(self, request: envelopes.Request, reply: str, size: int) -> None:
@@ -360,7 +360,7 @@ class Worker:
         self._cancel_request(work.request.id)
         longest = self._settings.longest
         if work.request.seconds_left > longest:
-            remedy = "raise WorkerSettings(longest=…)"
+            remedy = "increase WorkerSettings(longest=…)"
             error = RequestTimedOut(f"the request was stopped after {longest:g} s, the worker's limit; {remedy}")
             self._send_later(
                 self._send_envelope(

@@ -57,9 +57,10 @@ def runs(
     action
         list, show, cancel, pause, resume, fork, delete, decide or recover.
     run
-        The run's name. Not needed for list, recover and delete --older-than.
+        The run's name. Not used for list and recover, and not accepted with delete --older-than.
     more
-        For decide: the call's path and a text, or messages as JSON on standard input. For delete: names of more runs.
+        For decide: the call's path, and a text (without a text, messages as JSON are read from standard input). For
+        delete: names of more runs.
     store
         The database of the runs: sqlite:///file.db or postgresql://user@host/database.
     state
@@ -73,7 +74,7 @@ def runs(
     for_version
         For fork: the version of the workers that perform the new run. By default the original run's version.
     older_than
-        For delete, instead of names: delete all runs that ended at least this long ago, as 30d, 12h, 15m or 90s.
+        For delete, instead of names: delete all runs that ended at least this long ago, such as 30d, 12h, 15m or 90s.
     json
         Print the result as JSON instead of text.
     """
@@ -117,7 +118,10 @@ def _store_decision(stored: "Runs", run: str, more: Sequence[str]) -> CommandOut
     path, answer, *rest = (*more, "", "")[: max(2, len(more))]
     decision: str | list[Message] = answer or loads("" if sys.stdin.isatty() else sys.stdin.read())
     if not path or not decision or rest:
-        raise SettingsInvalid("`sabir runs decide RUN PATH TEXT` needs all three; `sabir runs show RUN` shows the path")
+        remedy = "`sabir runs show RUN` shows the path"
+        raise SettingsInvalid(
+            f"`sabir runs decide RUN PATH TEXT` needs these three, or JSON on stdin for TEXT; {remedy}"
+        )
     stored.decide(run, path, decision)
     return [stored.summary(run)]
 
@@ -125,7 +129,7 @@ def _store_decision(stored: "Runs", run: str, more: Sequence[str]) -> CommandOut
 def _delete_runs(stored: "Runs", names: list[str], older_than: str | None) -> list[str] | int:
     if bool(names) == (older_than is not None):
         remedy = "or use `sabir runs delete --older-than 30d`, but not both"
-        raise SettingsInvalid(f"`sabir runs delete` needs the names of runs; give the names, {remedy}")
+        raise SettingsInvalid(f"`sabir runs delete` needs the names of runs or an age; give the names, {remedy}")
     if older_than is not None:
         return stored.delete_ended(_parse_age(older_than))
     stored.delete(*names)
@@ -136,7 +140,7 @@ def _parse_age(age: str) -> float:
     number, unit = age[:-1], age[-1:]
     if not (number.isascii() and number.isdigit() and unit in _UNITS):
         raise SettingsInvalid(
-            f"{age!r} is not a valid age; give a number of days, hours, minutes or seconds: 30d, 12h, 15m, 90s"
+            f"{age!r} is not a valid age; give a whole number of days, hours, minutes or seconds: 30d, 12h, 15m, 90s"
         )
     return float(number) * _UNITS[unit]
 

@@ -20,7 +20,7 @@ def stored_names(context: BaseContext) -> tuple[str, ...]:
 
 
 def check_one_class(known: BaseContext | None, context: BaseContext) -> None:
-    """Raise DurableFault if two contexts of different classes have the same stored name.
+    """Raise DurableFault if `known`, a context with the same stored name as `context`, is of another class.
 
     Two classes with one qualified name in one file count as the same class, defined twice.
     """

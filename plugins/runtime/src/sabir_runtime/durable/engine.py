@@ -79,7 +79,7 @@ async def run_workflow(sabir_refused: object = None) -> None:
 
 
 def make_client(engine: Engine) -> DBOSClient:
-    """Return a client that changes the states of runs, also in a process without a worker.
+    """Return a client that changes the states of runs. This process needs no worker.
 
     The client raises at once if the store cannot be reached.
     """
@@ -97,7 +97,7 @@ def migrate(url: str) -> None:
 
 
 def launch(engine: Engine, settings: RunnerSettings, worker: str, queues: list[str], execute: Execute) -> None:
-    """Start DBOS in this process. It calls `execute` for each run in this event loop.
+    """Start DBOS in this process. DBOS calls `execute` for each run that this worker performs.
 
     `worker` is the worker's id, and `queues` are the queues from which the worker takes runs. Raises RunnerInUse if
     other code has started DBOS.
@@ -126,7 +126,7 @@ def launch(engine: Engine, settings: RunnerSettings, worker: str, queues: list[s
 
 
 def listen(queue: str) -> None:
-    """Take runs from this queue too. DBOS begins to do so within a second."""
+    """Take runs from this queue, too. DBOS begins within a second."""
     from dbos._dbos import _get_dbos_instance
 
     listening = _get_dbos_instance()._listening_queues

@@ -2,13 +2,13 @@
 
 RuntimeFault
 └── DurableFault
-    ├── StoreInvalid      a wrong URL, an unreachable database, or a store of a newer version (ValueError)
-    │   └── RowRefused    another program changed a row of the store
+    ├── StoreInvalid      a wrong URL or application name, an unusable database, or a newer store (ValueError)
+    │   └── RowRefused    a value in the store was written by another program
     ├── RunnerInUse       this process already has a DurableRunner with other settings
     ├── RunNotFound       no run has this name (LookupError)
-    ├── RunConflict       the run's state does not allow the request
-    └── RunStopped        a run stopped here without a result
-        ├── RunTaken      another worker has the run now, or the runner was closed
+    ├── RunConflict       the run's state or name does not allow the request
+    └── RunStopped        a run stopped without a result
+        ├── RunTaken      this process no longer has the run
         ├── RunCancelled
         └── RunPaused
 """
@@ -21,15 +21,18 @@ class DurableFault(RuntimeFault):
 
 
 class StoreInvalid(DurableFault, ValueError):
-    """Raised if a store's URL is wrong, its database cannot be used, or a newer version has written the store."""
+    """Raised if a store's URL is wrong, its database cannot be used, or a newer version has written the store.
+
+    Also raised if the database has no tables of runs, and for a wrong application name. Also a ValueError.
+    """
 
 
 class RowRefused(StoreInvalid):
-    """Raised if a row of the store contains a value that this package did not write. The value was not loaded.
+    """Raised if a value in the store is not in the JSON serialization of this package. The value was not loaded.
 
-    Loading such a value, for example a pickle, could run foreign code. If the value is the stored input of a run, a
-    worker pauses the run. `run` is the name of the run, or None if it is not known. `detail` is the message without the
-    run's name.
+    Loading a value of another program, for example a pickle, could run foreign code. If the value is the stored input
+    of a run, a worker pauses the run. `run` is the name of the run, or None if it is not known. `detail` is the message
+    without the run's name.
     """
 
     def __init__(self, detail: str, run: str | None = None) -> None:
@@ -45,14 +48,14 @@ class RunnerInUse(DurableFault):
 
 
 class RunNotFound(DurableFault, LookupError):
-    """Raised if the store has no run with this name, or the run has no call with this path."""
+    """Raised if the store has no run with this name, or the run has no call with this path. Also a LookupError."""
 
 
 class RunConflict(DurableFault):
     """Raised if the state of a run does not allow a request, for example resuming a run that is done.
 
-    Also raised for an invalid run name, if the name belongs to another application's run or is used already, and if no
-    worker serves the run's version.
+    Also raised for an invalid run name, if the name belongs to another application's run, if the name for a fork is
+    used already, if no worker serves the run's version, and by `DurableRunner.run` inside a run.
     """
 
 
@@ -61,10 +64,10 @@ class RunStopped(DurableFault):
 
 
 class RunTaken(RunStopped):
-    """Raised if this process no longer has the run: another worker continues it, or the runner was closed.
+    """Raised if this process no longer has the run: it was stopped, another worker took it, or the runner was closed.
 
-    The store refuses further records of this process for the run. If the runner was closed, launch a runner to continue
-    the run.
+    If the run was stopped or taken, the store refuses further records of this process for the run. If the runner was
+    closed, launch a runner to continue the run.
     """
 
 

@@ -58,7 +58,7 @@ class ExecutionWorker(Protocol):
 
 
 class Execution:
-    """A run that this worker has claimed and performs. `known` are the calls that the ledger contained then."""
+    """A run that this worker has claimed and performs. `known` are the calls stored before the claim."""
 
     def __init__(self, worker: ExecutionWorker, hold: Hold, known: dict[str, CallRow]) -> None:
         self.hold = hold
@@ -74,8 +74,8 @@ class Execution:
         """A future that is done when `perform` has ended and the worker has released the run."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """Perform the run's first call and return its batch. If it is cancelled, wait until all parts of the run have
-        stopped, and raise the error of `stop`, if there is one.
+        """Perform the run's first call and return its batch. If the run is cancelled, wait until all its parts have
+        stopped, and raise the error of `stop`, or else CancelledError.
         """
         self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
         try:
@@ -110,7 +110,7 @@ class Execution:
     async def record(self, path: str, call: BoundCall) -> Batch:
         """Return the batch of the bound call at a path, from the ledger. If it is not there, perform and store it.
 
-        Raises PolicyFailed if the policy failed, now or when the failure was stored.
+        Raises PolicyFailed if the policy failed, now or when the failure was stored, and the run's fault if it stopped.
         """
         self._active_calls += 1
         try:
@@ -229,7 +229,7 @@ current_call: ContextVar[CurrentCall | None] = ContextVar("sabir_runtime.durable
 async def holds_run() -> bool:
     """Return whether this process still performs the run of the current policy or option. Reads the store.
 
-    False means that the run was stopped, or that another worker has taken the run. If a process is suspended, another
+    False means that the run was stopped, or that a worker has taken it again. If a process is suspended, another
     worker may take its run. The store then refuses the process's records, but cannot prevent other effects, such as a
     payment. Call this before such an effect, in a policy or an option. Raises DurableFault outside of a durable run.
     """

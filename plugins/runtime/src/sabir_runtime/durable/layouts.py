@@ -34,7 +34,7 @@ SETUP_LOCK = 0x5AB1_D0AB
 def make_tables(engine: sa.Engine) -> None:
     """Create missing tables and migrate older ones, in one transaction.
 
-    Raises StoreInvalid for a store of a newer layout.
+    Raises StoreInvalid for a store with a newer or invalid layout number.
     """
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
@@ -55,7 +55,7 @@ def make_tables(engine: sa.Engine) -> None:
 def check_tables(engine: sa.Engine) -> None:
     """Migrate older tables, but do not create a new store.
 
-    Raises StoreInvalid if the store has no tables of runs, or tables of a newer layout.
+    Raises StoreInvalid if the store cannot be opened, has no tables of runs, or has a newer or invalid layout number.
     """
     path = engine.url.database or ""
     is_missing = engine.dialect.name == "sqlite" and not Path(path).exists()  # connecting would create the file
@@ -71,7 +71,7 @@ def check_tables(engine: sa.Engine) -> None:
 
 
 def missing_tables_error(engine: sa.Engine) -> StoreInvalid:
-    """Return the error for a database without tables of runs."""
+    """Return the error for a database without tables of runs, or without the engine's tables."""
     return StoreInvalid(
         f"{display_url(engine.url)} has no tables of runs; give the store URL that a DurableRunner uses"
     )

@@ -24,7 +24,7 @@ from sabir_runtime.durable.tables import CallRequest, CallRow, RunRow, calls, ru
 from sabir_runtime.durable.views import CallState
 
 OPEN = ("started", "waiting")
-"""The states of a call without a result or failure."""
+"""The states of a call that has not ended."""
 MOST_DEATHS = 20
 """A run is paused after this many workers died while they performed the run, without a new record in between. The run
 may be the cause of the deaths."""
@@ -35,7 +35,9 @@ def name_of(run: str | None) -> str:
     if run is None:
         return uuid4().hex
     if not (run.strip() and len(run) <= 200 and run.isprintable()):
-        raise RunConflict(f"{run[:20]!r} is not a valid name for a run; use 1 to 200 printable characters")
+        raise RunConflict(
+            f"{run[:20]!r} is not a valid name for a run; use 1 to 200 printable characters, not only spaces"
+        )
     return run
 
 
@@ -92,7 +94,10 @@ _AT_ONCE = 400
 
 
 class Ledger:
-    """Reads and writes the runs and their calls in one database."""
+    """Reads and writes the runs and their calls in one database.
+
+    Methods with a parameter `hold` raise RunTaken if the run was stopped or another worker has claimed it.
+    """
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
@@ -127,7 +132,8 @@ class Ledger:
         """Take a run for a worker, so that writes of earlier workers are refused.
 
         Returns the run's row, the worker's right to write, and the calls so far by path. Returns None while another
-        worker still performs a part of the run, which may still have effects. Raises RunTaken if the run was stopped.
+        worker still performs a part of the run, which may still have effects. Raises RunTaken if the run is paused
+        or cancelled.
         """
         with self._engine.begin() as connection:
             is_free = sa.or_(runs.c.holder.is_(None), runs.c.holder == worker, sa.not_(HAS_LISTED_HOLDER))
@@ -151,7 +157,7 @@ class Ledger:
             connection.execute(sa.update(runs).where(runs.c.run == run, runs.c.holder == worker).values(holder=None))
 
     def calls(self, run: str) -> list[CallRow]:
-        """Return all calls of a run, in the order in which they began."""
+        """Return all calls of a run, in the order of their numbers."""
         with self._engine.connect() as connection:
             return self._read_calls(connection, run)
 
@@ -189,7 +195,7 @@ class Ledger:
     def answer(
         self, hold: Hold, path: str, number: int, request: CallRequest, result: str, started_at: float
     ) -> CallRow | None:
-        """Store the result of an option call, and return None. If a result is stored already, return its row."""
+        """Store the result of an option call, and return None. If a result is stored already, return the stored row."""
         row = self._make_row(hold, path, number, request, "answer", "done")
         written = {"result": result, "started_at": started_at, "ended_at": time.time()}
         return self._execute_write(self._insert_call, hold, path, **row | written)

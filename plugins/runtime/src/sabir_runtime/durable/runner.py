@@ -5,7 +5,8 @@
         messages = await runner.run(ctx.main, [user("…")], run_id="order-7")     # the same run_id: the same run
         messages = await ctx.main([user("…")])                                   # a new run
 
-Unfinished runs of a dead process continue as soon as a process with the same contexts launches its runner.
+Unfinished runs of a dead process continue when a process with the same contexts, application and version launches its
+runner.
 """
 
 import asyncio
@@ -118,8 +119,9 @@ class DurableRunner(Runner, AsyncClosing):
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
         """Return the function that binds policies to a context. Called by `BaseContext.__init__`.
 
-        From now on this context performs the stored runs of its class. Raises DurableFault if this runner has a context
-        of another class with the same stored name, because the runs of both classes would be mixed up.
+        The context performs the stored runs of its class once this runner is launched, or is used again after that.
+        Raises DurableFault if this runner has a context of another class with the same stored name, because the runs of
+        both classes would be mixed up.
         """
         names = stored_names(ctx)
         for name in names:
@@ -153,11 +155,12 @@ class DurableRunner(Runner, AsyncClosing):
         run is started: the call waits for the stored run and returns its result. `arguments` are the policy's own.
         Cancelling the caller does not stop the run; use `runs.cancel`.
 
-        Raises PolicyFailed if the policy failed, and RunPaused, RunCancelled or RunTaken if the run was stopped.
+        Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if the run was stopped, and RunTaken if the
+        runner was closed.
         Raises ReplayMismatch if the stored run has another request or the code has changed. Raises RunConflict inside
         another run, for an invalid `run_id`, if the name belongs to another application, and if no worker serves the
-        stored run's version. Raises StoreInvalid if the store cannot be used, RunnerInUse as `launch` does, and
-        PolicyInvalid or UnknownOption for wrong arguments.
+        stored run's version. Raises StoreInvalid if the store cannot be used, RunnerInUse as `launch` does,
+        PolicyInvalid for wrong arguments, and UnknownOption for unknown options.
         """
         if current_call.get() is not None:
             raise RunConflict(f"a run cannot start another run; call {bound.name!r} through its context instead")
@@ -179,7 +182,7 @@ class DurableRunner(Runner, AsyncClosing):
         run's batch.
 
         Raises ReplayMismatch or RunConflict if the name belongs to a different run, RunConflict for an invalid name and
-        if no worker serves the stored run's version, and StoreInvalid if the store cannot be used.
+        if no worker serves the stored run's version, and StoreInvalid and RunnerInUse as `launch` does.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
@@ -201,7 +204,7 @@ class DurableRunner(Runner, AsyncClosing):
         """Put a run into the queue of the store's workers, and return the run's name at once.
 
         `run_id` and `arguments` are the same as in `run`. Unlike `start`, this does not launch a worker in this
-        process. The run waits until another process launches a worker. Raises ReplayMismatch or RunConflict if the name
+        process. The run waits until a worker takes it. Raises ReplayMismatch or RunConflict if the name
         belongs to a different run, RunConflict for an invalid name, and StoreInvalid if the store cannot be used.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
@@ -269,9 +272,9 @@ class DurableRunner(Runner, AsyncClosing):
     async def launch(self) -> "DurableWorker":
         """Start the worker of this process, unless it is running, and return it. Runs of dead workers then continue.
 
-        `async with` and the other methods call it when needed. Creates or upgrades the tables of the store. Raises
-        RunnerInUse if this process has an open runner with other settings, or if other code has started DBOS, and
-        StoreInvalid if the store cannot be used.
+        Calls of policies, and the methods that need the worker, launch it; `async with` does not. Creates or upgrades
+        the tables of the store. Raises RunnerInUse if this process has an open runner with other settings, or if other
+        code has started DBOS, and StoreInvalid if the store cannot be used.
         """
         self._launching = self._launching or asyncio.Lock()
         async with self._launching:
@@ -289,7 +292,7 @@ class DurableRunner(Runner, AsyncClosing):
         Raises DurableFault before `launch`, and after `aclose`.
         """
         if self._worker is None:
-            raise DurableFault("the runner is not launched yet; await runner.launch() first")
+            raise DurableFault("the runner is not launched; await runner.launch() first")
         return self._worker.runs
 
     async def aclose(self) -> None:
@@ -364,7 +367,7 @@ class DurableRunner(Runner, AsyncClosing):
         """Raise RunConflict or ReplayMismatch if the stored run with this name has a different request."""
         if stored.application != new_run.application:
             reason = f"run {new_run.run!r} belongs to application {stored.application!r}"
-            raise RunConflict(f"{reason}, and this runner's is {new_run.application!r}; use another run_id")
+            raise RunConflict(f"{reason}, but this runner has {new_run.application!r}; use another run_id")
         context = self._contexts.get(stored.context)  # also under an earlier name
         is_same_context = stored.context == new_run.context or (
             context is not None and context is self._contexts.get(new_run.context)
@@ -374,7 +377,9 @@ class DurableRunner(Runner, AsyncClosing):
         was, now = f"{stored.context}.{stored.name}", f"{new_run.context}.{new_run.name}"
         differs = f"{was}, not of {now}"
         if is_same_context and stored.name == new_run.name:
-            differs = f"{was} with other observations or arguments: {difference(stored.request, new_run.request)}"
+            differs = (
+                f"{was} with other observations, options or arguments: {difference(stored.request, new_run.request)}"
+            )
         raise ReplayMismatch(f"run {new_run.run!r} is a call of {differs}; repeat that call, or use another run_id")
 
     def _make_run(self, call: BoundCall, name: str, worker: str | None = None) -> RunRow:

@@ -15,7 +15,7 @@ worker is dead.
     workers that were not seen lately ─▶ is the lock free? ─ no ─▶ the worker lives: change nothing
                                                 └ yes ─▶ for each of its runs: new epoch, requeue ─▶ remove the worker
 
-A worker that is closed releases its runs first, so a closed worker does not count as dead.
+A worker that is closed releases its runs first, so its end does not count as a death during these runs.
 """
 
 import builtins
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dbos import DBOSClient, EnqueueOptions
 
 BATCH = 200
-"""The number of runs deleted in one transaction."""
+"""The maximum number of runs deleted in one transaction."""
 
 
 def queue_of(application: str, context: str) -> str:
@@ -55,8 +55,8 @@ class Runs(SyncClosing):
     """Lists and controls the runs of a store, from any process. All methods block the thread.
 
     `store` is a URL as `DurableRunner` accepts it, or an SQLAlchemy engine. Use the object in a `with` block, which
-    closes the connections that the object opened. Raises StoreInvalid if the store cannot be used, or if no runner has
-    used the store yet.
+    closes the connections that the object opened. For a URL, raises StoreInvalid if the store cannot be used, or if no
+    runner has used the store yet.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, llm_policy
@@ -188,10 +188,10 @@ class Runs(SyncClosing):
     def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
         """Put a new run with the request of another run into the queue, and return the new run's name at once.
 
-        The new run copies the records of all calls that ended and began before the call at the path `at`, so the call
-        at `at` and later calls are performed again. Without `at`, all calls are performed again. `name` None means a
-        random name, and `version` None means the other run's version. Raises RunNotFound for an unknown run or path,
-        and RunConflict if the name is invalid or used already.
+        The new run copies the records of the calls that began before the call at the path `at` and have ended, without
+        the calls that contain it. The call at `at` and later calls are performed again; without `at`, all calls.
+        `name` None means a random name, and `version` None means the other run's version. Raises RunNotFound for an
+        unknown run or path, and RunConflict if the name is invalid or used already, except by an equal fork.
         """
         origin = self.ledger.run(run)
         copies = _calls_before(at, self.ledger.calls(run)) if at is not None else []
@@ -211,8 +211,8 @@ class Runs(SyncClosing):
         """Store a person's decision for the waiting call at `path`. `show` lists the paths of a run's calls.
 
         `messages` is a text, which becomes a message of the policy "human", or a message or messages, which may contain
-        option calls. A run that was paused because its workers died is resumed. Raises RunNotFound if the run has no
-        such call, and RunConflict if the call does not wait for a decision, or already has a decision or a result.
+        option calls. A run that was paused because its workers died is resumed. Raises RunNotFound if there is no
+        such run or call, and RunConflict if the call does not wait, or already has a decision, a result or a failure.
         """
         decision = [sabir.assistant(messages, policy="human")] if isinstance(messages, str) else as_messages(messages)
         if not self.ledger.decide_for(run, path, dumps(decision)):
@@ -315,11 +315,11 @@ def _calls_before(path: str, recorded: Sequence[CallRow]) -> Sequence[CallRow]:
 log = logging.getLogger("sabir.durable")
 
 BEATS_UNSEEN = 3
-"""How many beats (periodic checks) a worker on Postgres may miss, to take its lock again after a lost connection."""
+"""How many beats (periodic checks) a worker on Postgres may miss before it can count as dead."""
 
 
 def patience_of(url: URL, beat: float = 1.0) -> float:
-    """Return how many seconds after it was last seen a worker still counts as alive, so that it can reconnect.
+    """Return for how many seconds an unseen worker still counts as alive, so that it can reconnect.
 
     This is 0 for SQLite. `beat` is the number of seconds between two checks of a worker.
     """
@@ -330,7 +330,8 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
     """Put the runs of dead workers back into the queue, and return the names of these runs.
 
     Workers that were seen in the last `unseen` seconds count as alive, so that a worker can reconnect to the store. The
-    worker `apart_from` counts as alive, too. A run during which too many workers died is paused instead.
+    worker `apart_from` counts as alive, too. A run during which too many workers died is paused instead of queued. Its
+    name is also returned.
     """
     moved: list[str] = []
     for worker in workers.find_unseen(unseen):
@@ -344,7 +345,7 @@ def recover(runs: Runs, workers: WorkerList, lease: Lease, *, unseen: float, apa
 
 
 def recover_store(store: str, *, unseen: float | None = None) -> list[str]:
-    """Put the runs of a store's dead workers back into the queue, from a process without a worker. Return their names.
+    """Put the runs of a store's dead workers back into the queue, and return the runs' names. Needs no worker here.
 
     `unseen` is the number of seconds after which an unseen worker may count as dead. None means 0 for SQLite, and 3 for
     Postgres. Raises StoreInvalid if the store cannot be used.

@@ -43,7 +43,7 @@ class WorkerList:
             connection.execute(sa.insert(workers).values(**row, started_at=self._now, seen_at=self._now))
 
     def mark_seen(self, worker: str) -> bool:
-        """Record that a worker has its lock now. Return False if another worker has removed it as dead."""
+        """Record that a worker has its lock now. Return False if it is not in the list: it was removed as dead."""
         with self._engine.begin() as connection:
             changed = connection.execute(sa.update(workers).where(workers.c.worker == worker).values(seen_at=self._now))
             return bool(changed.rowcount)
@@ -60,7 +60,7 @@ class WorkerList:
             return list(connection.execute(sa.select(workers.c.worker).where(age >= sa.literal(seconds))).scalars())
 
     def live(self, seconds: float) -> frozenset[tuple[str, str | None]]:
-        """Return the application and version of each worker that was seen in the last `seconds`."""
+        """Return the application and version of each worker that was seen less than `seconds` ago."""
         with self._engine.connect() as connection:
             age = self._now - workers.c.seen_at
             rows = connection.execute(
@@ -97,7 +97,7 @@ _TABLES = {"sqlite": _engine_table(None), "postgresql": _engine_table("dbos")}
 
 
 def check_store(engine: sa.Engine) -> None:
-    """Raise StoreInvalid if the tables of runs or of the engine are missing, or the tables of runs are newer.
+    """Raise StoreInvalid if the store cannot be opened, tables are missing, or the tables of runs are newer.
 
     Upgrades older tables of runs.
     """
@@ -135,7 +135,7 @@ class Statuses:
             return [*connection.execute(oldest_first.where(runs.c.application == application, is_open)).scalars()]
 
     def left_by(self, worker: str) -> list[RunRow]:
-        """Return the runs that a worker performs, and the runs that it stored but did not start."""
+        """Return the unfinished runs that a worker took, and the runs that it stored but did not start."""
         status = self._table.c
         has = sa.and_(status.executor_id == worker, status.status == "PENDING")
         wrote = sa.and_(runs.c.worker == worker, _IS_NEW, status.status.is_(None))
@@ -154,7 +154,7 @@ class Statuses:
         return self._select_ended().where(runs.c.run.in_(names)).correlate(None)
 
     def stranded(self, application: str) -> Mapping[str, int]:
-        """Return a mapping from each version that no worker serves to the number of its queued runs."""
+        """Return the number of an application's queued runs by version, for versions that no worker serves."""
         queued = (
             sa.select(runs.c.version, sa.func.count())
             .join(self._table, self._table.c.workflow_uuid == runs.c.run)

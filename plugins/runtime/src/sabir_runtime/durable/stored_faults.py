@@ -1,6 +1,6 @@
 """The names of errors in a store: in the column `fault` of `sabir_runs`, and in the errors that the engine stores.
 
-    ReplayMismatch("run 'r' …")  ──fault_text──▶  "ReplayMismatch: run 'r' …"  ──parse_fault──▶  an equal error
+    ReplayMismatch("run 'r' …")  ──fault_text──▶  "ReplayMismatch: run 'r' …"  ──parse_fault──▶  a ReplayMismatch
 
 A stored name belongs to the format of the store, not to a class: a class that is renamed or moved keeps its name here.
 """
@@ -20,7 +20,7 @@ NAMES: dict[type[Exception], str] = {
 }
 """Class of errors → its name in stores. A class precedes its base classes."""
 OTHER = "Error"
-"""The stored name of all other errors. The text after it begins with the name of the error's class."""
+"""The stored name of all other errors. The engine stores it with a text that begins with the error's class name."""
 _RAISED: dict[str, type[ReplayMismatch | RowRefused]] = {
     "RowRefused": RowRefused,
     "ReplayMismatch": ReplayMismatch,
@@ -39,7 +39,7 @@ def fault_text(fault: Exception) -> str:
 
 
 def parse_fault(text: str | None) -> Exception | None:
-    """Return the error that the caller of a paused run receives for a stored fault. None means RunPaused."""
+    """Return the RowRefused or ReplayMismatch that a stored fault describes; None for any other fault, or no fault."""
     name, _, detail = (text or "").partition(": ")
     kind = _RAISED.get(name)
     return None if kind is None else kind(detail)

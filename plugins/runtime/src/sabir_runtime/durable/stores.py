@@ -12,7 +12,8 @@ A worker counts as alive while it has its lock in the store. Any end of the proc
     SQLite      SQLite's own lock on a file next to the store   the operating system frees it with the process
 
 A worker that can lock another worker's lock knows that the other worker is dead, and that no third worker is recovering
-its runs. A living worker never counts as dead, however busy its program is, because no clock is involved.
+its runs. A busy program does not make a living worker count as dead. But on Postgres, a living worker counts as
+dead if it lost its connection and does not reconnect within a few beats.
 """
 
 import os
@@ -37,11 +38,11 @@ from sabir_runtime.durable.row_guard import guard_engine
 Durability: TypeAlias = Literal["process", "power"]
 
 BUSY_MILLISECONDS = 30_000
-"""How many milliseconds a writer waits for another process's write to SQLite."""
+"""The maximum number of milliseconds that a writer waits for another write to SQLite."""
 KNOWS_SUBSECONDS = (3, 42)
 """The first version of SQLite that has `unixepoch('subsec')` (https://sqlite.org/changes.html)."""
 POOL = 20
-"""How many connections to Postgres stay open. Under load, up to as many more connections are opened."""
+"""The maximum number of Postgres connections that stay open. Under load, up to as many more are opened for a time."""
 _SYNCHRONOUS: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
 _BOUNDS = {
     "connect_timeout": 10,
@@ -97,7 +98,7 @@ def parse_store(store: str) -> URL:
 
 
 def display_url(url: URL) -> str:
-    """Return a store's URL without its password and query, for display."""
+    """Return a store's URL for display: *** in place of the password, and without the query."""
     return url.set(query={}).render_as_string()
 
 
@@ -208,7 +209,7 @@ class FileLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """Lock another worker's file during the `with` block, then remove it. Yields False if that worker is alive."""
+        """Lock another worker's file during the `with` block, then remove it. Yields False if it is locked already."""
         path = self._folder / worker
         self._folder.mkdir(mode=0o700, exist_ok=True)
         taken = _lock_file(path)
@@ -257,7 +258,7 @@ class ServerLease:
 
     @contextmanager
     def take(self, worker: str) -> Iterator[bool]:
-        """Take another worker's lock during the `with` block. Yields False if that worker is alive."""
+        """Take another worker's lock during the `with` block. Yields False if another connection has the lock."""
         with closing(self._open_connection()) as connection:
             yield _try_lock(connection, worker)
 

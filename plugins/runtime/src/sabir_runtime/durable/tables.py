@@ -13,8 +13,8 @@ A bound call is recorded with its request for people, and a digest for compariso
     digest    SHA-256 of observations, options and arguments
 
 The digest ignores ids, origins, role hints and steps of messages, which differ between equal calls. It includes the
-options, but no function name and no time. A request contains only the number of the observations and the last
-observation, so that a record does not grow with its history.
+options, but no function name and no time. Of the observations, the request of a call contains only the number and the
+last one, so that a record does not grow with its history. The request of a run contains all observations.
 """
 
 import json
@@ -53,7 +53,7 @@ class CallRequest:
 
 
 def request_of(call: BoundCall) -> CallRequest:
-    """Return the stored form of a bound call. Raises PolicyInvalid for arguments that are not JSON."""
+    """Return the stored form of a bound call. Raises PolicyInvalid for arguments that cannot be stored as JSON."""
     arguments = call.bound.signature.encode(call.arguments) if call.arguments else "{}"
     options = json.dumps(call.options)
     digest = sha256(b"".join(_message_digest(message) for message in call.observations))
@@ -69,7 +69,7 @@ def request_of(call: BoundCall) -> CallRequest:
 def whole_request(call: BoundCall) -> str:
     """Return a call's observations, options and arguments as JSON text, so that another process can repeat the call.
 
-    Raises PolicyInvalid for arguments that are not JSON.
+    Raises PolicyInvalid for arguments that cannot be stored as JSON.
     """
     arguments = call.bound.signature.encode(call.arguments)
     observations, options = dumps(call.observations), json.dumps(call.options)
@@ -160,7 +160,7 @@ class RunRow:
     """A row of `sabir_runs`: a run's request, and the workers that performed it.
 
     `epoch` grows when a worker takes the run and when the run is stopped. `fault` is why the run is paused, or None.
-    `worker` is the worker that took the run last.
+    `worker` is the worker that took the run last, or that stored it to perform it.
     """
 
     run: str

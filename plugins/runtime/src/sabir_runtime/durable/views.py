@@ -8,8 +8,8 @@ from sabir import Message
 from sabir.authoring import Frozen, one_line
 
 RunState: TypeAlias = Literal["queued", "running", "waiting", "paused", "cancelled", "done", "failed"]
-"""The state of a run. A "queued" run has no worker yet, a "waiting" run waits for a person's decision, a "done" run has
-a result, and the policy of a "failed" run raised an error. "paused" and "cancelled" runs can be resumed."""
+"""The state of a run. A "queued" run waits for a worker, a "waiting" run for a person's decision. A "done" run has a
+result, and the policy of a "failed" run raised an error. "paused" and "cancelled" runs can be resumed."""
 CallState: TypeAlias = Literal["started", "waiting", "done", "failed"]
 """The state of one call in a run. A "started" call has no result yet, and a "waiting" call waits for a person's
 decision. A "done" call has a result, and a "failed" call an error."""
@@ -18,7 +18,7 @@ decision. A "done" call has a result, and a "failed" call an error."""
 class RunSummary(Frozen):
     """One run, without its calls. Returned by `Runs.list` and `Runs.summary`. Times are seconds since 1970.
 
-    `run` is the run's name. `application` and `version` are the settings of the runner that began the run. `context` is
+    `run` is the run's name. `application` and `version` are those of the workers that may perform the run. `context` is
     the stored name of the context, and `name` the name of the bound policy that the run calls. `created_at` is when the
     run was stored, and `updated_at` when its state last changed.
     """
@@ -30,12 +30,12 @@ class RunSummary(Frozen):
     context: str
     name: str
     worker: str | None = None
-    """The id of the worker that performs the run, or performed it last; None if no worker has taken the run yet."""
+    """The id of the worker that took the run last, or that stored it to perform it; None if there is none yet."""
     fault: str | None = None
     """The reason why the run is paused; None if the run is not paused, or was paused without a reason."""
     waits_for: str | None = None
-    """What the run waits for before a worker can perform it, as text: "a worker of version '2' (none is running)",
-    or a worker that has not released the run yet. None if the run does not wait for a worker."""
+    """What the run waits for before a worker can perform it, as text: "a worker of version '2' (none is running)", or
+    "worker W, which has not released the run yet". None if it waits for neither."""
     forked_from: str | None = None
     """The name of the run that this run was forked from, with " at " and the path if one was given; else None."""
     created_at: float
@@ -45,8 +45,8 @@ class RunSummary(Frozen):
 class CallRecord(Frozen):
     """One call of a bound policy in a run (`kind` "call"), or the answer to an option call (`kind` "answer").
 
-    `path` identifies the call in its run, for example "0:main/1:llm". `number` counts the calls from 0 in the order in
-    which their records were created. `name` is the name of the bound policy or option, and `worker` the id of the
+    `path` identifies the call in its run, for example "0:main/1:llm". `number` grows in the order in which the
+    calls began or their answers were stored. `name` names the bound policy or option, and `worker` is the id of the
     worker that stored the record last. Times are seconds since 1970; `ended_at` is None while the call has no result or
     error.
     """
@@ -57,12 +57,13 @@ class CallRecord(Frozen):
     name: str
     state: CallState
     request: str
-    """The observations, options and arguments, as readable JSON."""
+    """As readable JSON: for a "call", the number of its observations, the last observation, the options and arguments;
+    for an "answer", the option call."""
     messages: tuple[Message, ...] = ()
     """For a "call", the policy's batch, followed by the results of its option calls. Before the call is done, the batch
     alone, or () without a batch. For an "answer", the result of the option call."""
     failure: str | None = None
-    """The error of a failed call as JSON text, with the fields `type` and `message`; else None."""
+    """The error of a failed call as JSON text, with `type`, `message` and further fields; else None."""
     worker: str | None = None
     started_at: float
     ended_at: float | None = None
@@ -79,7 +80,7 @@ class RunDetails(Frozen):
     def tree(self, width: int = 80) -> str:
         """Return the calls as an indented tree: each call below its caller, one line for each call.
 
-        A line has at most `width` characters, unless the path and state of the call are longer.
+        A line has at most `width` characters, unless its indentation, path, state and duration are longer.
         """
         return "\n".join(
             _format_call(call, self.calls, width)
@@ -105,7 +106,7 @@ def _format_call(call: CallRecord, calls: Sequence[CallRecord], width: int) -> s
 
 
 def one_line_kept(head: str, tail: str, width: int) -> str:
-    """Return a line with all of `head`, and as much of `tail` as fits into `width` characters."""
+    """Return a line with all of `head`. If 9 or more of `width` characters are left, add what fits of `tail`."""
     room = width - len(head) - 2
     return f"{head}  {one_line(tail, room)}" if tail and room > 8 else head
 

@@ -56,7 +56,7 @@ Returned = TypeVar("Returned")
 log = logging.getLogger("sabir.durable")
 
 CLOSING = 20.0
-"""How many seconds a closing worker waits for its runs to stop, and then for the end of its beat."""
+"""The maximum number of seconds that a closing worker waits for its runs to stop, and then again for its beat."""
 
 
 def make_store(database: Engine, url: URL) -> None:
@@ -90,7 +90,7 @@ class DurableWorker:
         self.holders = 0
         """The number of open runners that share this worker."""
         self.live: dict[str, BoundPolicy] = {}
-        """Run name → the bound policy to call, for runs whose caller is in this process."""
+        """Run name → the bound policy to call, for runs that a caller in this process started and awaits."""
         self._executions: set[Execution] = set()
         self._performing: dict[Future[None], asyncio.AbstractEventLoop] = {}
         """A future for each run that the engine has started here → the event loop of the run.
@@ -144,7 +144,7 @@ class DurableWorker:
     async def close(self) -> None:
         """Stop the unfinished runs here and release the lock. Other workers continue the runs.
 
-        Waits at most `CLOSING` seconds for the runs to stop, and then as long again for the store to answer.
+        Waits at most `CLOSING` seconds for the runs to stop, and then at most `CLOSING` seconds for the beat to end.
         """
         self._ended.set()
         for execution in list(self._executions):
@@ -163,9 +163,9 @@ class DurableWorker:
     ) -> Returned:
         """Call a function that uses the store in a thread, and return its value.
 
-        While the store cannot be reached, the call is repeated every `beat` seconds. A write may be repeated, because
-        the first write of a value counts. Raises StoreInvalid for a lasting failure, and for any failure of the store
-        while the worker is closing.
+        While the store cannot be reached or is locked, the call is repeated every `beat` seconds. A write may be
+        repeated, because the first write of a value counts. Raises StoreInvalid for a lasting failure, and for any
+        failure once the worker is closing.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -175,7 +175,7 @@ class DurableWorker:
                 refused = store_error(self.settings.url, error.orig or error, "used")
                 if self.is_closed or not _may_succeed_later(error):
                     raise refused from None
-                log.warning("the store cannot be reached, trying again: %s", refused)
+                log.warning("using the store failed, trying again: %s", refused)
                 await asyncio.sleep(self.settings.beat)
 
     async def decision(self, run: str, path: str) -> str:
@@ -203,7 +203,7 @@ class DurableWorker:
                 self._workers.remove(self.name)
         except DBAPIError as error:  # when the store is back, another worker takes the lock and removes this worker
             refused = store_error(self.settings.url, error.orig or error, "used")
-            log.warning("worker %s ends while the store cannot be reached: %s", self.name, refused)
+            log.warning("worker %s ends, but stays in the store's list of workers: %s", self.name, refused)
         finally:
             self._close_store()
 
@@ -343,7 +343,7 @@ class DurableWorker:
         epochs = self.ledger.epochs([execution.hold.run for execution in executions]) if executions else {}
         for execution in executions:
             if epochs.get(execution.hold.run) != execution.hold.epoch:
-                self._stop_execution(execution, "was taken from this worker")
+                self._stop_execution(execution, "was stopped, or given to another worker")
 
     def _stop_execution(self, execution: Execution, why: str) -> None:
         reason = RunTaken(f"run {execution.hold.run!r} {why}")

@@ -19,7 +19,7 @@ DIALECT = {
     "from sabir_tape.decode": "from sabir_tape.frames import KIND, TapeFrames\nfrom sabir_tape.decode",
 }
 STREAM = {
-    "found = self._scope.read_object(event.data)": "found = read_frame(event, self._scope)",
+    "fields = self._scope.read_object(event.data)": "fields = read_frame(event, self._scope)",
     "from sabir_tape.errors": "from sabir_tape.frames import read_frame\nfrom sabir_tape.errors",
 }
 SERVICE = {

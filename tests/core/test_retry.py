@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sabir.calling.drive import SyncWire, Wire, drive, run_blocking
 from sabir.calling.exchange import (
+    AttemptFailed,
     Close,
     Emit,
     Exchange,
-    Failed,
     Head,
     Next,
     Open,
@@ -40,7 +40,7 @@ from tests.core.test_exchange import REQUEST
 
 THRICE = RetryPolicy(attempts=3, first_delay=0)
 DIALECT = TinyDialect()
-Drive = Callable[[Script[Any], Scripted, list[Open | Failed]], Any]
+Drive = Callable[[Script[Any], Scripted, list[Open | AttemptFailed]], Any]
 
 
 async def run_through(script: Script[Any], wire: SyncWire | Wire) -> Any:
@@ -49,11 +49,11 @@ async def run_through(script: Script[Any], wire: SyncWire | Wire) -> Any:
     return step.result
 
 
-def run_sync(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
+def run_sync(script: Script[Any], connection: Scripted, seen: list[Open | AttemptFailed]) -> Any:
     return run_blocking(run_through(script, SyncWire(connection, seen.append)))
 
 
-def run_async(script: Script[Any], connection: Scripted, seen: list[Open | Failed]) -> Any:
+def run_async(script: Script[Any], connection: Scripted, seen: list[Open | AttemptFailed]) -> Any:
     async def run() -> Any:
         return await run_through(script, Wire(connection, seen.append))
 
@@ -81,7 +81,7 @@ def folded() -> Script[Any]:
 
 def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
     """An overloaded server, a broken connection, then the answer: it counts three attempts and leaves none open."""
-    seen: list[Open | Failed] = []
+    seen: list[Open | AttemptFailed] = []
     connection = Scripted(failing(503), broken(whole("x"), ConnectionResetError("reset")), whole("done"))
 
     reply = run(call(), connection, seen)
@@ -136,7 +136,7 @@ def test_the_response_is_closed_before_its_error_is_read_and_before_the_pause() 
     for answer in (Head(503, {}), b'{"error": "busy"}', None, None, None, None, None):
         actions.append(script.send(answer))
 
-    assert [Open, Next, Next, Close, Failed, Close, Pause, Open] == [type(action) for action in actions]
+    assert [Open, Next, Next, Close, AttemptFailed, Close, Pause, Open] == [type(action) for action in actions]
 
 
 @pytest.mark.parametrize(("retry_after", "pauses"), [("7", [Pause(7, 7)]), ("0", [Pause(0, 0)]), ("121", [])])
@@ -148,7 +148,7 @@ def test_a_providers_retry_after_is_obeyed(retry_after: str, pauses: list[Pause]
     script.send(b'{"error": "slow down"}')
     assert Close() == script.send(None)
     failed = script.send(None)
-    assert isinstance(failed, Failed) and isinstance(failed.error, RateLimited)
+    assert isinstance(failed, AttemptFailed) and isinstance(failed.error, RateLimited)
     assert Close() == script.send(None)
 
     if pauses:
@@ -161,7 +161,7 @@ def test_a_providers_retry_after_is_obeyed(retry_after: str, pauses: list[Pause]
 def test_a_stream_is_tried_again_before_its_first_event(run: Drive) -> None:
     """A refused request, a connection that broke before any block, a failure that the stream itself reports."""
     state = StreamState(DIALECT, SCOPE)
-    seen: list[Open | Failed] = []
+    seen: list[Open | AttemptFailed] = []
     connection = Scripted(
         failing(503),
         broken(streamed({"open": "r0"}), ConnectionResetError("reset")),
@@ -175,7 +175,7 @@ def test_a_stream_is_tried_again_before_its_first_event(run: Drive) -> None:
         reply.text, reply.attempts, reply.origin.response_id, connection.open_responses,
     ) == ("Take one.", 4, "r1", 0)  # fmt: skip
     assert [ServerFailed, ConnectionFailed, RateLimited] == [
-        type(each.error) for each in seen if isinstance(each, Failed)
+        type(each.error) for each in seen if isinstance(each, AttemptFailed)
     ]
 
 

@@ -23,8 +23,8 @@ STREAM = {
     "from sabir_tape.errors": "from sabir_tape.frames import read_frame\nfrom sabir_tape.errors",
 }
 SERVICE = {
-    'lines = (f"data: {json.dumps(event, ensure_ascii=False)}\\n\\n" for event in events(answer(asked)))': "",
-    '"".join(lines), "text/event-stream")': 'b"".join(map(frame, events(answer(asked)))), "application/x-tape")',
+    'lines = (f"data: {json.dumps(event, ensure_ascii=False)}\\n\\n" for event in events(answer(request)))': "",
+    '"".join(lines), "text/event-stream")': 'b"".join(map(frame, events(answer(request)))), "application/x-tape")',
     "text: str, kind": "text: Any, kind",
     "data = text.encode()": "data = text if isinstance(text, bytes) else text.encode()",
     "digest(text)}": "digest(str(text))}",

@@ -126,7 +126,7 @@ def test_a_hook_that_breaks_a_message_is_named() -> None:
         with pytest.raises(BuilderError, match=f"hook plugin Misfit {words}"):
             built([breaks])
     blind = _module(sabir_message_built=hookimpl(lambda: user("y")))
-    with pytest.raises(BuilderError, match="hook plugin a_module changed a message that it does not accept"):
+    with pytest.raises(BuilderError, match="hook plugin a_module returned a message, but does not receive one"):
         built([blind])
 
 

@@ -407,7 +407,7 @@ def _secrets_of(value: str) -> Iterator[str]:
 
 
 class HTTPAnswer(_HTTPResponse):
-    """The response of a sync HTTP client, with the interface of WireResponse."""
+    """A WireResponse that wraps the response of a sync HTTP client."""
 
     def chunks(self) -> Iterator[bytes]:
         """Return an iterator over the decompressed bytes of the body as they arrive."""
@@ -420,7 +420,7 @@ class HTTPAnswer(_HTTPResponse):
 
 
 class AsyncHTTPAnswer(_HTTPResponse):
-    """The response of an async HTTP client, with the interface of AsyncWireResponse."""
+    """An AsyncWireResponse that wraps the response of an async HTTP client."""
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Return an async iterator over the decompressed bytes of the body as they arrive."""

@@ -258,7 +258,7 @@ def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]
     """
     if not arguments:
         remedy = "add the argument `message`"
-        raise BuilderError(f"hook plugin {plugin} changed a message that it does not accept; {remedy}")
+        raise BuilderError(f"hook plugin {plugin} returned a message, but does not receive one; {remedy}")
     if not isinstance(changed, Message):
         kind = type(changed).__name__
         raise BuilderError(f"hook plugin {plugin} returned {kind} from {BUILT}; return a Message or None")

@@ -44,9 +44,7 @@ MAX_STOPS = 5
 _DECLARING = frozenset({"functionDeclarations", "function_declarations"})
 MODES: Mapping[str, str] = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 LEVELS: tuple[ReasoningEffort, ...] = ("low", "medium", "high")
-"""Thinking levels for a model that is not in models.toml. All models from Gemini 3 on accept them, except Gemini 3
-Pro.
-"""
+"""Thinking levels for a model whose `efforts` are not in models.toml. Most models from Gemini 3 on accept all three."""
 BUDGETS: Mapping[ReasoningEffort, int] = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576}
 """Effort → thinking budget in tokens for Gemini 2.5. All its models accept 512 to 24,576 tokens."""
 SCHEMA_KEYWORDS = frozenset({

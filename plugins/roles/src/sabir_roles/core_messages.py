@@ -213,7 +213,7 @@ def _list_losses(source: Message, new: Message) -> list[Loss]:
     for index, part in enumerate(source.parts):
         path = f"{within}[{index}]"
         if not (new.parts if source.result else part.kind in ("text", "media")):
-            lose("dropped", path, f"a {part.kind} part is valid only in the original, so it was removed")
+            lose("dropped", path, f"the {part.kind} part of the unedited message was removed")
         elif getattr(part, "state_json", None) is not None:
             lose("withheld", f"{path}.state", STATE)
         if part.kind == "text" and part.citations and part.text not in texts:

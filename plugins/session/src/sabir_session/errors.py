@@ -20,7 +20,7 @@ from sabir import SabirError
 
 
 class SessionError(SabirError):
-    """Base class of the errors of sessions, snapshots and stores. Catch it to handle all of them."""
+    """Base class of the errors of sessions, snapshots and stores, to catch them with one `except`."""
 
 
 class SliceNotRegistered(SessionError, LookupError):

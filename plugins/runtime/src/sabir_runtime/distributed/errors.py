@@ -56,8 +56,9 @@ class WorkerLost(RuntimeFault):
 class RequestTimedOut(RuntimeFault, TimeoutError):
     """Raised if a call has no answer within `CallSettings.timeout`, or takes longer than `WorkerSettings.longest`.
 
-    The policy may have run completely, in part or not at all. The caller tells the workers to stop it. Also raised
-    if the call was never sent, because `in_flight` other calls were in progress. Also a TimeoutError.
+    The policy may have run completely, in part or not at all. After `timeout` the caller tells the workers to stop the
+    policy, after `longest` the worker stops it. Also raised if the call was never sent, because `in_flight` other calls
+    were in progress. Also a TimeoutError.
     """
 
 

@@ -123,7 +123,7 @@ class WorkerRunner(InMemoryRunner):
     """Performs calls at a worker. An exception such as SystemExit ends only its policy, not the worker."""
 
     async def perform(self, call: BoundCall) -> Batch:
-        """Return the batch of a call's policy and the results of its option calls. Raises PolicyFailed."""
+        """Return the batch of a call's policy, followed by the results of its option calls. Raises PolicyFailed."""
         try:
             return await super().perform(call)
         except (Exception, asyncio.CancelledError, GeneratorExit):

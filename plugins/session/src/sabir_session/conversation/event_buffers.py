@@ -31,7 +31,7 @@ Select: TypeAlias = Callable[[Event], Item | None]
 class Reservation:
     """The right to answer one question: a context manager that another object can end early.
 
-    `lock` is the context manager that reserves the conversation. `performer` is None until the question is answered.
+    `lock` is the context manager that reserves the conversation. `performer` is None until answering begins.
     """
 
     def __init__(self, lock: AbstractContextManager[None], buffer: "EventBuffer[Any] | None") -> None:
@@ -185,7 +185,9 @@ class AsyncEventBuffer(EventBuffer[Result]):
         return self.is_stopped
 
     def stop(self) -> None:
-        """Cancel the question and release the conversation, without waiting for the task to end."""
+        """Cancel the question, without waiting for the task to end, and release the conversation. If options are
+        running, the conversation is released when they have ended.
+        """
         if self.task is None or self.task.done() or self.is_stopped:
             self.is_stopped = self.is_stopped or self.task is None
             return

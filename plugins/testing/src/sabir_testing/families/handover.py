@@ -78,8 +78,8 @@ class HandoverCases(Suite):
             _check_round_trip(subject, api)
 
     def test_state_that_stays_behind_is_told(self, subject: AdapterUnderTest) -> None:
-        """Signed state of a text or a call is in the request, or a loss of the kind "withheld" names its place (law 2).
-        State of other providers is withheld; state of the recorded answers is sent back where the API accepts it.
+        """Signed state of a text, medium, refusal or call is in the request, or a loss names its place (law 2). State
+        of other providers is withheld; state of the recorded answers is sent back where the API accepts it.
         """
         foreign_answers = [_sample_answer(api, subject.adapter.speaks_as) for api in TOY_APIS.values()]
         for answer in (*_answered_conversations(subject), *foreign_answers):

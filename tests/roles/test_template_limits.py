@@ -37,6 +37,8 @@ HOSTILE = [
     "{{ '%999999999d' % 1 }}",
     "{{ '%*d' % (10**9, 1) }}",
     "{{ '%999999999d'|format(1) }}",
+    "{{ '%*d'|format(10**9, 1) }}",
+    "{{ '%(a(b))999999999d' % {'a(b)': 1} }}",
     "{{ ('{0}' * 10000).format('a' * 1000000) }}",
     "{{ ('%(a)s' * 10000) % {'a': 'b' * 1000000} }}",
     "{{ ('%(a)s' * 10000)|format(a='b' * 1000000) }}",
@@ -85,6 +87,19 @@ def test_a_template_with_much_content_is_rendered() -> None:
 
     assert lines[1] == "00001 " + "a1".center(20)
     assert len(lines[-1]) == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ 'Name: {}'.format('Ada') }}", "Name: Ada"),
+        ("{{ '{{\"order 12345678\": {:>3}}}'.format(1) }}", '{"order 12345678":   1}'),
+        ("{{ 'Order 12345678: **%s**' % 'tea' }}", "Order 12345678: **tea**"),
+        ("{{ 'a: {%(b)5.2f} 100%%' % {'b': 1} }}", "a: { 1.00} 100%"),
+    ],
+)
+def test_digits_and_signs_outside_of_a_width_are_allowed(source: str, text: str) -> None:
+    assert render(source, {}) == text
 
 
 def test_a_stored_message_with_a_hostile_template_is_refused_when_it_is_rendered() -> None:

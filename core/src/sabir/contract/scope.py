@@ -83,7 +83,9 @@ class RequestScope:
     name.
     """
     system: tuple[Turn, ...]
-    """The turns of the first system messages, if the dialect's Roles have `leading_system="hoisted"`. Else empty."""
+    """The turns of the system messages at the start, if the dialect's Roles have `leading_system="hoisted"`. Otherwise
+    empty.
+    """
     vendor: FrozenDict
     """The user's vendor settings for this provider, not validated. Read the settings with `read_vendor`."""
     losses: LossLog

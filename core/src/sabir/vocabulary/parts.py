@@ -177,7 +177,9 @@ class Stateful(StoredModel):
 
     state_json: State = Field(default=None, alias="state")
 
-    state: ClassVar = JSONView("state_json", "The provider's data, or None. Sent back only to the model or its family.")
+    state: ClassVar = JSONView(
+        "state_json", "The provider's data, or None. Sent back only to the same model or a model of its family."
+    )
 
     def __brief_args__(self) -> Arguments:
         """Yield the arguments of the short `repr`: all except the state."""

@@ -300,7 +300,8 @@ def serialize_message(message: AnyMessage) -> str:
 
 
 def deserialize_message(text: str | bytes) -> AnyMessage:
-    """Return the Message, Response or ErrorResponse in a JSON text. The data is not checked; use `validate_message`.
+    """Return the Message, Response or ErrorResponse in a JSON text. Only an ErrorResponse's data is checked; for other
+    data, use `validate_message`.
 
     Raises ActorError (INVALID_MESSAGE) for a text that is not such a message, has an object with two equal names, or is
     longer than 4 Mi characters (4 Mi bytes for bytes).

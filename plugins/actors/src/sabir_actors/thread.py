@@ -123,8 +123,8 @@ class Thread:
         self.view = self.view.after(event)
 
     def agents_session(self) -> Session:
-        """Return the session for the agents' records: a new session over the journal, which is used in the event loop
-        only. Without a store, the thread's own session.
+        """Return the session for the agents' records: a new session over the journal. Use the session in the event loop
+        only. Without a store, return the thread's own session.
         """
         if self.journal is None:
             return self.session

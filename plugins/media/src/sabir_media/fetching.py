@@ -140,8 +140,8 @@ class FetchingAdapter(WrappedAdapter):
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Sync version of `stream`, except that `stream_sync` downloads the media before it returns, and raises their
-        errors. Blocks the thread.
+        """Sync version of `stream`, except that `stream_sync` downloads the media, and raises the errors of the
+        downloads, before it returns. Blocks the thread.
         """
         if isinstance(messages, Rendering):
             return self.inner.stream_sync(messages, **how)

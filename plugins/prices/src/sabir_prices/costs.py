@@ -4,7 +4,7 @@
     usage ──▶ calls: the reply's own, and further calls that the provider made for it
               each ──▶ the table's own counts ──▶ rates × counts ──▶ Cost ──▶ the sum
 
-Calls of a provider that sells nothing, such as a local model, and calls to an endpoint that is not the vendor's, such
+Calls of a provider that sells nothing, such as a local model, and calls to an endpoint whose seller is not known, such
 as a proxy, have no known price.
 
 sabir and the table count alike: cached tokens are part of the input, reasoning is part of the output. If a provider's
@@ -74,9 +74,9 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
     """Return the cost of a reply, from its usage and origin, or None if the cost is not known.
 
     The cost is not known if the provider did not report both input and output tokens, if the table lacks the model or a
-    rate, for a local model, and for a call to an endpoint that is not the vendor's. `at` is the time of the call, for
-    rates that change; None means now. Raises SettingsInvalid if `at` has no time zone and the provider and endpoint are
-    known.
+    rate, for a local model, and for a call to an endpoint whose seller is not known, such as a proxy. `at` is the time
+    of the call, for rates that change; None means now. Raises SettingsInvalid if `at` has no time zone and the provider
+    and endpoint are known.
     """
     origin = reply.origin
     seller = seller_at(origin.provider, origin.endpoint)

@@ -10,9 +10,10 @@ creates at most LARGEST characters and items in total.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
+from string import Formatter
 from time import monotonic
 from typing import Any
 
@@ -32,8 +33,10 @@ MOST_BITS = 100_000
 LARGEST_ARGUMENT = 1_000_000
 """The largest integer argument of a method or filter, such as a width."""
 
-_LONG_WIDTH = re.compile(r"\d{7,}|\*")
-"""Pattern of a width in a format that is too large, or that is `*` and so comes from an argument."""
+_LARGE_WIDTH = re.compile(r"\d{7,}|[*{]")
+"""Pattern of a width in a format that is too large, or that comes from an argument: `*`, or a field in a field."""
+_PERCENT_WIDTH = re.compile(r"[#0\- +]*(?:\*|\d*)(?:\.(?:\*|\d*))?")
+"""Pattern of the flags, the width and the precision of a field that begins with "%"."""
 
 
 class TemplateTooCostly(Exception):
@@ -140,9 +143,33 @@ def _charge_format(text: str, mark: str, values: object) -> None:
     """Charge the result of formatting `text`, whose fields begin with `mark` ("%" or "{"). Each field may contain all
     values. Raises TemplateTooCostly for a width that is too large or comes from an argument.
     """
-    if _LONG_WIDTH.search(text.replace("%", "%:")) or re.search(r":[^{}]*\{", text):
+    if any(map(_LARGE_WIDTH.search, _percent_widths(text) if mark == "%" else _brace_widths(text))):
         raise TemplateTooCostly("a width in a format has 7 digits or more, or comes from an argument")
     charge(len(text) + text.count(mark) * text_size(values))
+
+
+def _percent_widths(text: str) -> Iterator[str]:
+    """Yield the flags, width and precision of each field for the operator "%". A field's name may contain parentheses.
+
+    https://docs.python.org/3/library/stdtypes.html#printf-style-string-formatting
+    """
+    end = 0
+    while (start := text.find("%", end)) >= 0:
+        end, depth = start + 1, 0
+        while text[end : end + 1] == "(" or depth:
+            depth += {"(": 1, ")": -1, "": -depth}.get(text[end : end + 1], 0)
+            end += 1
+        width = _PERCENT_WIDTH.match(text, end)
+        assert width  # it matches an empty text
+        yield width[0]
+        end = width.end() + 1  # after the conversion type, which is "%" in an escaped "%%"
+
+
+def _brace_widths(text: str) -> Iterator[str]:
+    """Yield the format specification of each field for `str.format`, up to the first invalid field."""
+    with suppress(ValueError):
+        for _, _, specification, _ in Formatter().parse(text):
+            yield specification or ""
 
 
 def _check_arguments(arguments: tuple[object, ...]) -> None:

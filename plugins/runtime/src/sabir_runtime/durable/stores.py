@@ -220,7 +220,7 @@ class FileLease:
                 _unlock_file(taken, path)
 
     def release(self) -> None:
-        """Release the lock, and remove its file."""
+        """Release the lock, and remove the lock file."""
         if self._locked_file is not None:
             _unlock_file(self._locked_file, self._folder / self._worker)
             self._locked_file = None

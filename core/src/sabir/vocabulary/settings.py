@@ -331,10 +331,11 @@ class Settings(Frozen):
         check_sections(self.vendor)
         check_sections(self.extra_body_for, "extra_body_for", "fields for that target")
         check_sections(self.extra_headers_for, "extra_headers_for", "headers for that target")
-        for headers in (self.extra_headers, *self.extra_headers_for.values()):
+        targets = {f"extra_headers_for[{target!r}]": headers for target, headers in self.extra_headers_for.items()}
+        for place, headers in {"extra_headers": self.extra_headers, **targets}.items():
             for name, value in headers.items():
                 if not isinstance(value, str):
-                    raise ValueError(f"the extra header {name!r} must be a string")
+                    raise ValueError(f"{place}[{name!r}] must be a string")
         return self
 
     vendor: ClassVar = ObjectView("vendor_json", "Provider name → settings of that provider.")

@@ -38,6 +38,11 @@ async def test_an_unknown_receiver_is_an_error_and_a_dead_letter() -> None:
         system.get_actor("nobody")
 
 
+def test_a_misspelt_observer_is_refused() -> None:
+    with pytest.raises(TypeError, match="no argument 'tracer'; observers are trace, watch and spans"):
+        ActorSystem(tracer=print)  # type: ignore[call-arg]
+
+
 def test_ids_are_taken_once() -> None:
     system = ActorSystem()
     system.add(Echo("echo", system))

@@ -184,6 +184,12 @@ def test_a_stream_holds_its_slot_until_it_ends(leave: str) -> None:
     unread.close()
 
 
+@pytest.mark.parametrize("numbers", [{"at_once": 0}, {"per": 60.0}, {"requests": 5}])
+def test_a_shared_limit_takes_no_numbers(numbers: dict[str, Any]) -> None:
+    with pytest.raises(SettingsInvalid, match="a limit and numbers for a new one"):
+        limited(ScriptedAdapter(), Limit(at_once=1), **numbers)
+
+
 def test_the_usage_of_a_reply_replaces_the_estimate() -> None:
     usage = sabir.Usage(input_tokens=3, output_tokens=4)
     llm = limited(ScriptedAdapter(always(reply("Hi.", usage=usage))), tokens=100, per=PERIOD, estimate=lambda _: 95)

@@ -265,6 +265,7 @@ RAISED: list[tuple[str, Exception, type[CallError] | None]] = [
     (CLAUDE, anthropic.AnthropicError("Token counting is not supported"), InvalidRequest),
     (CLAUDE, anthropic.APIStatusError("x", response=answered(529, claude("overloaded_error")), body=None), Overloaded),
     (GEMINI, google.auth.exceptions.DefaultCredentialsError("none found"), AuthenticationFailed),
+    (GEMINI, google.auth.exceptions.TransportError("no route"), ConnectionFailed),
     (CHAT, openai.APITimeoutError(request=REQUEST), CallTimedOut),
     (CHAT, openai.APIConnectionError(request=REQUEST), ConnectionFailed),
     (CHAT, openai.RateLimitError("slow", response=answered(429, gpt("slow"), retry_after="2"), body=None), RateLimited),

@@ -83,9 +83,7 @@ class RequestScope:
     name.
     """
     system: tuple[Turn, ...]
-    """The turns of the system messages at the start, if the dialect's Roles have `leading_system="hoisted"`. Otherwise
-    empty.
-    """
+    """The turns of system messages at the start; empty unless the Roles have `leading_system="hoisted"`."""
     vendor: FrozenDict
     """The user's vendor settings for this provider, not validated. Read the settings with `read_vendor`."""
     losses: LossLog

@@ -64,6 +64,8 @@ class SharedResources:
         """The latest messages to unknown receivers, at most DEAD_LETTERS."""
         self.supervisor_id: str | None = SUPERVISOR
         self.restarts = restarts or RestartPolicy()
+        if unknown := sorted(observers.keys() - Observers.__annotations__):
+            raise TypeError(f"ActorSystem() has no argument {unknown[0]!r}; observers are trace, watch and spans")
         self.watch = observers.get("watch")
         self._trace = observers.get("trace")
         self._spans = observers.get("spans")

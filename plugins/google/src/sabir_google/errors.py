@@ -86,6 +86,11 @@ ERRORS = ErrorTable(
     ),
     modules=("google.auth.exceptions",),
     raised=(
+        (
+            "TransportError",
+            errors.ConnectionFailed,
+            "got no token, because Google cannot be reached; check the network",
+        ),
         ("GoogleAuthError", errors.AuthenticationFailed, "got no token from Google; check the client's credentials"),
     ),
     settings=SETTINGS,

@@ -123,7 +123,7 @@ def limited(
     at_once: int | None = None,
     requests: int | None = None,
     tokens: int | None = None,
-    per: Period = "minute",
+    per: Period | None = None,
     estimate: Estimate = estimate_tokens,
 ) -> LimitedAdapter:
     """Wrap an adapter so that its requests wait for a limit.
@@ -131,7 +131,7 @@ def limited(
     Pass the numbers of a new Limit, or a Limit that adapters share. If tokens are limited, `estimate` returns the
     tokens of a request before it is sent; the reply's usage, if the provider reports it, replaces the estimate
     afterwards. Retries of the adapter do not wait, but count. Raises SettingsInvalid for a limit together with numbers,
-    and for invalid numbers. With a Limit, `per` is ignored.
+    and for invalid numbers.
 
     >>> import sabir, sabir_calls
     >>> llm = sabir_calls.limited(sabir.adapter("echo:small"), at_once=2)
@@ -140,8 +140,8 @@ def limited(
     'Hello!'
     """
     if limit is None:
-        limit = Limit(at_once=at_once, requests=requests, tokens=tokens, per=per)
-    elif at_once or requests or tokens:
+        limit = Limit(at_once=at_once, requests=requests, tokens=tokens, per="minute" if per is None else per)
+    elif (at_once, requests, tokens, per) != (None, None, None, None):
         raise SettingsInvalid("limited() got a limit and numbers for a new one; pass only one of them")
     return LimitedAdapter(adapter, limit, estimate)
 

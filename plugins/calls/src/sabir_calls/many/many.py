@@ -200,9 +200,7 @@ def complete_many_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyA
 
 @show_arguments
 def each_completed_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> SyncOutcomeIterator:
-    """Sync version of `each_completed`. Calls run in threads. Closing the generator waits for the calls that are
-    running.
-    """
+    """Sync version of `each_completed`. Calls run in threads. Closing the generator waits for running calls."""
     run = _Run[Future[Reply]](llm, prompts, arguments)
     with closing(run), ThreadPoolExecutor(run.at_once, "sabir-calls") as pool:
         try:

@@ -59,8 +59,7 @@ def runs(
     run
         The run's name. Not used for list and recover, and not accepted with delete --older-than.
     more
-        For decide: the call's path, and a text (without a text, messages as JSON are read from standard input). For
-        delete: names of more runs.
+        For decide: the call's path, and a text; else standard input has messages as JSON. For delete: more names.
     store
         The database of the runs: sqlite:///file.db or postgresql://user@host/database.
     state

@@ -313,8 +313,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
-        """Sync version of `ask`. Blocks the thread and runs options one by one. Raises OptionInvalid or SettingsInvalid
-        for coroutine functions.
+        """Sync version of `ask`. Blocks the thread. Raises OptionInvalid or SettingsInvalid for coroutine functions.
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'

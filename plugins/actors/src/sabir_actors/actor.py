@@ -47,9 +47,10 @@ class Actor:
     """The base class of actors. A subclass handles messages of an upper-case type TYPE in an async method `on_type`.
 
     A handler returns the response's data, or a Response. If it raises ActorError, the sender receives an ERROR with
-    this code. Any other exception, or invalid data, is logged, reported to the supervisor, and answered with FAILED.
+    this code. Any other Exception, or invalid data, is logged, reported to a supervisor, and answered with FAILED.
     `mailbox` is the maximum number of unanswered messages; another message gets the ERROR MAILBOX_FULL, unless its type
-    is in `immediate`. `longest` is the time limit of one message in seconds, by default `RestartPolicy.timeout`.
+    is in `immediate`. `longest` is the time limit of one message in seconds, including its wait in the mailbox, by
+    default `RestartPolicy.timeout`.
 
     >>> import asyncio
     >>> from sabir_actors import Actor, ActorSystem, Message
@@ -112,8 +113,8 @@ class Actor:
         """Handle a message and return its response, an ErrorResponse for errors.
 
         If the actor is handling a message with this id, or answered it recently, return the response to that message.
-        Only ERRORs with RECORDING_FAILED, and the ERRORs for an invalid message, a stopped actor and a full mailbox,
-        are not remembered, so these messages can be sent again.
+        The ERROR RECORDING_FAILED, and refusals of a message on its arrival (its data is invalid, the actor is stopped,
+        the mailbox is full), are not remembered, so these messages can be sent again.
         """
         running = self._running.get(message.id)
         if running is None:

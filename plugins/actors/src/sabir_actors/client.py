@@ -85,7 +85,7 @@ class ThreadClient(Actor):
         """Start the phases of a created thread, and return at once. Use `result` to wait for the end.
 
         Raises ActorError: UNKNOWN_THREAD, INVALID_STATE if the thread was started before, or INVALID_CONFIG if the
-        system lacks a model, an option or the chain of the thread.
+        system lacks a model, an option or the chain of the thread, unless only other processes run threads.
         """
         return await self._send_and_await("START_THREAD", {"thread_id": thread_id}, typed.ThreadStarted, thread_id)
 
@@ -124,7 +124,7 @@ class ThreadClient(Actor):
         `change` has the fields to change: `model`, `system_prompt`, `tools` (names of options) or a setting of
         `sabir.Settings`. None unsets a setting or the system prompt. Raises ActorError: UNKNOWN_THREAD, INVALID_STATE
         for an ended thread, INVALID_MESSAGE for an unknown phase or an invalid field, or INVALID_CONFIG for an invalid
-        setting and, if threads run in this process, for a wrong model or option.
+        setting, for a chain that this system lacks and, if threads run in this process, for a wrong model or option.
         """
         fields = {"agent_id": f"{thread_id}/{phase}", "config": change}
         return await self._send_and_await("UPDATE_AGENT_CONFIG", fields, typed.AgentConfigUpdated, thread_id)
@@ -149,9 +149,9 @@ class ThreadClient(Actor):
         """Wait until the thread has ended, in any process, and return its result.
 
         A failed or terminated thread has a result too: see its `status`, and `error_message` of a failed thread. The
-        client that created the thread is notified at its end. The status is also read every `every` seconds, because
-        another process may run the thread. For a thread that is not started or stays paused, this waits without limit.
-        Raises ActorError (UNKNOWN_THREAD) for an unknown id.
+        client that created the thread is notified if the thread ends in this process. The status is also read every
+        `every` seconds, because another process may run the thread. For a thread that is not started or stays paused,
+        this waits without limit. Raises ActorError (UNKNOWN_THREAD) for an unknown id.
         """
         is_due = thread_id not in self._results or self.system.queue is not None
         while True:

@@ -27,8 +27,8 @@ class Observers(TypedDict, total=False):
 
     `trace` is called with each message that an actor receives, and with each response to it, but not for a repeated
     message. `watch` is called with the PROCESS_WITH_AGENT or INVOKE_AGENT message that is being answered and a progress
-    event of the agent's run, for each event as it arrives. `spans` is called with each message that an actor handles,
-    and returns a context manager for the handling.
+    event of the agent's run, for each event as it arrives; if you send the message yourself, set its `stream`. `spans`
+    is called with each message that an actor handles, and returns a context manager for the handling.
     """
 
     trace: Callable[[AnyMessage], None] | None

@@ -41,7 +41,8 @@ class ActorSystem(ActorHost):
     """
 
     async def __aenter__(self) -> Self:
-        """Start the supervisor and the actor of all threads. Start the queue, or continue the threads in the store.
+        """Start the supervisor and the actor of all threads. Start the queue. Without a queue, continue the
+        threads in the store that are processing, unless `recovers` is False.
 
         Raises sabir_session.SessionError if the store cannot be read, and the errors of the queue; everything is
         stopped then.

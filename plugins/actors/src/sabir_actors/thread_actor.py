@@ -147,7 +147,8 @@ class ThreadActor(Actor):
 
     async def on_update_agent_config(self, message: Message) -> HandlerResult:
         """Handle UPDATE_AGENT_CONFIG: change the agent `<thread id>/<phase>` from its next run on. Raises ActorError
-        for an unknown or ended thread, an unknown phase, or a wrong model, option or setting.
+        for an unknown or ended thread, an unknown chain or phase, a wrong setting or, if threads run in this process, a
+        wrong model or option.
         """
         request = data_of(message, typed.UpdateAgentConfig)
         settings_of(request.config)

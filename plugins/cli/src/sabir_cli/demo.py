@@ -200,8 +200,8 @@ class _Demonstration:
             return View(name, error=explain(error), note=note)
 
     def send(self, named: Sequence[str], *, vendors: bool) -> None:
-        """Send the history without its last answer to the model strings in `named` and, with `vendors`, to every vendor
-        whose key is set.
+        """Send the history without its last answer to the installed providers of the model strings in `named` and, with
+        `vendors`, to every vendor whose key is set. Each of them gets the first model that -m names for it.
         """
         self._print_title("3  The same question to other vendors")
         named_providers = set(map(_provider_of, named))

@@ -40,7 +40,7 @@ class ServerTimedOut(MCPFault, TimeoutError):
     """Raised by a call that the server does not answer within `timeout`, and by `refresh` if no list of options arrives
     in time.
 
-    The request is cancelled at the server.
+    Other requests may still be answered.
     """
 
 

@@ -40,7 +40,7 @@ class MCPOptions(Sequence[Option]):
 
     @property
     def server(self) -> str:
-        """The server's own name, shortened to 100 characters; if it has none, its host or command."""
+        """The server's own name, shortened to 100 characters. Without one, a name such as its host or command."""
         return self._connection.name
 
     @property

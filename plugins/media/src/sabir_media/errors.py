@@ -21,8 +21,8 @@ _PLAIN_AUTHORITY = re.compile(r"(\[[^\[\]@]*\]|[^:@\[\]\\]*)(:[0-9]*)?")
 
 
 class AddressRefused(MediaRefused):
-    """Raised for a URL, host, port or IP address that the fetcher does not allow, also after a redirect. To allow a
-    host and port, add them to the fetcher's `allow_hosts`.
+    """Raised for a URL, host, port or IP address that the fetcher does not allow, also after a redirect. Also
+    raised for an invalid URL. The fetcher's `allow_hosts` can allow a host and port.
     """
 
 

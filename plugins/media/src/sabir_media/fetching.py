@@ -4,7 +4,7 @@
 
 To find out what the API accepts, the wrapped adapter renders the conversation, and renders it again with placeholder
 bytes in place of URLs. A changed message is stored as long as its original exists, so that the same history gives the
-same messages and nothing is downloaded twice. Rendering never downloads.
+same messages, and a later call does not download its media again. Rendering never downloads.
 """
 
 import weakref

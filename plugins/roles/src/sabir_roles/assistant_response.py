@@ -71,7 +71,8 @@ class AssistantResponse(RoledMessage):
         The text of the answer is the JSON of a mapping, model or list, and `str()` of another object. An empty value is
         the text "". To decode a complete response of a vendor (a mapping, an object of the vendor's SDK, or the body as
         text or bytes), pass `adapter`, an adapter or a model string such as "openai:gpt-5", or `dialect`, a full name
-        such as "openai.chat". Without `sender`, the sender of a reply or decoded response is its policy.
+        such as "openai.chat". Without `sender`, the sender of a reply or decoded response is the policy of its
+        first message with parts.
 
         Raises RoleError if both `adapter` and `dialect` are passed, if JSON cannot represent the object, or if `str()`
         fails. Raises ResponseInvalid for a response that the dialect cannot decode, the CallError that a response

@@ -325,8 +325,9 @@ class Collection(CreateMethods):
         """Return a collection with an editable message for each core message, in the same order. Until a message is
         edited, `to_messages` returns its original.
 
-        `speaks_as` is the policy of the model, whose messages become AssistantResponses and ActionRequests. Requests
-        and responses with the same invocation id are linked. A second message with the same id gets a new id.
+        `speaks_as` is the policy of the model, whose messages become AssistantResponses and ActionRequests. A response
+        is linked with the latest request before it that has the same invocation id and no response. A second message
+        with the same id gets a new id.
         """
         manager = cls()
         manager._extend(messages, speaks_as)

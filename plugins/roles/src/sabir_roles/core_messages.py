@@ -22,7 +22,7 @@ from sabir_roles.roles import MessageRole, SenderRecipient
 
 Payload: TypeAlias = PartsPayload | OptionCallPayload | OptionResultPayload
 BuiltMessage: TypeAlias = tuple[Message | None, tuple[Loss, ...]]
-"""A core message (None if the editable message is empty), and its losses compared with the original."""
+"""A core message (None if the editable message is not sent), and its losses compared with the original."""
 Stateful = TypeVar("Stateful", bound=BaseModel)
 _SPEAKERS: Mapping[MessageRole, tuple[str, RoleHint]] = {
     MessageRole.SYSTEM: ("system", "system"),

@@ -85,9 +85,10 @@ class MessageManager(Collection):
         """Run the options of all action requests without a response, add the responses, and return them in the order of
         the requests.
 
-        If an option fails, or a request names an option that is not in `options`, the response's output is the error.
-        Raises OptionInvalid, before anything runs, for invalid `options` and for a called option that cannot run.
-        Raises CallsTooDeep for endlessly nested calls; no response is added then.
+        If an option fails, or a request names an option that is not in `options`, the response's output is the error. A
+        request whose response was not added to the manager is run again. Raises OptionInvalid for invalid `options` and
+        for a called option that cannot run, and CallsTooDeep for endlessly nested calls. No response is added then, but
+        options of earlier requests may have run.
         """
         return self._add_responses(await sabir.answer(self.to_messages(), options))
 

@@ -29,7 +29,7 @@ Entry: TypeAlias = dict[str, Any]
 
 
 class CachedBuild(NamedTuple):
-    """The latest core message (None if the message is empty), its losses, and the revision from which it was built."""
+    """The latest core message (None if it is not sent), its losses, and the revision from which it was built."""
 
     message: Message | None = None
     losses: tuple[Loss, ...] = ()
@@ -45,8 +45,8 @@ class RoledMessage(TemplatedMessage):
 
     `content` is JSON values, which may be changed in place. `template` is a jinja2 source, the file name of a
     template of sabir_roles, or a compiled Template. None means no template: the text is the content's value if this is
-    a single string, otherwise the content as JSON. `sender` and `recipient` are roles, names or ids. `metadata` is data
-    of your program, which is not sent. Setting an attribute raises RoleError for an invalid value.
+    a single string, otherwise the content as JSON. `sender` and `recipient` are roles, names or ids. `metadata` is
+    further data, which is not sent. Setting an attribute raises RoleError for an invalid value.
 
     Create a System, an Instruction, an AssistantResponse, an ActionRequest or an ActionResponse, or convert a core
     message with `from_message`.
@@ -124,8 +124,8 @@ class RoledMessage(TemplatedMessage):
     def text(self) -> str:
         """The text of the message: the rendered template, or the content as text if there is no template.
 
-        If the message was converted from a core message and not edited, the text of the core message. Cached until the
-        message changes. Raises RoleError for invalid content, and TemplateFailed if the template cannot be rendered.
+        If the message was converted from a core message with parts and not edited, the text of the core message. Raises
+        RoleError for invalid content, and TemplateFailed if the template cannot be rendered.
         """
         cached = self._cached
         if cached.is_stored and cached.revision is self._revision and cached.message is not None:
@@ -345,9 +345,9 @@ class RoledMessage(TemplatedMessage):
         return RoledMessage.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the message as an object of JSON values, which `from_dict` reads. Model classes are not included. For
-        a compiled template, the core message is included instead. Raises RoleError if `metadata` contains a value that
-        JSON cannot represent.
+        """Return the message as an object of JSON values, which `from_dict` reads. Model classes are not included. A
+        compiled template is not included either: the core message is, if it can be built. Raises RoleError if
+        `metadata` contains a value that JSON cannot represent.
         """
         metadata = dict(self.metadata)
         if isinstance(origin := metadata.get("clone_from"), RoledMessage):
@@ -378,7 +378,8 @@ class RoledMessage(TemplatedMessage):
 
     @classmethod
     def from_dict(cls, dict_: Mapping[str, Any]) -> "RoledMessage":
-        """Return a message of the stored kind from the result of `to_dict`. Its flag is MESSAGE_LOAD.
+        """Return a message of the stored kind from the result of `to_dict`. Its flag is MESSAGE_LOAD. A compiled
+        template is not restored: after a change, the text is the content as text.
 
         Raises RoleError for anything else, and if the stored kind is neither this class nor a subclass.
         """

@@ -81,9 +81,9 @@ def environment(loader: BaseLoader | None = None) -> LimitedEnvironment:
     """Return a new jinja2 environment with the package's rules, to create Templates for messages.
 
     Templates are looked up in `loader` first, then among the package's own. The filter `text` prints a value of content
-    as text, and `json` prints it as JSON. Templates are sandboxed and have no random functions. Rendering a message is
-    limited to 5 seconds, 32,000,000 characters and items, and 1,000,000 loop passes and macro calls; above a limit,
-    TemplateFailed is raised.
+    as text, and `json` prints it as JSON. Templates are sandboxed and have no random functions. Rendering a message
+    with a template of this environment is limited to about 5 seconds, 32,000,000 characters and items, and 1,000,000
+    loop passes and macro calls; above a limit, TemplateFailed is raised.
 
     >>> import sabir_roles
     >>> template = sabir_roles.environment().from_string("{{ system_message | text }} It is {{ weekday }}.")

@@ -75,7 +75,7 @@ class _CacheEntry(NamedTuple):
 class CachedAdapter(WrappedAdapter):
     """An adapter with a cache of replies. Created by `cached_responses`.
 
-    Its methods raise the errors of the wrapped adapter, and CacheError if the store fails.
+    Its methods raise the errors of the wrapped adapter and of the store: CacheError if a SQLite file fails.
     """
 
     def __init__(self, adapter: Adapter, store: ResponseStore) -> None:
@@ -92,17 +92,17 @@ class CachedAdapter(WrappedAdapter):
         self.store.delete(self._entry(messages, how).key)
 
     async def send(self, rendering: Rendering) -> Reply:
-        """Return the stored reply, or send a rendering unchanged and store the reply."""
+        """Return the stored reply. Without one, send a rendering unchanged, and store the reply if it is complete."""
         entry = self._entry(rendering, {})
         return entry.find() or entry.save(await self.inner.send(rendering))
 
     def send_sync(self, rendering: Rendering) -> Reply:
-        """Sync version of `send`: return the stored reply, or send a rendering unchanged and store the reply."""
+        """Sync version of `send`. Blocks the thread."""
         entry = self._entry(rendering, {})
         return entry.find() or entry.save(self.inner.send_sync(rendering))
 
     async def complete(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Return the stored reply, or send a conversation and store the reply."""
+        """Return the stored reply. Without one, send a conversation, and store the reply if it is complete."""
         messages, how = repeatable(messages, how)
         entry = self._entry(messages, how)
         if stored_reply := entry.find():
@@ -112,7 +112,7 @@ class CachedAdapter(WrappedAdapter):
         return entry.save(await self.inner.complete(messages, **how))
 
     def complete_sync(self, messages: Messages, **how: Unpack[CallArguments]) -> Reply:
-        """Sync version of `complete`: return the stored reply, or send a conversation and store the reply."""
+        """Sync version of `complete`. Blocks the thread."""
         messages, how = repeatable(messages, how)
         entry = self._entry(messages, how)
         if stored_reply := entry.find():
@@ -124,14 +124,14 @@ class CachedAdapter(WrappedAdapter):
     def stream(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> ReplyStream:
         """Return the reply as a stream. A stored reply arrives as events too, with the text of each part in one event.
 
-        The store is read with the first event. A new reply is stored at the end of the stream.
+        The store is read with the first event. A new reply is stored at the end of the stream, if it is complete.
         """
         messages, how = repeatable_or_rendering(messages, how)
         relay = _CachedStream(self.inner.stream(messages, **how), self._entry(messages, how))
         return ReplyStream(relay, relay.start)
 
     def stream_sync(self, messages: Messages | Rendering, **how: Unpack[CallArguments]) -> SyncReplyStream:
-        """Sync version of `stream`: return the stored or the new reply as a stream."""
+        """Sync version of `stream`. Reading blocks the thread."""
         messages, how = repeatable_or_rendering(messages, how)
         relay = _CachedStream(self.inner.stream_sync(messages, **how), self._entry(messages, how))
         return SyncReplyStream(relay, relay.start)
@@ -178,13 +178,13 @@ class _CachedStream(Relay):
 
 
 def cached_responses(adapter: Adapter, store: ResponseStore | str | os.PathLike[str]) -> CachedAdapter:
-    """Wrap an adapter so that a request which was answered before gets the stored reply.
+    """Wrap an adapter so that a request to which a reply is stored gets this reply and is not sent.
 
     `store` is the path of a SQLite file, or a store. Two calls share a reply if they render to the same request, for
-    the same target and policy. Only replies with the finish reason "stop" or "option_calls" are stored. A reply from
-    the cache has new message ids, `from_cache` True, and a usage of 0 tokens. Raises CacheError if the file cannot be
-    used. Wrap the members of a fallback, not the fallback; and download media outside:
-    `fetching(cached_responses(llm, …))`.
+    the same target and policy. Only replies with the finish reason "stop" or "option_calls" are stored, and none of a
+    fallback in which a member failed. A reply from the cache has new message ids, `from_cache` True, and a usage of 0
+    tokens. Raises CacheError if the file cannot be used. Wrap the members of a fallback, not the fallback; and download
+    media outside: `fetching(cached_responses(llm, …))`.
 
     >>> import sabir, sabir_calls
     >>> llm = sabir_calls.cached_responses(sabir.adapter("echo:m"), sabir_calls.MemoryResponses())

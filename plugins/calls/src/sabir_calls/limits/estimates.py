@@ -15,18 +15,19 @@ Estimate: TypeAlias = Callable[[Rendering], int]
 TOKENS_OF_A_MEDIUM = 1_000
 """The tokens that the estimate assumes for an image or another medium that the request contains as base64."""
 TOKENS_OF_A_REPLY = 1_000
-"""The tokens that the estimate assumes for a reply if the request does not limit it."""
+"""The tokens that the estimate assumes for a reply if it finds no limit in the request."""
 _CHARACTERS_OF_A_TOKEN = 4
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{1000,}={0,2}")
 _LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "maxOutputTokens")
-"""The fields in which the vendors' requests limit the reply; Google's is inside `generationConfig`."""
+"""Fields in which requests limit the reply, of most vendors; Google's is inside `generationConfig`."""
 
 
 def estimate_tokens(rendering: Rendering) -> int:
     """Return the estimated tokens of a request, input and output together. Needs no network.
 
     Four bytes of the body count as one token, and each base64 text of 1,000 characters or more as 1,000 tokens. The
-    output counts as the largest output that the request allows, or as 1,000 tokens if it sets no limit.
+    output counts as the largest output that the request allows, or as 1,000 tokens if the request sets no limit, or
+    sets it in a field that this function does not know.
 
     >>> import sabir
     >>> from sabir_calls import estimate_tokens

@@ -34,7 +34,8 @@ class LimitStatus(NamedTuple):
     waiting: int
     """The number of callers that are waiting."""
     waited: float
-    """The sum of the seconds that requests waited before they were admitted, since the limit was created."""
+    """The sum of the seconds that requests waited before they were admitted, since the limit was created. Waits of less
+    than a millisecond are not counted."""
 
 
 class Limit:
@@ -45,9 +46,9 @@ class Limit:
     number of seconds. The period slides: the requests of the last 60 seconds count, not those since the last full
     minute. None means no limit.
 
-    Callers are served in the order of their calls. If a provider answers with the time after which to try again
-    (`CallError.retry_after`), no request that waits for the limit is sent before that time. Retries of an adapter count
-    but do not wait, so they may exceed the numbers.
+    Callers are served in the order in which they begin to wait. If a provider answers with the time after which to try
+    again (`CallError.retry_after`), no request that waits for the limit is sent before that time. Retries of an adapter
+    count but do not wait, so they may exceed the numbers.
 
     Raises SettingsInvalid for a limit that is not a whole number of at least 1, and for an invalid `per`.
 

@@ -1,4 +1,4 @@
-"""The file of a run: one line of JSON for each reply, appended as soon as the reply arrives.
+"""The file of a run: one line of JSON for each reply, appended before its outcome is yielded.
 
     {"key": "<SHA-256 of the request>", "number": 0, "reply": {…}}
 
@@ -21,8 +21,8 @@ if sys.platform != "win32":
 
 
 class JournalError(SabirError):
-    """Raised if the file of a run cannot be opened, read or written, is used by another run, or contains a line that is
-    not a reply. The message names the file and the reason.
+    """Raised if the file of a run cannot be opened, read or written, is used by another run (not noticed on Windows),
+    or contains a line that is not a reply. The message names the file and the reason.
     """
 
 

@@ -48,8 +48,8 @@ class NullWriter:
 
 
 def writer_for(output: Output, *, plain: bool) -> Writer:
-    """Return a MarkdownWriter if `plain` is False and standard output is a terminal with colours and Unicode, otherwise
-    a PlainWriter.
+    """Return a MarkdownWriter if `plain` is False, --json is not given, and standard output is a terminal with colours
+    and Unicode. Otherwise return a PlainWriter.
     """
     out = output.out
     if plain or output.machine or out.no_color or not out.is_terminal or out.is_dumb_terminal or out.options.ascii_only:

@@ -15,8 +15,8 @@ from sabir.authoring import WIRE_SETTINGS
 
 
 class Grade(StrEnum):
-    """How completely a provider supports a capability: FULL, DOWNGRADED (in a poorer form, with a loss), REFUSED (left
-    out with a loss) or UNKNOWN (not declared). For `capabilities` of a suite.
+    """How completely a provider supports a capability: FULL (sent with the same meaning), DOWNGRADED (in a poorer form,
+    with a loss), REFUSED (left out with a loss) or UNKNOWN (not declared). For `capabilities` of a suite.
     """
 
     FULL = "full"

@@ -67,8 +67,8 @@ class ErrorCases(AnswerCases):
 
     @pytest.mark.parametrize("status", STATUSES)
     def test_a_status_says_what_failed(self, subject: AdapterUnderTest, status: int) -> None:
-        """If the body is a proxy's page without information, the status decides the error class. The classes in
-        `sabir.authoring.failures.STATUSES` pass; for some statuses others do too.
+        """If the body is a proxy's page without information, the status decides the error class. A class that
+        `sabir.authoring.failures.STATUSES` names for the status passes; for some statuses others pass too.
         """
         error = _decode_error(subject, status)
         names = " or ".join(kind.__name__ for kind in STATUSES[status])

@@ -136,8 +136,8 @@ class RequestCases(Suite):
         request.expect(-1 in places or places == sorted(places), what)
 
     def test_a_failure_is_told_apart_from_a_success(self, subject: AdapterUnderTest) -> None:
-        """The message of an error result is in the request, or a loss reports the call or the result. An error result
-        is encoded differently from a success with the same text.
+        """An error result contains the error message, or a loss reports it, and differs from a success with the same
+        text.
         """
         words = "kit-no-such-word"
         request = subject.request_for([QUESTION, SUN, error_result("kit-call-1", words)], [LOOKUP])
@@ -167,8 +167,8 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
     def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
-        """A setting changes the request, or is in the losses. Two values give two requests, except for
-        `reasoning_effort`.
+        """A setting changes the request, and another value (except of `reasoning_effort`) changes it in another way, or
+        the setting is in the losses.
         """
         request, changed = (_request_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = request.body != changed.body

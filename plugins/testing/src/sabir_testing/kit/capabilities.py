@@ -2,7 +2,7 @@
 
 capabilities = {"image.url": FULL, "audio.bytes": REFUSED}        others are UNKNOWN
 
-FULL         sent unchanged                    without a loss
+FULL         sent with the same meaning        without a loss, or with "rewritten" losses only
 DOWNGRADED   sent in another form              with a loss
 REFUSED      not sent                          with a loss, and `strict=True` raises
 UNKNOWN      not declared: any of these, but never left out without a loss

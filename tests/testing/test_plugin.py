@@ -139,7 +139,7 @@ def test_a_failure_is_told_in_words(pytester: pytest.Pytester, dialect: type[Del
 
     said = ran.stdout.str()
     ran.assert_outcomes(failed=1)
-    rule = "Messages of one side, and the parts of a message, are sent in their order."
+    rule = "User messages, and the parts of a message, are sent in their order."
     page = "see docs/reference/conformance.md#test_messages_keep_their_order"
     for each in (*words, f"the rule:\n  {rule}", page):
         assert each.format(name) in said

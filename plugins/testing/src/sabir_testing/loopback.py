@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, TypeAlias
 
 Step: TypeAlias = bytes | threading.Event
-"""A step of a script: bytes to send, or an event to wait for, at most `Server.patience` seconds."""
+"""A step of a script: bytes to send, or an event to wait for, at most about `Server.patience` seconds. After that, the
+script continues.
+"""
 PATIENCE = 20.0
 """The default of `Server.patience`, in seconds. A test that needs longer is broken, not slow."""
 _POLL_SECONDS = 0.02
@@ -51,7 +53,9 @@ class Server:
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set when the first request was received."""
     closed: threading.Event = field(default_factory=threading.Event)
-    """Set when a client closes a connection that is kept alive, or before it received the complete response."""
+    """Set when the server notices that a client closed a connection that is kept alive, or any connection before the
+    end of the response.
+    """
 
     gave_up: threading.Event = field(default_factory=threading.Event)
     """Set when an event of the script was not set within `patience` seconds."""
@@ -70,7 +74,7 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close all connections, and wait until the last thread has ended."""
+        """Close all connections, and wait for the threads to end."""
         with self._lock:
             self._over.set()
             for connection in self._open:

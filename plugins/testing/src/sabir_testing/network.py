@@ -54,8 +54,8 @@ def network_forbidden(*, loopback: bool = True, remedy: str = "use a scripted ad
     """Return a context manager that forbids the network to all threads in its `with` block. Python's `socket` raises
     NetworkForbidden for forbidden addresses.
 
-    Loopback addresses and this machine's name are allowed unless `loopback` is False. Unix sockets are always allowed.
-    `remedy` is the advice at the end of the error.
+    Loopback and unspecified addresses and this machine's name are allowed unless `loopback` is False. Unix sockets are
+    always allowed. `remedy` is the advice at the end of the error.
     """
 
     scope = "" if loopback else ", including addresses of this machine"
@@ -98,7 +98,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 def is_allowed(host: object, *, loopback: bool) -> bool:
     """Return whether a host may be reached. With `loopback`, localhost, this machine's name, and loopback and
-    unspecified addresses are allowed. No host is always allowed.
+    unspecified addresses are allowed. None and "" as the host are always allowed.
     """
     name = host.decode(errors="replace") if isinstance(host, bytes | bytearray) else host
     if name is None or name == "":
@@ -117,7 +117,7 @@ def is_allowed(host: object, *, loopback: bool) -> bool:
 
 @pytest.fixture
 def no_network() -> Iterator[None]:
-    """Forbid the network until the test ends, except addresses of this machine."""
+    """Forbid the network until the fixture ends, after the test, except addresses of this machine."""
     with network_forbidden(remedy="use a scripted adapter, or remove the fixture no_network"):
         yield
 

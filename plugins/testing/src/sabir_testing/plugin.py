@@ -88,8 +88,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Replace the report of a failed case by the fault and the rule, without a traceback.
 
-    A case that the kit itself did not skip fails if it is skipped. A failed case that is new in this minor release of
-    the kit passes with a warning.
+    A case fails if it is skipped by anything but the kit. A failed case that is new in this minor release of the kit
+    passes with a warning.
     """
     report = yield
     suite = suite_of(item)
@@ -122,7 +122,9 @@ def rule_of(item: pytest.Item) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print each suite's results, its expected failures, and the capabilities that were seen."""
+    """Print each suite's results, its expected failures, and the capabilities that were seen; nothing without a
+    suite.
+    """
     reports = [each for key, group in terminalreporter.stats.items() if key != "deselected" for each in group]
     if not any(SUITE_PROPERTY in dict(getattr(report, "user_properties", ())) for report in reports):
         return
@@ -138,7 +140,7 @@ class MakeScripted(Protocol):
 
     def __call__(self, *answers: "Scriptable", **how: "Unpack[ScriptedArguments]") -> "ScriptedAdapter":
         """Return a ScriptedAdapter with these arguments. The test fails unless the program requests exactly all the
-        answers.
+        answers; the answer of `always` any number of times.
         """
         ...
 
@@ -146,7 +148,7 @@ class MakeScripted(Protocol):
 @pytest.fixture
 def scripted(request: pytest.FixtureRequest) -> MakeScripted:
     """Provide a function that creates a ScriptedAdapter. The test fails if the program requests fewer or more answers
-    than the script has.
+    than the script has; the answer of `always` counts any number of times.
     """
     from sabir_testing.scripted import ScriptedAdapter
 

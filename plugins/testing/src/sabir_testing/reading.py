@@ -69,7 +69,7 @@ def strings(value: JSONValue) -> Iterator[str]:
 
 
 def objects(value: JSONValue) -> list[Mapping[str, JSONValue]]:
-    """Return all objects in a JSON value, the outermost first."""
+    """Return all objects in a JSON value, each before the objects in it."""
     if isinstance(value, Mapping):
         return [value, *(inner for item in value.values() for inner in objects(item))]
     if isinstance(value, list | tuple):
@@ -78,7 +78,7 @@ def objects(value: JSONValue) -> list[Mapping[str, JSONValue]]:
 
 
 def as_json(text: str | bytes) -> JSONValue:
-    """Return the JSON value of a text; the text itself if it is not JSON."""
+    """Return the JSON value of a text; the text itself if it is not JSON, decoded as UTF-8 if it is bytes."""
     try:
         value: JSONValue = json.loads(text)
     except ValueError:
@@ -87,7 +87,9 @@ def as_json(text: str | bytes) -> JSONValue:
 
 
 def every_string(value: JSONValue) -> Iterator[str]:
-    """Yield all strings in a JSON value, with the names of fields and the strings within strings that are JSON."""
+    """Yield all strings in a JSON value, with the names of fields and the strings within strings that are JSON objects
+    or arrays.
+    """
     for leaf in walk(value):
         if isinstance(leaf.value, str):
             yield leaf.value
@@ -121,7 +123,8 @@ def decompress(body: bytes, encodings: str) -> bytes | None:
     """Decompress a body by the value of its header `Content-Encoding`.
 
     Returns None for an unknown encoding, for invalid data, and if the library for the encoding is not installed. Plain
-    text is returned unchanged, because some clients decompress the body and keep the header.
+    text that cannot be decompressed is returned unchanged, because some clients decompress the body and keep the
+    header.
     """
     for name in reversed([each.strip().lower() for each in encodings.split(",")]):
         unpack = _UNPACKERS.get(name)
@@ -176,7 +179,9 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", **dict.fromkeys((b"x
 
 
 def decompress_detected(body: bytes) -> bytes:
-    """Return the body, decompressed if it begins like gzip, zstd or deflate data and is valid."""
+    """Return the body, decompressed if it begins like gzip, zstd or deflate data, is valid and not empty, and the
+    library for zstd is installed.
+    """
     name = next((name for magic, name in _MAGIC.items() if body.startswith(magic)), "")
     return decompress(body, name) or body
 
@@ -195,7 +200,7 @@ class BodyText:
 
 
 def as_text(body: bytes, content_type: str = "") -> BodyText | None:
-    """Return the text of a body; None if the body is not text."""
+    """Return the text of a body; None if none of the tried encodings fits. `content_type` may name an encoding."""
     mark, encoding = next(((mark, name) for mark, name in _BYTE_ORDER_MARKS if body.startswith(mark)), (b"", ""))
     charset = _CHARSET.search(content_type)
     for name in (encoding, json.detect_encoding(body), charset[1] if charset else "utf-8"):

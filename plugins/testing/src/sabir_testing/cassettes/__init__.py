@@ -77,8 +77,9 @@ def recording(
     one.
 
     `stream_end` is a text that the last event of every successful stream must contain. Raises CassetteFailed at the
-    start for an invalid provenance, and at the end if no request was sent, if a request cannot be scrubbed, or for the
-    faults that `check_cassette` finds. In these cases, and if the block raises, nothing is written.
+    start for an invalid provenance, and at the end if no request was sent, if a request cannot be scrubbed, if it went
+    to this machine or a private network and the provenance does not say "not a vendor", or for the faults that
+    `check_cassette` finds. In these cases, and if the block raises, nothing is written.
     """
     path = Path(path)
     check_provenance(provenance, str(path))
@@ -102,8 +103,9 @@ def replaying(path: Path | str) -> Iterator[Cassette]:
 
     Raises CassetteFailed at the start for a missing or invalid cassette. Raises NotRecorded for a request that is not
     in the cassette, and again at the end of the block, because many clients treat the first error as a broken
-    connection. If the block does not raise, raises NotPlayed at its end for an empty cassette and for exchanges that
-    were not requested, and CassetteFailed for an empty response body.
+    connection. KeyboardInterrupt, SystemExit and CassetteFailed pass through. If the block does not raise, raises
+    NotPlayed at its end for an empty cassette and for exchanges that were not requested, and CassetteFailed for an
+    empty response body, unless the method or status allows none.
     """
     read_cassette(path)
     with _patch_clients(_ReplayCassette, path, RecordMode.NONE) as cassette:

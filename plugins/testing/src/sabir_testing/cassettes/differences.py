@@ -33,7 +33,9 @@ def is_same_text(recorded: str, sent: str) -> bool:
 
 
 def body_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
-    """Describe each difference between two JSON bodies. For other bodies, describe the first different byte."""
+    """Describe each difference between two JSON bodies. For other bodies, describe the first different byte. A
+    placeholder in the recorded body matches any text.
+    """
     if recorded == sent:
         return
     try:
@@ -45,7 +47,9 @@ def body_differences(recorded: bytes, sent: bytes) -> Iterator[str]:
 
 
 def value_differences(recorded: Any, sent: Any, path: JSONPath = ()) -> Iterator[str]:
-    """Describe each difference between two JSON values. 1 and 1.0 are equal, 1 and true are not."""
+    """Describe each difference between two JSON values. 1 and 1.0 are equal, 1 and true are not. A recorded value that
+    is the placeholder equals any value.
+    """
     if recorded == PLACEHOLDER and sent is not _ABSENT:
         return
     if isinstance(recorded, dict) and isinstance(sent, dict):

@@ -39,7 +39,9 @@ _WITHOUT_BODY = {204, 205, 304}
 
 
 class CassetteFailed(AssertionError):
-    """Raised for an invalid cassette and for a replay that does not match the cassette. Its message has the remedy."""
+    """Raised for an invalid cassette or recording, and for a replay that does not match the cassette. Its message has
+    the remedy.
+    """
 
 
 class NotPlayed(CassetteFailed):
@@ -80,12 +82,12 @@ class RecordedExchange:
 
     @property
     def is_stream(self) -> bool:
-        """Whether the response is a stream of server-sent events or JSON lines."""
+        """Whether the content type is one of server-sent events or JSON lines. Binary streams give False."""
         return self.content_type in _STREAM_TYPES
 
     @cached_property
     def request_json(self) -> Any:
-        """The request's body as a JSON value; None if it is not JSON."""
+        """The request's body as a JSON value; None if it is not JSON, and for the JSON value null."""
         try:
             return json.loads(self.request_body)
         except ValueError:
@@ -167,8 +169,8 @@ def _encode_body(body: str | bytes | None) -> bytes:
 def check_played(cassette: Any) -> None:
     """Check a vcrpy cassette after a replay.
 
-    Raises NotPlayed for an empty cassette and for exchanges that were not requested, and CassetteFailed for an empty
-    response body.
+    Raises NotPlayed for an empty cassette and, unless it was recording, for exchanges that were not requested. Raises
+    CassetteFailed for an empty response body, unless the method or status allows none.
     """
     where = cassette.path
     if not len(cassette):

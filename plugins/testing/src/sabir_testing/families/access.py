@@ -57,7 +57,7 @@ class AccessCases(Suite):
 
     @pytest.fixture
     def wire(self, subject: AdapterUnderTest, monkeypatch: pytest.MonkeyPatch) -> HTTPWire:
-        """Return the adapter under test, with all provider environment variables removed."""
+        """Return the HTTPWire of the adapter under test, and remove the variables that `provider_variables` names."""
         for name in provider_variables(subject):
             monkeypatch.delenv(name)
         return HTTPWire(subject)
@@ -88,7 +88,7 @@ class AccessCases(Suite):
 
     @pytest.mark.parametrize("base_url", ENDPOINTS.values(), ids=ENDPOINTS)
     def test_an_endpoint_shows_no_secret(self, wire: HTTPWire, base_url: str) -> None:
-        """`Provider.endpoint` returns the URL without password and query, because every message's origin stores the
+        """`Provider.endpoint` returns the URL without password and query, because the origins of messages store the
         endpoint.
         """
         endpoint = wire.subject.provider.endpoint(Access(api_key=KEY, base_url=base_url))
@@ -106,7 +106,7 @@ class AccessCases(Suite):
         expect(isinstance(error, SettingsInvalid), what)
 
     def test_no_variable_is_read_before_the_first_send(self, wire: HTTPWire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Environment variables are read when the first request is sent, not when the adapter is created."""
+        """The first key variable is read when the first request is sent, not when the connection is created."""
         _skip_without_variables(wire)
         first, caller = wire.variables[0], Caller()
         with Server([head(), OK]) as server, wire.connected(caller, server.url, api_key=None) as connection:
@@ -136,8 +136,8 @@ class AccessCases(Suite):
         expect(not others, what)
 
     def test_a_callable_key_is_asked_at_each_send(self, wire: HTTPWire) -> None:
-        """A function passed as api_key= is called for every request and not before. If it returns another key, that key
-        is sent.
+        """A function passed as api_key= is called once for every request and not before. The key that it returns is
+        sent with this request.
         """
         keys: list[str] = []
 
@@ -189,8 +189,8 @@ class AccessCases(Suite):
 
     @pytest.mark.parametrize("key", INVALID_KEYS.values(), ids=INVALID_KEYS)
     def test_a_key_that_no_header_can_hold_is_refused_unseen(self, wire: HTTPWire, key: str) -> None:
-        """A key that cannot be an HTTP header, for example with a line break from a file, raises an error that does not
-        show the key.
+        """A key with a line break (for example from a file), a space or a non-ASCII letter raises CredentialsMissing,
+        which does not show the key. Nothing is sent.
         """
         error, server = _send_with_key(wire, key)
         what = f"a request with the key {key!r}, which cannot be an HTTP header, {outcome_of(error)}"

@@ -51,15 +51,15 @@ class ContractCases(Suite):
         expect(maker and short in provider.dialects, f"{what}: {', '.join(provider.dialects)}")
 
     def test_paths_begin_with_a_slash(self, subject: AdapterUnderTest) -> None:
-        """`Dialect.path` returns a path below the endpoint that begins with a slash."""
+        """The path of a request below the endpoint begins with exactly one slash. A name follows the slash."""
         for streaming in (False, True):
             path = subject.dialect.path_of(subject.target, streaming=streaming)
             what = f"Dialect.path returns {path!r} for streaming={streaming}; expected a path such as '/chat'"
             expect(re.match(r"/[^\s/]", path), what)
 
     def test_the_endpoint_is_known_without_the_network(self, subject: AdapterUnderTest) -> None:
-        """`Provider.endpoint` creates no client and uses no network, because it is called whenever an adapter is
-        created.
+        """`Provider.endpoint` returns a text that is not empty, and uses no network, because it is called whenever an
+        adapter is created.
         """
         try:
             with network_forbidden(loopback=False):
@@ -75,8 +75,8 @@ class ContractCases(Suite):
         expect(KEY not in "".join(reprs), what, details={"the reprs": reprs})
 
     def test_key_variables_are_names_of_variables(self, subject: AdapterUnderTest) -> None:
-        """The key variables in `Provider.credentials` are valid names of environment variables, because errors tell
-        users to set them.
+        """The variables of the first entry in `Provider.credentials` have names of capital letters, digits and
+        underscores, because errors tell users to set them.
         """
         wrong = [name for name in subject.key_variables if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
         what = f"Provider.credentials names the key variables {wrong}, which are not names of environment variables"
@@ -92,8 +92,8 @@ class ContractCases(Suite):
         expect(is_same, f"{what}; expected equal tables: make them a module constant")
 
     def test_identifier_rules_leave_room(self, subject: AdapterUnderTest) -> None:
-        """An IdentifierRule has a valid expression for characters, and a maximum length that leaves enough different
-        identifiers.
+        """An IdentifierRule has an expression that allows the letter `a`, and a maximum length of at least 8, so that
+        there are enough different identifiers.
         """
         calls = subject.tables.calls
         for name, rule in (("ids", calls.ids), ("names", calls.names)):
@@ -118,7 +118,8 @@ class ContractCases(Suite):
 
     def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
         """No name in `ModelInfo.rejects` looks like a misspelt setting or feature, because such a name would have no
-        effect. Names that are not similar to one are allowed.
+        effect. Settings and features with up to 5 characters are not compared. Names that are not similar to one are
+        allowed.
         """
         known = {*WIRE_SETTINGS, *FEATURES}
         long = [name for name in known if len(name) > LONGEST_SHORT_NAME]
@@ -129,8 +130,8 @@ class ContractCases(Suite):
                 expect(not near, f"{what}; did you mean {' '.join(near)!r}?")
 
     def test_no_sdk_is_imported_before_the_first_send(self, subject: AdapterUnderTest) -> None:
-        """Listing, rendering and decoding do not import the vendor's SDK (the suite's `sdk`), because the import is
-        slow.
+        """Importing the provider and, if its package is installed, rendering a request do not import the vendor's SDK
+        (the suite's `sdk`), because that import is slow.
         """
         if self.sdk and not _can_be_imported(self.sdk):
             what = f"the module {self.sdk!r} in the suite's `sdk` cannot be imported; set `sdk` to the vendor's module"

@@ -55,7 +55,9 @@ def invalid_streams(subject: AdapterUnderTest) -> Strategy[Chunks]:
 
 
 def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
-    """Return a strategy for failures: the recorded ones and an invented one, with some of their values changed."""
+    """Return a strategy for failures: bodies of the recorded ones and an invented one, with some of their values
+    changed, and with any status of STATUSES.
+    """
     invented: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
     bodies = [mutate(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
     return st.tuples(st.sampled_from(STATUSES), odd_headers, st.one_of(bodies))
@@ -63,7 +65,9 @@ def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
 
 @st.composite
 def mutate(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
-    """Return the value with up to three nested values replaced."""
+    """Return the value after up to three replacements of values that are at least `from_depth` levels deep. At depth 0,
+    the whole value may be replaced.
+    """
     for _ in range(draw(st.integers(0, 3))):
         paths = [path for path in _paths_in(value, ()) if len(path) >= from_depth]
         if paths:
@@ -94,7 +98,7 @@ def pure_dialect(subject: AdapterUnderTest) -> PureDialect:
 
 
 def acceptable_histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
-    """Generate conversations that every API accepts unchanged."""
+    """Return a strategy for conversations that every API should accept unchanged."""
     return valid_histories(subject.target, subject.adapter.speaks_as)
 
 
@@ -149,9 +153,9 @@ class DecodingLaws(Suite):
 
     @new_in("0.1")
     def test_a_call_that_was_cut_off_never_runs(self, subject: AdapterUnderTest) -> None:
-        """If a reply ends at the length limit before a call's arguments arrive, the call is marked as cut off instead
-        of running with default arguments (law 12). `ReplyBuilder` and `Fold` do this; a dialect that builds replies
-        itself must do the same.
+        """If a reply ends at the length limit before the arguments of its last call arrive, the call is marked as
+        invalid (`invalid_arguments`) instead of running with default arguments (law 12). `ReplyBuilder` and `Fold` do
+        this; a dialect that builds replies itself must do the same.
         """
         for body, reply in cut_replies(subject):
             call = reply.option_calls[-1]
@@ -162,8 +166,8 @@ class DecodingLaws(Suite):
 
     @law(failures)
     def test_every_failure_is_an_error(self, subject: AdapterUnderTest, failure: Failure) -> None:
-        """`decode_error` returns a CallError with the response's status, whatever the fields of the body and the
-        headers contain.
+        """`decode_error` gives a CallError, whatever the fields of the body and the headers contain. Its `status` is
+        the response's, or None.
         """
         status, headers, document = failure
         body, _ = mend(json.dumps(document).encode())
@@ -183,7 +187,9 @@ class DecodingLaws(Suite):
         expect(error_status in (None, status), what, details=details)
 
     def test_a_stored_request_reads_back(self, subject: AdapterUnderTest) -> None:
-        """A request that `decode_history` reads renders to the same request again (law 3)."""
+        """What `decode_history` reads from a request that was rendered without losses renders to the same request again
+        (law 3).
+        """
         if not reads_requests(subject):
             what = "decode_history raises HistoryInvalid for a request of its own dialect"
             subject.grade("stored_requests", REFUSED, what=what)
@@ -213,8 +219,8 @@ class DecodingLaws(Suite):
             for_all(subject, json_objects, check)
 
     def test_what_was_decoded_loads_again(self, subject: AdapterUnderTest) -> None:
-        """Messages decoded from an answer or from a stored request are equal after saving and loading. This is also
-        tried with changed values in the answers and requests.
+        """Messages decoded from a complete answer or from a stored request are equal after saving and loading. This is
+        also tried with changed values in the answers and requests.
         """
         answers = [mutate(each) for each in own_bodies(subject)]
         bodies = acceptable_histories(subject).map(lambda history: json.loads(subject.must_render(history).body_bytes))

@@ -67,8 +67,8 @@ class ErrorCases(AnswerCases):
 
     @pytest.mark.parametrize("status", STATUSES)
     def test_a_status_says_what_failed(self, subject: AdapterUnderTest, status: int) -> None:
-        """If the body is a proxy's page without information, the status decides the error class, by the table
-        `sabir.authoring.failures.STATUSES`.
+        """If the body is a proxy's page without information, the status decides the error class. A class that
+        `sabir.authoring.failures.STATUSES` names for the status passes; for some statuses others pass too.
         """
         error = _decode_error(subject, status)
         names = " or ".join(kind.__name__ for kind in STATUSES[status])
@@ -85,8 +85,8 @@ class ErrorCases(AnswerCases):
             expect(error_status == status, f"{what}; expected {status}")
 
     def test_a_refusal_says_whether_to_send_again(self, subject: AdapterUnderTest) -> None:
-        """`error.retryable` is True for temporary failures (408, 429 and 5xx) and False for others. Core retries
-        accordingly.
+        """`error.retryable` is True for temporary failures (408, 429, 500, 502, 503, 504 and 529) and False for the
+        other statuses that are tested. Core never retries an error whose `retryable` is False.
         """
         for status in STATUSES:
             retryable, expected = _decode_error(subject, status).retryable, status in RETRYABLE
@@ -94,7 +94,9 @@ class ErrorCases(AnswerCases):
             expect(retryable == expected, f"{what}; expected {expected}")
 
     def test_a_wait_in_seconds_is_kept(self, subject: AdapterUnderTest) -> None:
-        """The header `retry-after: 7` gives `error.retry_after == 7.0`, and core waits that long."""
+        """The header `retry-after: 7` gives `error.retry_after == 7.0`, and core waits that long before a retry, unless
+        that is over `RetryPolicy.longest_retry_after`.
+        """
         for status in (429, 503):
             seconds = _decode_error(subject, status, {"retry-after": "7"}).retry_after
             what = f"for status {status} with the header 'retry-after: 7', decode_error returns an error with"
@@ -134,12 +136,16 @@ class ErrorCases(AnswerCases):
         _check_no_reply(subject, INVALID_BODIES[body], repr(INVALID_BODIES[body]))
 
     def test_half_an_answer_is_no_reply(self, service: Service) -> None:
-        """The first half of a recorded answer raises an error instead of giving a partial reply (law 10)."""
+        """The first half of the recorded answer to the question `text` raises an error instead of giving a partial
+        reply (law 10).
+        """
         body = service.answer("text", WHOLE).exchanges[-1].response_body
         _check_no_reply(service.subject, body[: len(body) // 2], "the first half of the recorded response to 'text'")
 
     def test_an_error_says_what_the_vendor_said(self, service: Service) -> None:
-        """The error's message contains the vendor's message, which names the field, the limit or the model."""
+        """If the body of a recorded failure contains texts of several words, the error's message contains one of them,
+        or its first 60 characters. This is the vendor's message, which often names the field, the limit or the model.
+        """
         for name, status, body in _recorded_failures(service):
             error = _decode_error(service.subject, status, body=body)
             sentences = [leaf.strip(" .")[:60] for leaf in texts(as_json(body)) if " " in leaf.strip()]
@@ -161,7 +167,9 @@ class ErrorCases(AnswerCases):
             expect(is_kept, f"{what} the vendor's code from the body", details={"the response": body})
 
     def test_an_error_that_comes_as_an_answer_is_read(self, service: Service) -> None:
-        """If a body with status 200 reports an error, `decode` raises this error and not ResponseInvalid."""
+        """If a body with status 200 reports an error, `decode` raises a CallError for it that is not just
+        ResponseInvalid.
+        """
         for name, _, body in _recorded_failures(service):
             details = {"the body": body}
             try:

@@ -49,9 +49,9 @@ class HandoverCases(Suite):
 
     @pytest.mark.parametrize("source", source_dialects())
     def test_a_history_is_taken_over(self, subject: AdapterUnderTest, source: str) -> None:
-        """A recorded conversation of another API renders here: calls have their results, and every text is sent or
-        reported. Nothing that is valid only at the other provider is sent, even if it used the same dialect elsewhere
-        (law 9).
+        """The kit's recorded conversations of an API render here: calls have their results, and every text is sent or
+        reported. Nothing that is valid only at their provider is sent, even if it used the same dialect at another
+        endpoint (law 9).
         """
         for case, history in recorded_histories()[source].items():
             marked = mark([*history, message_by("user", GO_ON)])
@@ -59,16 +59,18 @@ class HandoverCases(Suite):
 
     @pytest.mark.parametrize("name", TOY_APIS)
     def test_an_answer_goes_to_another_wire_and_back(self, subject: AdapterUnderTest, name: str) -> None:
-        """The recorded answers are sent to an invented API, answered there, and sent back with that answer. Every text
-        is sent or reported, and signed data of one side is not sent to the other (law 9).
+        """The recorded answers are rendered for an invented API, and then here, followed by a sample answer of that
+        API. Nothing is sent over a network. Every text is in the request or reported, and signed data of one side is
+        not sent to the other (law 9).
         """
         _check_round_trip(subject, TOY_APIS[name])
 
     def test_an_answer_goes_to_every_installed_provider_and_back(
         self, subject: AdapterUnderTest, record_property: Note
     ) -> None:
-        """The recorded answers are sent to the first dialect of every other installed provider, answered, and sent
-        back. Every text is sent or reported, and signed data of one side is not sent to the other (law 9).
+        """The recorded answers are rendered for the first dialect of every installed provider, unless it is this
+        dialect, and then here, followed by a sample answer. Nothing is sent over a network. Every text is in the
+        request or reported, and signed data of one side is not sent to the other (law 9).
         """
         apis = list(_installed_apis(subject))
         record_property(HANDED_OVER, [api.dialect.name for api in apis])
@@ -155,7 +157,7 @@ def _check_round_trip(subject: AdapterUnderTest, api: OtherAPI) -> None:
 
 
 def _answered_conversations(subject: AdapterUnderTest) -> list[list[Message]]:
-    """Return one conversation for each recorded answer: a question, the answer, and results of its calls."""
+    """Return one conversation for each reply of `own_replies`: a question, the reply, and results of its calls."""
     conversations = []
     for reply in own_replies(subject):
         calls = [message.call for message in reply.option_calls]
@@ -184,7 +186,9 @@ def _sample_answer(api: OtherAPI, speaks_as: str) -> list[Message]:
 
 
 def _installed_apis(subject: AdapterUnderTest) -> Iterator[OtherAPI]:
-    """Yield the first dialect of every other provider that is installed and works, each dialect once."""
+    """Yield the first dialect of every provider that is installed and works, each dialect once and without the
+    subject's.
+    """
     seen = {subject.dialect.name}
     for status in sabir.providers():
         short_names = [each for each in status.dialects if each not in status.shadowed]

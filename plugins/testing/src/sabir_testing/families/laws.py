@@ -31,11 +31,13 @@ from sabir_testing.reading import strings
 Drawn = TypeVar("Drawn")
 SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(SETTINGS[name]) for name in WIRE_SETTINGS})
 ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
-"""Strings for texts, arguments and results: quotes, white space at an end, any character."""
+"""Strings, never empty, for texts, arguments and results: quotes, white space at an end, any character."""
 
 
 def _author_strategy(subject: AdapterUnderTest, strategy_for: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
-    """Return the strategy for histories that include the adapter's own model."""
+    """Return the strategy that `strategy_for` creates for speakers with the adapter's own model; created once for a
+    suite.
+    """
 
     def speakers() -> Speakers:
         return speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
@@ -44,7 +46,7 @@ def _author_strategy(subject: AdapterUnderTest, strategy_for: Callable[[Speakers
 
 
 def histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
-    """Return a strategy for histories that contain messages of the author's own model."""
+    """Return a strategy for histories that may contain messages of the author's own model."""
     return _author_strategy(subject, histories_of)
 
 
@@ -78,8 +80,8 @@ class LawCases(DecodingLaws):
 
     @law(histories)
     def test_every_pair_stays_whole(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """A call is in the request with its result or not at all. All calls of a turn come first, then all their
-        results, and no other message is between them (law 1).
+        """A call that has a result is in the request together with the result, or neither is. All calls of a turn come
+        first, then all their results, and no other message is between them (law 1).
         """
         marked = mark(history)
         check_pairs(subject, marked, subject.render(messages_in(marked)))
@@ -100,8 +102,8 @@ class LawCases(DecodingLaws):
 
     @law(histories)
     def test_every_history_is_a_valid_request(self, subject: AdapterUnderTest, history: list[Message]) -> None:
-        """Every history, in any order of messages, renders to a request that the suite's `check_request` accepts (law
-        1).
+        """Every history, in any order of messages, renders to a request that the suite's `check_request` accepts,
+        unless nothing is left to send (law 1).
         """
         check_body(subject, subject.try_render(history))
 
@@ -229,7 +231,7 @@ def check_texts(
 
 
 def check_body(subject: AdapterUnderTest, request: RenderedHistory) -> None:
-    """Raise ConformanceFailure if the suite's own check refuses a request."""
+    """Raise ConformanceFailure if the suite's own check raises an exception for a request."""
     try:
         if request.rendering is not None:
             subject.suite.check_request(request.body)

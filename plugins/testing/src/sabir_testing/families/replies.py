@@ -19,7 +19,7 @@ from sabir_testing.network import NetworkForbidden, network_forbidden
 from sabir_testing.reading import as_json, leaves, objects, texts
 
 SIGNED = re.compile(r"[A-Za-z0-9+/=_-]{32,}")
-"""Strings that only the vendor can use: signatures, encrypted reasoning, long ids."""
+"""Strings that probably only the vendor can use: signatures, encrypted reasoning, long ids."""
 View: TypeAlias = Callable[[Reply], dict[str, object]]
 each_question = pytest.mark.parametrize("question", ANSWERED)
 each_failure = pytest.mark.parametrize("question", FAILING)
@@ -62,34 +62,34 @@ class ReplyCases(AnswerCases):
 
     @each_failure
     def test_a_recorded_failure_is_its_error(self, service: Service, question: str) -> None:
-        """A recorded failure decodes to the error class for its cause, because callers decide by the class
-        what to do.
+        """A recorded failure raises the error class for its cause, because callers decide by the class what to do.
+        Unavailable passes for an overloaded service. If the provider has no key variable, a wrong key must not fail.
         """
         _check_failure(service, question, WHOLE)
 
     @each_failure
     def test_a_streamed_failure_is_its_error(self, service: Service, question: str) -> None:
-        """A failure of a streamed request raises the same error class, whether the service answers with a status or
-        reports the failure in the stream.
+        """A failure of a streamed request raises the error class for its cause, whether the service answers with a
+        status or reports the failure in the stream.
         """
         if not _is_refused(service, question, STREAMED):
             _check_failure(service, question, STREAMED)
 
     def test_the_usage_of_an_answer_is_counted(self, service: Service) -> None:
-        """`reply.usage` has the input and output tokens that the service reports."""
+        """`reply.usage` has numbers of input and output tokens, neither None nor 0."""
         for answer in service.answers(WHOLE):
             _check_usage(answer)
 
     def test_the_usage_of_a_stream_is_counted(self, service: Service) -> None:
-        """The reply of a stream has the tokens that the service reports. Some services report them only on request; use
-        `streaming_fields`.
+        """The usage of a stream's reply has numbers of input and output tokens, neither None nor 0. Some services
+        report them only on request; use `Dialect.streaming_fields`.
         """
         for answer in _streamed_answers(service):
             _check_usage(answer)
 
     def test_an_answer_says_who_gave_it(self, service: Service) -> None:
         """The origin of a reply and of its messages names the provider, dialect, endpoint and model, as `scope.origin`
-        returns them. State is sent back only to this origin.
+        returns them. Whether state may be sent back is decided by the origin.
         """
         for answer in _all_answers(service):
             expected = service.subject.scope().origin()
@@ -100,8 +100,8 @@ class ReplyCases(AnswerCases):
                     expect(actual == right, f"{what}, as scope.origin() returns it")
 
     def test_an_answer_keeps_the_vendors_id(self, service: Service) -> None:
-        """`reply.origin.response_id` is the id in the response. A service whose complete responses have no id needs
-        none in its streams.
+        """`reply.origin.response_id` is an id in the response. A service whose complete responses have no id needs none
+        in its streams.
         """
         with_id = {answer.name for answer in service.answers(WHOLE) if _has_own_id(answer)}
         for answer in _all_answers(service):
@@ -119,7 +119,7 @@ class ReplyCases(AnswerCases):
 
     def test_a_call_keeps_its_arguments_as_they_came(self, service: Service) -> None:
         """If the API gives the arguments of a call as text, `raw_arguments` is exactly this text, because the service
-        may compare it later.
+        may compare it later. This is tested for complete responses.
         """
         for answer in service.answers(WHOLE):
             written = [leaf for each in answer.exchanges for leaf in answer.leaves_of(each)]
@@ -127,8 +127,8 @@ class ReplyCases(AnswerCases):
                 _check_arguments(answer, message, written)
 
     def test_what_was_signed_is_kept(self, service: Service) -> None:
-        """Signatures and encrypted reasoning of an answer are in the reply, unchanged (law 3). Services refuse later
-        requests, or give worse answers, without them.
+        """Signatures, encrypted reasoning and long ids of an answer are in the reply, unchanged (law 3). Services
+        refuse later requests, or give worse answers, without them.
         """
         for answer in _all_answers(service):
             for reply, exchange in zip(answer.replies, answer.exchanges, strict=False):
@@ -140,8 +140,8 @@ class ReplyCases(AnswerCases):
                 expect(lost is None, what, history=reply.messages, details=answer.details)
 
     def test_an_answer_goes_back_as_it_came(self, service: Service) -> None:
-        """A reply that is sent back to its own service contains every text, every argument and every string of its
-        state unchanged (law 3).
+        """A request that sends a reply back to its own service contains every text, all arguments and every string of
+        the reply's state (law 3). Reasoning without state may be missing if the API accepts it only with state.
         """
         for answer in _all_answers(service):
             _check_sent_back(service.subject, answer)
@@ -155,8 +155,8 @@ class ReplyCases(AnswerCases):
             expect(not lost, f"decoding {answer} reports losses; expected none", losses=lost, details=answer.details)
 
     def test_every_recording_is_asked_for(self, service: Service) -> None:
-        """Every cassette belongs to one of the kit's questions. Delete other ones, or move them to a folder of the
-        tests that use them.
+        """Every cassette belongs to one of the kit's questions, and to one whose capabilities are not declared REFUSED.
+        Delete other ones, or move them to a folder of the tests that use them.
         """
         for name, suffix in _cassette_names(service):
             what = f"the cassette {name}{suffix}.yaml belongs to none of the kit's questions ({', '.join(QUESTIONS)})"
@@ -166,8 +166,9 @@ class ReplyCases(AnswerCases):
             expect(not need, f"{what}; delete the cassette or the declaration")
 
     def test_a_recording_is_whole_and_holds_no_secret(self, service: Service) -> None:
-        """Every cassette names the service, the date and the client, its answers are complete, and it contains no key,
-        cookie, organization or host name of the recording machine.
+        """Every cassette names the server, its version, the model, the date and the client, its answers are complete,
+        and the search for keys, cookies, ids of organizations, e-mail addresses and private addresses finds nothing
+        that `allowed` does not list.
         """
         for name, suffix in _cassette_names(service):
             recorded = service.path("text", WHOLE)
@@ -178,7 +179,7 @@ class ReplyCases(AnswerCases):
 
 
 def _labelled_responses(answer: QuestionResult) -> dict[str, object]:
-    """Return the service's answers, including those in between calls."""
+    """Return all responses of the service to a question, each with a label."""
     if len(answer.exchanges) == 1:
         return answer.details
     numbered = enumerate(answer.exchanges, start=1)
@@ -283,7 +284,7 @@ def _check_sent_back(subject: AdapterUnderTest, answer: QuestionResult) -> None:
 
 
 def _strings_to_return(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str, str]]:
-    """Yield the strings that must be sent back, each with its kind: texts, and the strings of all state."""
+    """Yield the strings that must be sent back, each with its kind: texts, and strings of state and opaque blocks."""
     for message in reply.messages:
         if message.call is not None:
             yield from (("state", value) for value in texts(message.call.state))
@@ -297,7 +298,9 @@ def _strings_to_return(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str
 
 
 def _cassette_names(service: Service) -> list[tuple[str, Suffix]]:
-    """Return the cassettes by question and suffix; none for a suite that asks a live service."""
+    """Return the cassettes by question and suffix; none for a suite that asks a live service, which must not set
+    `cassettes`.
+    """
     if service.suite.asks_live:
         what = "the suite sets `cassettes`, but its recordings are not used, because `asks_live` is True"
         expect(service.suite.cassettes is None, f"{what}; delete the recordings and the attribute `cassettes`")
@@ -314,8 +317,8 @@ def _is_refused(service: Service, question: str, suffix: Suffix) -> bool:
 
 
 def check_refusal(service: Service, name: str, need: str) -> None:
-    """Check that a capability declared REFUSED is reported as a loss, and that `strict` refuses it before anything is
-    sent.
+    """Check that a capability declared REFUSED is reported as a loss, and that `strict` refuses it. For "streaming",
+    check that a stream raises an error before anything is sent.
     """
     subject = service.subject
     if need == "streaming":

@@ -69,7 +69,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("speaker", ["llm", "system"])
     def test_sides_are_told_apart(self, subject: AdapterUnderTest, speaker: str) -> None:
-        """Messages of the model and of the system are encoded differently from user messages."""
+        """Messages of the model and the system are encoded differently from user messages, or a loss reports them."""
         words, go_on = message_by(speaker, WORDS), message_by("user", "Go on.")
         history = [message_by("user", WORDS), message_by("llm", "Yes."), message_by("user", "So?"), words, go_on]
         request = subject.request_for(history)
@@ -79,7 +79,7 @@ class RequestCases(Suite):
         request.expect(is_distinct, f"{what}, and no loss reports the message; encode another role, or add a loss")
 
     def test_messages_keep_their_order(self, subject: AdapterUnderTest) -> None:
-        """Messages of one side, and the parts of a message, are sent in their order."""
+        """User messages, and the parts of a message, are sent in their order."""
         marks = [f"kit-turn-{at}." for at in range(6)]
         later = [message_by("user", mark) for mark in marks[2:]]
         request = subject.request_for([message_by("user", *marks[:2]), *later])
@@ -89,9 +89,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("place", ["system", "later_system"])
     def test_instructions_are_sent_or_reported(self, subject: AdapterUnderTest, place: str) -> None:
-        """A system message is in the request, at the start and in the middle. If it is sent in another role, a loss
-        reports that.
-        """
+        """A system message, at the start or in the middle, is in the request, or a loss reports it."""
         instruction, answer = message_by("system", INSTRUCTION), [message_by("llm", "Yes."), message_by("user", "So?")]
         later = [message_by("llm", "So."), message_by("user", "And?")]
         history = [QUESTION, *answer, instruction, *later] if place == "later_system" else [instruction, QUESTION]
@@ -111,7 +109,9 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("value", VALUES)
     def test_a_call_is_sent_with_its_result(self, subject: AdapterUnderTest, value: str) -> None:
-        """A call is sent with the option's name and the arguments, followed by its result, for every type of result."""
+        """A call is sent with the option's name and the arguments, followed by its result: a text, an object, a list or
+        a number. A loss may report the call or the result instead.
+        """
         result, marks = VALUES[value]
         request = subject.request_for([QUESTION, SUN, result_message("kit-call-1", result)], [LOOKUP])
         body, is_lost = request.text, _is_lost(request.history[1:], request)
@@ -122,7 +122,9 @@ class RequestCases(Suite):
         request.expect(body.find("kit-sun") < body.find(marks[0]) or is_lost, what)
 
     def test_parallel_calls_stay_together(self, subject: AdapterUnderTest) -> None:
-        """Calls of one reply are sent together, followed by their results in the same order."""
+        """Calls of one reply are sent together, followed by their results in the same order, or a loss reports the
+        second call.
+        """
         moon = call_message("kit-call-2", {"kit_word": "kit-moon"})
         results = result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", "kit-pale")
         request = subject.request_for([QUESTION, SUN, moon, *results], [LOOKUP])
@@ -134,7 +136,9 @@ class RequestCases(Suite):
         request.expect(-1 in places or places == sorted(places), what)
 
     def test_a_failure_is_told_apart_from_a_success(self, subject: AdapterUnderTest) -> None:
-        """An error result contains the error message, and is encoded differently from a success with the same text."""
+        """An error result contains the error message, or a loss reports it, and differs from a success with the same
+        text.
+        """
         words = "kit-no-such-word"
         request = subject.request_for([QUESTION, SUN, error_result("kit-call-1", words)], [LOOKUP])
         success = subject.request_for([QUESTION, SUN, result_message("kit-call-1", words)], [LOOKUP])
@@ -163,7 +167,9 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
     def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
-        """A setting changes the request according to its value, or is in the losses."""
+        """A setting changes the request, and another value (except of `reasoning_effort`) changes it in another way, or
+        the setting is in the losses.
+        """
         request, changed = (_request_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = request.body != changed.body
         if name == "parallel_options":  # one of its two values is the API's default
@@ -175,7 +181,7 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", ZEROS)
     def test_a_zero_is_a_value(self, subject: AdapterUnderTest, name: str) -> None:
-        """The values 0 and False of a setting are sent or in the losses, as other values are."""
+        """The value 0 of a setting is sent or in the losses, as other values are."""
         zero: Any = 0
         request = _request_with(subject, name, zero)
         lost = [loss for loss in request.losses if loss.path == f"settings.{name}"]
@@ -186,7 +192,9 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("choice", CHOICES)
     def test_a_choice_of_option_is_sent_or_reported(self, subject: AdapterUnderTest, choice: str) -> None:
-        """`option_choice` is in the request or in the losses, and different choices give different requests."""
+        """`option_choice` is in the request or in the losses (the API's default, "auto", need not be sent), and
+        different choices without losses give different requests.
+        """
         path = "settings.option_choice"
         settings = {each: Settings(option_choice=option_choice) for each, option_choice in CHOICES.items()}
         requests = {each: subject.request_for([QUESTION], OPTIONS, chosen) for each, chosen in settings.items()}
@@ -245,7 +253,7 @@ class RequestCases(Suite):
 
 
 def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedHistory:
-    """Return a rendering with a setting. Options are offered if the setting is about options."""
+    """Return a rendering with a setting. Options are offered for `parallel_options` only."""
     return subject.request_for([QUESTION], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
 
 
@@ -255,7 +263,7 @@ def _is_lost(history: Sequence[Message], request: RenderedHistory) -> bool:
 
 
 def without_words(item: JSONValue) -> JSONValue:
-    """Return an item without WORDS: its role and structure remain."""
+    """Return an item without WORDS and with at most the first value of each list: its role and structure remain."""
     if isinstance(item, Mapping):
         return {key: without_words(each) for key, each in item.items()}
     if isinstance(item, list | tuple):
@@ -277,10 +285,12 @@ def grade_by_losses(
     of: Message | None = None,
     path: str = "",
 ) -> None:
-    """Record the grade of a capability: FULL without losses, DOWNGRADED with losses, REFUSED if it is not sent.
+    """Record the grade of a capability: REFUSED if it is not sent, DOWNGRADED with losses of another kind than
+    "rewritten", otherwise FULL. Nothing is recorded if the dialect did not read a setting.
 
     The losses are those of the message `of`, or with a path that begins with `path`. Raises ConformanceFailure if the
-    content is neither sent nor reported, or if the suite declares another grade.
+    content is neither sent nor reported, if `strict=True` would not refuse content that is not sent, or if the suite
+    declares another grade.
     """
     lost = [loss for loss in request.losses if (loss.path.startswith(path) if of is None else loss.message_id == of.id)]
     if any(map(is_unread, request.losses)):

@@ -19,9 +19,9 @@ from sabir_testing.reading import as_json, leaves
 
 
 def streams(service: Service) -> list[RecordedStream]:
-    """Return all recorded streams; [] if the suite declares streaming REFUSED.
+    """Return the streams of all questions that were answered; [] if the suite declares streaming REFUSED.
 
-    Raises ConformanceFailure for a stream without events that the decoder uses.
+    Raises ConformanceFailure if there are none, and for a stream without events that the decoder uses.
     """
     if service.refused_need("text", STREAMED):
         return []
@@ -142,8 +142,8 @@ class StreamCases(AnswerCases):
                 expect(content == expected, f"{what} is one chunk", details=details)
 
     def test_a_cut_stream_is_broken(self, service: Service) -> None:
-        """A stream that ends before the API's end marker raises StreamBroken, with the reply so far in `partial`. Every
-        stream is cut after each event and within it.
+        """A stream that ends before the API's end marker raises an error, usually StreamBroken, and gives no complete
+        reply. Every stream is cut before and within each event.
         """
         for stream in streams(service):
             complete, received = reply_content(stream.decoded.reply), list[bytes]()
@@ -160,7 +160,7 @@ class StreamCases(AnswerCases):
                 received.append(frame.data)
 
     def test_text_comes_piece_by_piece(self, service: Service) -> None:
-        """If the service sends a text in several events, the decoder returns each piece when it arrives."""
+        """If the service sends a text in several events, the decoder returns deltas for at least two of them."""
         for stream in streams(service):
             text = stream.decoded.reply.text if stream.decoded.reply else ""
             sent = _count_text_events(stream, text)
@@ -170,7 +170,9 @@ class StreamCases(AnswerCases):
             expect(sent < 2 or deltas >= 2, what, details={"the text": text})
 
     def test_the_pieces_of_a_text_are_the_text(self, service: Service) -> None:
-        """The pieces of a text, reasoning or refusal, joined, are the text of the part that ends the block."""
+        """The pieces of a text, reasoning or refusal, joined, are the text of the part that ends the block. A block may
+        also have no pieces.
+        """
         for block in streamed_blocks(service):
             text = getattr(block.end.block, "text", None)
             joined = "".join(block.pieces)
@@ -180,7 +182,9 @@ class StreamCases(AnswerCases):
             expect(is_whole, what, details={"the BlockDeltas": list(block.pieces)})
 
     def test_the_pieces_of_a_call_are_its_arguments(self, service: Service) -> None:
-        """The pieces of a call's arguments, joined, are the argument text of the call that ends the block."""
+        """The pieces of a call's arguments, joined, are the `raw_arguments` of the call that ends the block or, if
+        these are None, JSON of its arguments. A block may also have no pieces.
+        """
         for block, call in call_blocks(service):
             joined, written = "".join(block.pieces), call.raw_arguments
             is_equal = joined == written if written is not None else as_json(joined) == as_json(call.arguments_json)
@@ -233,20 +237,22 @@ class StreamCases(AnswerCases):
                 expect(not differing, what, details=details)
 
     def test_an_unknown_event_changes_nothing(self, service: Service) -> None:
-        """An unknown event anywhere in a stream changes no text, no call and no end. It may become an opaque part."""
+        """An unknown event anywhere in a stream changes no text, no call and no end. It may become an opaque part. This
+        is tested if the events have names or are JSON objects.
+        """
         for stream in filter(_has_typed_events, streams(service)):
             for at in range(len(stream.events)):
                 events = (*stream.events[:at], UNKNOWN_EVENT, *stream.events[at:])
                 _check_unchanged(stream, events, f"an event of an unknown type, inserted before event {at + 1},")
 
     def test_an_unknown_field_changes_nothing(self, service: Service) -> None:
-        """An unknown field in an event changes no text, no call and no end."""
+        """An unknown field in events that are JSON objects changes no text, no call and no end."""
         for stream in streams(service):
             _check_unchanged(stream, tuple(map(_add_unknown_field, stream.events)), "an unknown field in every event")
 
     def test_garbage_in_a_stream_is_an_error(self, service: Service) -> None:
-        """An event that does not follow the API format ends the stream with an error. This is tested if the API's
-        events are JSON objects.
+        """An event that does not follow the API format, received as the second one, ends the stream with an error. This
+        is tested if the API's events are JSON objects.
         """
         for stream in streams(service):
             pairs = zip(stream.events, stream.decoded_events.steps, strict=False)
@@ -260,8 +266,8 @@ class StreamCases(AnswerCases):
             expect(reply is None, f"{what}; raise an error", details={"the reply's text": reply.text if reply else ""})
 
     def test_an_error_within_a_stream_is_an_error(self, service: Service) -> None:
-        """An error event in the middle of a stream raises the error that it reports. The suite's `error_event` defines
-        how such an event looks.
+        """An error event in the middle of a stream raises the error that it reports, not ResponseInvalid or
+        StreamBroken. The suite's `error_event` defines how such an event looks.
         """
         for stream in streams(service)[:1]:
             steps = stream.decoded_events.steps

@@ -92,7 +92,7 @@ class TransportCases(AccessCases):
 
     @SYNC_AND_ASYNC
     def test_the_key_goes_in_a_header(self, wire: HTTPWire, caller: Caller) -> None:
-        """The key is sent in a header and not in the URL, because logs contain URLs."""
+        """The key is sent in a header. It should not also be in the URL, because logs contain URLs."""
         is_sent = any(KEY in value for value in wire.sent_headers(caller).values())
         expect(is_sent, f"{caller.opens} sends no header with the key from api_key=; send the key in a header")
 
@@ -214,8 +214,8 @@ class TransportCases(AccessCases):
     @SYNC_AND_ASYNC
     @pytest.mark.parametrize("how", FAILURES)
     def test_a_failed_call_ends_in_the_librarys_error(self, wire: HTTPWire, caller: Caller, how: str) -> None:
-        """Every network failure raises one of sabir's errors, which says whether a retry may help. `translate` converts
-        the exceptions of the SDK and its HTTP client (law 10).
+        """A call that fails in the network raises ConnectionFailed, and a call whose response is not an answer raises
+        ResponseInvalid. `translate` converts the exceptions of the SDK and its HTTP client (law 10).
         """
         script, kind, words = FAILURES[how]
         with _serve_script(script) as url, wire.adapter(caller, url) as adapter:
@@ -239,7 +239,7 @@ class TransportCases(AccessCases):
 
     @SYNC_AND_ASYNC
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: HTTPWire, caller: Caller) -> None:
-        """If the network connection breaks during a stream, StreamBroken is raised with the reply so far."""
+        """If the network connection breaks during a stream, StreamBroken is raised. This needs a streamed recording."""
         if (recorded := wire.recorded) is None:
             pytest.skip("the suite has no streamed recording")
         opening = head(kind=recorded.scope.content_type, transfer_encoding="chunked")
@@ -272,7 +272,7 @@ class TransportCases(AccessCases):
 
     @SYNC_AND_ASYNC
     def test_no_failure_shows_the_key(self, wire: HTTPWire, caller: Caller) -> None:
-        """No error of a call contains the key."""
+        """The error of a call that cannot connect, with the exceptions in its chain, does not contain the key."""
         with unreachable() as url, wire.adapter(caller, url) as adapter:
             error = exception_of(lambda: caller.call(adapter))
         trace = "".join(traceback.format_exception(error)) if error else ""
@@ -280,7 +280,7 @@ class TransportCases(AccessCases):
         expect(KEY not in trace, what)
 
     def test_one_connection_serves_many_threads(self, wire: HTTPWire) -> None:
-        """Several threads can share a connection, and each request is sent unchanged."""
+        """Several threads can share a connection, and the request of each thread arrives."""
         requests, caller = [wire.request_for(f"Question {number}.") for number in range(8)], Caller()
         with Server([head(), OK]) as server, wire.connected(caller, server.url) as connection:
             with ThreadPoolExecutor(len(requests)) as threads:
@@ -309,7 +309,9 @@ class TransportCases(AccessCases):
 
 @contextmanager
 def _serve_script(script: Sequence[Step] | None) -> Iterator[str]:
-    """Return the URL of a server that follows this script; without a script, a URL without a server."""
+    """Return a context manager with the URL of a server that follows this script; without a script, a URL without a
+    server.
+    """
     if script is None:
         with unreachable() as url:
             yield url
@@ -322,6 +324,7 @@ async def _cancel_request(connection: Connection, wire: HTTPWire, server: Server
     """Send a request in a task, cancel the task, and describe how it ended.
 
     The task is cancelled when the server has received the request; with `is_begun`, when the first chunk has arrived.
+    After PATIENCE seconds it is cancelled anyway.
     """
     began = asyncio.Event()
 

@@ -21,7 +21,7 @@ from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.loopback import ReceivedRequest, Server, Step, head
 
 PATIENCE = 5.0
-"""Seconds that a server or a test case waits. Only a broken adapter takes so long."""
+"""The longest wait of a server or a test case, in seconds. Only a broken adapter takes so long."""
 STALL = 0.2
 """The timeout of a request that the server does not answer, in seconds."""
 KEY = "key-of-the-kit"
@@ -148,7 +148,9 @@ async def _run_function(function: Callable[..., Any], *arguments: object) -> Any
 
 
 class HTTPWire:
-    """Opens connections of the adapter under test, without environment variables. The fixture `wire` of the cases."""
+    """Opens connections of the adapter under test and sends requests. The fixture `wire` of the cases, which also
+    removes environment variables.
+    """
 
     def __init__(self, subject: AdapterUnderTest) -> None:
         self.subject = subject
@@ -243,7 +245,7 @@ def provider_variables(subject: AdapterUnderTest) -> list[str]:
 
 @contextmanager
 def exceptions_as_failures(what: str) -> Iterator[None]:
-    """Return a context manager that converts exceptions to ConformanceFailure. `what` is the beginning of the
+    """Return a context manager that converts each Exception to a ConformanceFailure. `what` is the beginning of the
     message, such as "close() raises".
     """
     try:
@@ -276,5 +278,5 @@ def exception_of(action: Callable[[], object]) -> Exception | None:
 
 
 def as_library_error(connection: Connection, error: Exception) -> SabirError | None:
-    """Return sabir's error for a connection's exception, as core creates it."""
+    """Return sabir's error for a connection's exception; None if the connection's `translate` returns None."""
     return error if isinstance(error, SabirError) else connection.translate(error)

@@ -1,4 +1,4 @@
-"""Four invented APIs that together have all structures of real ones, for core's laws and for handing over histories.
+"""Four invented APIs that together have many structures of real ones, for core's laws and for handing over histories.
 
 INLINE    system messages at their place; images by URL; opaque parts, reasoning and refusals are sent back
 HOISTED   leading system text in its own field, later system text as user text; no provider state; short ids
@@ -41,7 +41,7 @@ def family(model: str) -> str:
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[Any]:
-    """Return one item for each message. The first item also has the field `follows`: the side of the turn before."""
+    """Return one item for each entry. The first item also has the field `follows`: the side of the turn before."""
     first, *others = [{"side": turn.side, **_entry(entry)} for entry in turn.entries]
     return [{**first, "follows": turn.follows}, *others]
 

@@ -19,7 +19,7 @@ from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS, call_message,
 Strategy: TypeAlias = st.SearchStrategy
 
 IDS = ("a", "b", "call_c|call_c", "ü")
-"""Ids of calls. Some are invalid in some APIs, and several calls of a history have the same id."""
+"""Ids of calls. Some are invalid in some APIs, and several calls of a history may have the same id."""
 NAMES = ("weather", "add", "my.tool/with a name beyond sixteen")
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
@@ -162,7 +162,9 @@ def _draw_answered_calls(draw: Any, speakers: Speakers) -> list[Message]:
 
 
 def histories_of(speakers: Speakers) -> Strategy[list[Message]]:
-    """Return a strategy for up to ten messages in any order. Some are calls, directly followed by their results."""
+    """Return a strategy for up to ten messages in any order. Some are calls, directly followed by their results, which
+    the limit of ten may cut off.
+    """
     single = [_single_branch(messages_of(speakers)).map(lambda message: [message]) for _ in range(3)]
     answered_calls = _draw_answered_calls(speakers)
     groups = st.lists(st.one_of(*single, answered_calls), min_size=1, max_size=10)

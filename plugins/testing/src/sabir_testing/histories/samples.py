@@ -95,7 +95,9 @@ def call_message(invocation_id: str, arguments: Mapping[str, Any], name: str = "
 
 
 def result_message(invocation_id: str, result: Any = None, name: str = "lookup", **outcome: Any) -> Message:
-    """Return a message with an option result: a JSON value, or the fields in `outcome` instead."""
+    """Return a message with an option result: the JSON value `result` or, if there are any, the payload's fields in
+    `outcome` instead.
+    """
     payload = sabir.OptionResultPayload(
         invocation_id=invocation_id, option_name=name, **(outcome or {"result": result})
     )
@@ -142,7 +144,9 @@ SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "parallel_options": (False, True),
     "response_format": (_response_format("kit_headline"), _response_format("kit_footnote")),
 }
-"""Setting → sample values. The first two must produce different requests."""
+"""Setting → sample values. The first two must produce different requests if the setting is sent, except for
+`reasoning_effort`.
+"""
 CHOICES = {"auto": "auto", "none": "none", "required": "required", "named": "lookup"}
 ZEROS = ("temperature", "top_p", "seed")
 """Settings with a meaningful value 0, which is false in Python."""
@@ -170,7 +174,7 @@ def source_dialects() -> tuple[str, ...]:
 
 @cache
 def recorded_histories() -> Mapping[str, Mapping[str, tuple[Message, ...]]]:
-    """Return the recorded histories: dialect → case → messages."""
+    """Return the recorded histories: dialect → case → messages. Every call returns the same object."""
     cases = {name: document["cases"].items() for name, document in _documents().items()}
     return {
         name: {case: tuple(sabir.loads(json.dumps(fields["messages"]))) for case, fields in items}

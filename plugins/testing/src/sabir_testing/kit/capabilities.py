@@ -2,7 +2,7 @@
 
 capabilities = {"image.url": FULL, "audio.bytes": REFUSED}        others are UNKNOWN
 
-FULL         sent unchanged                    without a loss
+FULL         sent with the same meaning        without a loss, or with "rewritten" losses only
 DOWNGRADED   sent in another form              with a loss
 REFUSED      not sent                          with a loss, and `strict=True` raises
 UNKNOWN      not declared: any of these, but never left out without a loss
@@ -15,8 +15,8 @@ from sabir.authoring import WIRE_SETTINGS
 
 
 class Grade(StrEnum):
-    """How completely a provider supports a capability: FULL, DOWNGRADED (in a poorer form, with a loss), REFUSED (left
-    out with a loss) or UNKNOWN (not declared). For `capabilities` of a suite.
+    """How completely a provider supports a capability: FULL (sent with the same meaning), DOWNGRADED (in a poorer form,
+    with a loss), REFUSED (left out with a loss) or UNKNOWN (not declared). For `capabilities` of a suite.
     """
 
     FULL = "full"

@@ -25,7 +25,8 @@ class CutReply(NamedTuple):
 
 
 def cut_replies(subject: AdapterUnderTest) -> Iterator[CutReply]:
-    """Yield every recorded complete response with calls, changed as if the length limit had cut the calls' arguments.
+    """Yield the recorded complete responses with calls, each in several variants, changed as if the length limit had
+    cut the calls' arguments.
 
     Nothing is yielded unless the suite has recorded a response at the limit. A response whose finish reason is not a
     text in its body cannot be changed, and is left out.

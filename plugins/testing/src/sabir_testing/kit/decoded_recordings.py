@@ -34,7 +34,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class DecodedStream:
-    """The result of decoding a stream: core's events for each chunk, and the reply or the error."""
+    """The result of decoding a stream: core's events for each chunk and for the end, and the reply or the error."""
 
     steps: tuple[tuple[StreamEvent, ...], ...]
     reply: Reply | None = None
@@ -147,7 +147,9 @@ def _decode_chunks(dialect: Dialect, scope: DecodeScope, chunks: Iterable[bytes]
 
 
 def own_replies(subject: AdapterUnderTest) -> tuple[Reply, ...]:
-    """Return the recorded replies with messages, in the order of the cassettes' names; () without recordings."""
+    """Return the recorded replies with messages, in the order of the cassettes' names; () without recordings. For a
+    suite with `asks_live`, return the replies to its questions.
+    """
     if subject.suite.asks_live:
         return tuple(reply for answer in Service(subject).answers(WHOLE) for reply in answer.replies)
     read = (_decode_reply(subject, name, each) for name, each in recorded_exchanges(subject))
@@ -187,7 +189,9 @@ def longest_stream(subject: AdapterUnderTest) -> RecordedStream | None:
 
 
 def recorded_exchanges(subject: AdapterUnderTest, names: str = "*") -> Iterator[tuple[str, RecordedExchange]]:
-    """Yield the recorded exchanges, each with the name of its cassette. `names` is a glob pattern for these names."""
+    """Yield the recorded exchanges, each with the name of its cassette; nothing if the suite has no `cassettes`.
+    `names` is a glob pattern for these names.
+    """
     folder = subject.suite.cassettes
     for path in sorted(folder.glob(f"{names}.yaml")) if folder else ():
         yield from ((path.stem, each) for each in exchanges(path))

@@ -66,10 +66,12 @@ def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callabl
 
 
 def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
-    """Run a check on `subject.suite.examples` examples. Raises ConformanceFailure for the smallest example that fails.
+    """Run a check on up to `subject.suite.examples` examples. Raises ConformanceFailure for the smallest failed example
+    that was found.
 
-    Other exceptions become a ConformanceFailure that names the dialect's function. If the environment variable CI is
-    set, the examples are the same in every run. The search for the smallest example ends after 400 tries or 5 seconds.
+    Other exceptions of the check become a ConformanceFailure that names the dialect's function, if one raised them. If
+    the environment variable CI is set, the examples are the same in every run. The search for the smallest example ends
+    after 400 tries or 5 seconds.
     """
     failures: list[tuple[Exception, Example]] = []
     tries, until = 0, 0.0
@@ -129,7 +131,7 @@ def _to_failure(subject: AdapterUnderTest, error: Exception, example: object) ->
 
 
 def history_in(example: object) -> Sequence[Message]:
-    """Return the first list of messages in an example; () if there is none."""
+    """Return the first list of messages in an example that is not empty; () if there is none."""
     if isinstance(example, list | tuple):
         if example and all(isinstance(each, Message) for each in example):
             return list(example)

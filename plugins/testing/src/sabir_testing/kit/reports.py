@@ -144,7 +144,9 @@ def _labelled(label: str, value: object) -> str:
 
 
 def format_value(value: object) -> str:
-    """Return a value as text for people: indented if it is JSON."""
+    """Return a value as text for people: a text itself, JSON on one line or, if it is long, indented, otherwise the
+    `repr`.
+    """
     try:
         if isinstance(value, bytes):
             value = as_json(value.decode())

@@ -38,7 +38,7 @@ class MarkedMessage(NamedTuple):
 def mark(history: Sequence[Message]) -> list[MarkedMessage]:
     """Return copies of the messages with marks instead of texts, arguments, results and error messages.
 
-    Reasoning without text gets no mark.
+    Reasoning without text gets no mark, and other contents, such as media, remain.
     """
     numbers = count()
     return [_mark_message(message, numbers) for message in history]
@@ -110,7 +110,9 @@ _API_CONSTANT = re.compile(r"[a-z_. -]+|[A-Z_]+")
 
 
 def bound_texts(messages: Iterable[Message]) -> set[str]:
-    """Return the texts that occur only in the state and the opaque blocks of the messages."""
+    """Return the texts that occur only in the state and the opaque blocks of the messages, without short texts and
+    constants of APIs.
+    """
     every = list(messages)
     content = "\n".join(text for message in every for text in strings(_readable_content(message)))
     bound = {text for message in every for _, _, value in _states(message) for text in strings(value)}
@@ -154,7 +156,7 @@ def _readable_content(message: Message) -> JSONValue:
 
 
 def without_bound(message: Message) -> Message:
-    """Return the message without state, opaque blocks and reasoning."""
+    """Return the message without state, opaque blocks and reasoning. If no part remains, it gets an empty text."""
     fields = message.model_dump(mode="json")
     fields["payload"].pop("state", None)
     if message.kind == "parts":
@@ -196,7 +198,8 @@ def is_before(one: Position, other: Position) -> bool | None:
 
 
 def check_pairs(subject: AdapterUnderTest, marked: Sequence[MarkedMessage], rendering: Rendering | None) -> None:
-    """Raise ConformanceFailure unless the request contains each pair completely or not at all.
+    """Raise ConformanceFailure unless the request contains each pair completely or not at all, and once. A pair is not
+    checked if its result has no mark.
 
     All calls of a turn must be before all their results, without other texts between them.
     """
@@ -243,8 +246,8 @@ def _pairing_fault(marked: Sequence[MarkedMessage], turn: AnsweredTurn, position
 
 
 def check_ids(subject: AdapterUnderTest, marked: Sequence[MarkedMessage], rendering: Rendering | None) -> None:
-    """Raise ConformanceFailure if the request contains another id of a call than `Entry.wire_id`, or if the result has
-    another id than its call.
+    """Raise ConformanceFailure if the request contains a call's stored id where `Entry.wire_id` is another one, or if a
+    call is sent with `Entry.wire_id` and its result is sent without it.
     """
     history = messages_in(marked)
     owners = {text: at for at, each in enumerate(marked) for text in each.marks}

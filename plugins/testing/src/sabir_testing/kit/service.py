@@ -4,8 +4,8 @@
     record   `pytest --sabir-record`: suite.live(question) ──▶ cassette ──▶ replayed and checked at once
     live     a suite with `asks_live`: its adapter sends the questions, and nothing is recorded
 
-Each question is sent once as a complete and once as a streamed request in each run, however many cases use the result.
-`RecordingProvider` records the requests and responses of the provider's connection.
+Each question is sent at most once as a complete and once as a streamed request in each run, however many cases use the
+result. `RecordingProvider` records the requests and responses of the provider's connection.
 """
 
 import os
@@ -39,7 +39,7 @@ Suffix: TypeAlias = Literal["", "_streamed"]
 WHOLE: Suffix = ""
 STREAMED: Suffix = "_streamed"
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
-"""Names of fields with the id of a response."""
+"""Names of fields that contain an id."""
 RESPONSE_KINDS: Mapping[Suffix, str] = {WHOLE: "complete", STREAMED: "streamed"}
 
 
@@ -64,12 +64,12 @@ class QuestionResult:
 
     @property
     def reply(self) -> Reply:
-        """The last reply."""
+        """The last reply. Raises IndexError if there is none."""
         return self.replies[-1]
 
     @property
     def leaves(self) -> list[str]:
-        """The texts of the last response."""
+        """The texts of the last response. Raises IndexError if there is none."""
         return self.leaves_of(self.exchanges[-1])
 
     @property
@@ -78,7 +78,7 @@ class QuestionResult:
         return {"the response": self.format_response(self.exchanges[-1])} if self.exchanges else {}
 
     def leaves_of(self, exchange: RecordedExchange) -> list[str]:
-        """Return the texts of a response's body, or of each event of its stream."""
+        """Return the texts, numbers and field names of a response's body, or of each event of its stream."""
         body = as_json(exchange.response_body)
         if not isinstance(body, str):
             return leaves(body)
@@ -97,7 +97,7 @@ class QuestionResult:
 
 def ask_model(adapter: sabir.ModelAdapter, outcome: QuestionResult) -> QuestionResult:
     """Send a question and return the result. If the question has `answers_calls`, run the options and send the results,
-    at most MOST_ROUNDS times.
+    with at most MOST_ROUNDS requests. A SabirError is stored in the result.
     """
     question, history, replies = outcome.question, list(outcome.history), list[Reply]()
     try:
@@ -119,7 +119,9 @@ def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionResult, history: li
 
 
 class Service:
-    """Answers a suite's questions from its recordings. With `is_recording`, it records the real service before."""
+    """Answers a suite's questions from its recordings, or with its adapter if `asks_live` is True. With `is_recording`,
+    it records the real service before it replays.
+    """
 
     def __init__(self, subject: AdapterUnderTest, *, is_recording: bool = False) -> None:
         self.subject = subject
@@ -127,7 +129,8 @@ class Service:
         self._is_recording = is_recording and not self.suite.asks_live
 
     def question(self, name: str) -> ServiceQuestion:
-        """Return a question with the suite's prompts, settings and `refused_body`.
+        """Return a question with the suite's prompts, settings and `refused_body`. Raises ConformanceFailure if the
+        question needs a `refused_body` and the suite has none.
 
         If the provider needs no key, "bad_key" is the question "text" with a wrong key, which must succeed.
         """
@@ -152,8 +155,8 @@ class Service:
         return (*QUESTIONS[name].needs, *(["streaming"] if suffix == STREAMED else []))
 
     def refused_need(self, name: str, suffix: Suffix) -> str | None:
-        """Return the first capability that a question needs and the suite declares REFUSED, or None. The kit does not
-        send a question with such a need.
+        """Return the first capability that a question needs and the suite declares REFUSED, or None. The kit checks the
+        refusal of a question with such a need instead of asking the question.
         """
         return next((need for need in self.needs(name, suffix) if self.subject.declared(need) is REFUSED), None)
 
@@ -163,7 +166,9 @@ class Service:
         return QuestionResult(name, suffix, question, self.subject.dialect, tuple(question.messages))
 
     def path(self, name: str, suffix: Suffix) -> Path:
-        """Return the path of a question's cassette. Raises ConformanceFailure if the suite has no `cassettes`."""
+        """Return the path of a question's cassette, which need not exist. Raises ConformanceFailure if the suite has no
+        `cassettes`.
+        """
         if self.suite.cassettes is None:
             who = type(self.suite).__name__
             raise ConformanceFailure(
@@ -172,8 +177,8 @@ class Service:
         return self.suite.cassettes / f"{self._cassette_name(name)}{suffix}.yaml"
 
     def ask(self, name: str, suffix: Suffix) -> QuestionResult:
-        """Return the result of a question. Raises ConformanceFailure if the recording is missing or has another
-        request.
+        """Return the result of a question, with the error if the call failed. Raises ConformanceFailure if there is no
+        result, for example if the recording is missing or has another request.
         """
 
         def result_or_failure() -> QuestionResult | ConformanceFailure:
@@ -188,14 +193,16 @@ class Service:
         return result
 
     def answer(self, name: str, suffix: Suffix) -> QuestionResult:
-        """Return the result of a question that must succeed. Raises ConformanceFailure if it has an error."""
+        """Return the result of a question that must succeed. Raises ConformanceFailure if it has an error, and like
+        `ask`.
+        """
         outcome = self.ask(name, suffix)
         what = f"{outcome} raises {type(outcome.error).__name__}: {outcome.error}"
         expect(outcome.error is None, what, history=outcome.history)
         return outcome
 
     def answers(self, suffix: Suffix) -> list[QuestionResult]:
-        """Return all successful results. Raises ConformanceFailure if there are none.
+        """Return the successful results of ANSWERED questions. Raises ConformanceFailure if there are none.
 
         Missing recordings and errors are left out, because the test case of each question reports them.
         """
@@ -203,7 +210,8 @@ class Service:
         return results or [self.answer("text", suffix)]  # raises, with the missing recording
 
     def failures(self) -> list[tuple[str, RecordedExchange]]:
-        """Return the responses with an error status to the questions that must fail, each after the question's name.
+        """Return the complete responses with an error status to the questions that must fail, each after the question's
+        name.
 
         Missing recordings are left out, because the test case of each question reports them.
         """
@@ -271,7 +279,7 @@ class Service:
     def _send_recorded(self, adapter: sabir.ModelAdapter, name: str, suffix: Suffix) -> QuestionResult:
         """Send a question with a copy of an adapter, and return the result with the exchanges.
 
-        The copy has the question's intended fault: a wrong key or a missing model.
+        The copy has the question's intended fault: a missing model or, unless the adapter has `client=`, a wrong key.
         """
         access, model, outcome = adapter.access, adapter.model, self.new_outcome(name, suffix)
         if outcome.question.fault == "missing_model":

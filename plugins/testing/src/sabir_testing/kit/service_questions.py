@@ -6,8 +6,8 @@
     <name>.yaml              the recorded complete response
     <name>_streamed.yaml     the recorded streamed response
 
-The kit sends each question twice, for a complete and for a streamed response. The questions cost little: temperature 0,
-few tokens, no retries.
+The kit sends each question twice, for a complete and for a streamed response. Most questions cost little: temperature 0
+and few tokens. None is retried, unless the suite's `settings` say so.
 """
 
 import base64
@@ -27,7 +27,7 @@ from sabir_testing.kit.reports import ConformanceFailure, expect
 Replies: TypeAlias = Sequence[Reply]
 """The replies to a question in order: one, or several if option calls were answered between them."""
 Fault: TypeAlias = Literal["", "wrong_key", "missing_model", "refused_body"]
-"""The intended fault of a question. The suite's attributes of these names define it for the service."""
+"""The intended fault of a question; "" for none. The suite's attributes of these names define it for the service."""
 
 MOST_ROUNDS = 4
 """The largest number of requests for one question with `answers_calls`."""
@@ -65,7 +65,7 @@ def _check_one_call(replies: Replies) -> None:
 
 
 def _check_two_calls(replies: Replies) -> None:
-    """Two calls in one reply."""
+    """At least two calls in one reply, with different ids."""
     calls = _checked_calls(replies[-1])
     what = f"the decoded reply contains {len(calls)} option calls; expected at least 2, for the two cities"
     expect(len(calls) >= 2, what)
@@ -94,7 +94,7 @@ def _checked_calls(reply: Reply) -> tuple[Message, ...]:
 
 
 def _check_result_used(replies: Replies) -> None:
-    """A text that contains the option's result."""
+    """A text that contains "18", from the option's result."""
     _check_text(replies)
     text = replies[-1].text
     expect("18" in text, f"the decoded reply does not use the option's result, 18 °C: {text!r}")
@@ -113,14 +113,14 @@ def _check_city(replies: Replies) -> None:
 
 
 def _check_length_limit(replies: Replies) -> None:
-    """A text that ends at the limit, with the finish reason "length"."""
+    """The finish reason "length"."""
     reason = replies[-1].finish_reason
     what = f"the finish reason of a reply that was cut off at max_output_tokens is {reason!r}; expected 'length'"
     expect(reason == "length", what)
 
 
 def _check_reasoning(replies: Replies) -> None:
-    """Reasoning, separate from the text."""
+    """Reasoning, and a text that does not contain it."""
     reply = replies[-1]
     details = {"kinds of its parts": kinds(reply)}
     expect("reasoning" in kinds(reply), "the decoded reply contains no reasoning part", details=details)
@@ -131,7 +131,7 @@ def _check_reasoning(replies: Replies) -> None:
 
 
 def _check_reasoned_call(replies: Replies) -> None:
-    """Reasoning and a call, and a text after the result."""
+    """Reasoning and a call in the first reply, and a text in the last reply."""
     what = "the first of the decoded replies contains no reasoning; expected reasoning and an option call"
     expect("reasoning" in kinds(replies[0]), what)
     what = "the first of the decoded replies contains no option call; expected reasoning and an option call"
@@ -147,7 +147,7 @@ def kinds(reply: Reply) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ServiceQuestion:
-    """One question that the kit sends to every service.
+    """One question that the kit sends to every service that does not refuse it.
 
     `needs`: the capabilities that the question needs. If the suite declares one of them REFUSED, the refusal is tested
     instead. `answers_calls`: whether the options are run and their results sent. `expects`: the error class of a
@@ -235,7 +235,7 @@ QUESTIONS: Mapping[str, ServiceQuestion] = {
     "rate_limited": ServiceQuestion((sabir.user("How many requests are left?"),), ROOMY, expects=sabir.RateLimited),
     "overloaded": ServiceQuestion((sabir.user("Is there room for one more?"),), ROOMY, expects=sabir.errors.Overloaded),
 }
-"""Name → question. The cassettes have the same names."""
+"""Name → question. The names of the cassettes begin with these names."""
 
 ANSWERED = tuple(name for name, question in QUESTIONS.items() if question.expects is None)
 """Names of the questions that must succeed."""

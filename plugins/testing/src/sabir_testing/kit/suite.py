@@ -67,11 +67,15 @@ class RenderedHistory:
 
     @cached_property
     def text(self) -> str:
-        """The request's body as text, without escapes for non-ASCII characters."""
+        """The request's body as text, without escapes for non-ASCII characters. Raises ValueError without a
+        rendering.
+        """
         return json.dumps(json.loads(self.body), ensure_ascii=False)
 
     def contains(self, text: str) -> bool:
-        """Return whether a string in the body contains this text."""
+        """Return whether a string or field name in the body contains this text. Raises ValueError without a
+        rendering.
+        """
         return any(text in each for each in every_string(json.loads(self.body)))
 
     def expect(self, condition: object, what: str, *, details: Mapping[str, object] | None = None) -> None:
@@ -101,7 +105,7 @@ class AdapterUnderTest:
 
     def once(self, key: object, create: Callable[[], Cached]) -> Cached:
         """Call `create` at the first use of `key` in this suite, and return its result. Later calls return the same
-        object.
+        object. Nothing is stored if `create` raises.
         """
         results = _CACHED_RESULTS.setdefault(type(self.suite), {})
         if key not in results:
@@ -116,7 +120,7 @@ class AdapterUnderTest:
 
     @cached_property
     def short_name(self) -> str:
-        """The dialect's short name, as the provider lists it."""
+        """The dialect's short name, as the provider lists it; the provider's first one if it lists no such dialect."""
         names = self.provider.dialects
         return next((name for name in names if self.provider.dialect(name).name == self.dialect.name), names[0])
 
@@ -218,7 +222,9 @@ class Suite:
     """The name of a family of cases. Suites do not set it."""
 
     adapter: ClassVar[sabir.ModelAdapter]
-    """The adapter to test, created by `sabir.adapter` with any key. No test sends a request to the vendor."""
+    """The adapter to test, created by `sabir.adapter` with any key. Only a run with `--sabir-record`, or a suite with
+    `asks_live`, sends requests to the service.
+    """
     cassettes: ClassVar[Path | None] = None
     """The folder with recorded exchanges; None if there are none."""
     capabilities: ClassVar[Mapping[str, Grade]] = {}
@@ -242,7 +248,9 @@ class Suite:
     compared.
     """
     asks_live: ClassVar[bool] = False
-    """Whether the tests ask a service on this machine instead of using recordings."""
+    """Whether the tests send the questions with `adapter`, to a service on this machine, instead of using
+    recordings.
+    """
     sdk: ClassVar[str] = ""
     """The name of the vendor's SDK module. The tests check that nothing imports it before the first request."""
     variables: ClassVar[Collection[str]] = ()
@@ -257,14 +265,14 @@ class Suite:
     """The number of random examples for each law."""
 
     def check_request(self, body: bytes) -> None:
-        """Raise AssertionError for a body that the vendor would refuse. Override with a check by the SDK's types; by
-        default nothing is checked.
+        """Raise AssertionError or ValueError for a body that the vendor would refuse. Override with a check by the
+        SDK's types; by default nothing is checked.
         """
 
     @contextmanager
     def live(self, question: str) -> Iterator[sabir.ModelAdapter]:
-        """Return a context manager with the adapter that records a question. By default the suite's adapter, with the
-        provider's real key.
+        """Return a context manager with the adapter that records a question. By default a copy of the suite's adapter
+        without its key and settings, so that the provider finds the real key, for example in a variable.
         """
         own, dialect = self.adapter, self.subject_of().dialect
         access = replace(own.access, api_key=None)
@@ -301,7 +309,7 @@ class Suite:
         return AdapterUnderTest(self, record_property)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Check the attributes of a suite when its class is created."""
+        """Check the attributes of a suite when its class is created, if it has an `adapter`. Raises TypeError."""
         super().__init_subclass__(**kwargs)
         if getattr(cls, "adapter", None) is not None:
             check_suite(cls)

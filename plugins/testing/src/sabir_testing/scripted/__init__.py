@@ -5,8 +5,8 @@
     llm.sent[1].results, llm.sent[0].user_text      what the program sent
     llm.assert_finished()                           all answers were requested
 
-Each request gets one answer: request `sent[i]` gets answer `i`. A request that the RetryPolicy repeats gets the next
-answer. Nothing is sent over a network, and retries do not wait.
+Each request gets one answer: request `sent[i]` gets answer `i`, counted from 0. A request that the RetryPolicy repeats
+gets the next answer. Nothing is sent over a network, and retries do not wait.
 
 answers, gate ─▶ api ─▶ this module: an adapter, its script, and the provider that it imitates
 """
@@ -93,9 +93,9 @@ class ScriptedAdapter(ModelAdapter):
     """An adapter for tests that answers requests from a script: the answers, one after another. See `reply`, `calls`
     and the other functions for what an answer can be.
 
-    Methods raise the errors of a real adapter, and ScriptMismatch if a request has no answer left. Arguments: `model`
-    is the `provider:model` to imitate, with its losses; `speaks_as`, `settings` and `strict` are those of
-    `sabir.adapter`; `sleep` is called with the seconds of delays.
+    Methods raise the errors of a real adapter, ScriptMismatch if a request has no answer left, and the exceptions of
+    functions in the script. Arguments: `model` is the `provider:model` to imitate, with its losses; `speaks_as`,
+    `settings` and `strict` are those of `sabir.adapter`; `sleep` is called with the seconds of delays.
 
     >>> from sabir_testing import ScriptedAdapter, calls
     >>> llm = ScriptedAdapter(calls(weather={"city": "Paris"}), "It rains.")
@@ -130,13 +130,15 @@ class ScriptedAdapter(ModelAdapter):
 
     @property
     def last(self) -> ScriptedRequest:
-        """The last request. Raises ScriptMismatch if nothing was sent."""
+        """The last request. Raises ScriptMismatch if there was none."""
         if not self.sent:
             raise ScriptMismatch("this adapter received no request; check that the program uses this adapter")
         return self.sent[-1]
 
     def assert_finished(self) -> None:
-        """Raise ScriptMismatch unless every answer was requested and no request was without an answer."""
+        """Raise ScriptMismatch unless every answer was requested and no request was without an answer. The answer of
+        `always` need not be requested.
+        """
         __tracebackhide__ = True
         self._script.assert_finished()
 
@@ -209,7 +211,9 @@ class ScriptedAdapter(ModelAdapter):
         return rendering
 
     def _without_delays(self, rendering: Rendering) -> Rendering:
-        """Return a rendering whose retries do not wait. A rendering of unknown contents is decoded first."""
+        """Return a rendering whose retries do not wait. The contents of a rendering that this adapter did not render
+        are decoded first.
+        """
         if rendering.target == self.target and not self._script.knows(rendering):
             scope = DecodeScope(self.target, self.speaks_as, rendering.option_names)
             decoded = self._request_dialect.decode_history(rendering.body_bytes, scope)
@@ -250,7 +254,9 @@ class Script:
         return rendering.body_bytes in self._requests_by_body
 
     def serve(self, wire_request: WireRequest) -> list[Chunk]:
-        """Return the next answer. Raises ScriptMismatch if there is none."""
+        """Record the request and return the next answer. Raises ScriptMismatch if there is none, and the exceptions of
+        a function in the script.
+        """
         with self._lock:
             noted = self._requests_by_body[wire_request.body]
             request = replace(noted, number=len(self.sent) + 1, streaming=wire_request.streaming)
@@ -262,7 +268,9 @@ class Script:
         return list(chunks_of(_answer_to(entry, request), lambda: f"call-{next(self._numbers)}", words))
 
     def assert_finished(self) -> None:
-        """Raise ScriptMismatch if an answer is unused or a request was without an answer."""
+        """Raise ScriptMismatch if an answer, other than that of `always`, is unused or a request was without an
+        answer.
+        """
         if unused := self._answers[len(self.sent) :]:
             what = f"the program did not request {len(unused)} of {count_of(len(self._answers), 'scripted answer')}"
             answers = ", ".join(map(describe_answer, unused))
@@ -283,7 +291,9 @@ def _check_entry(entry: Scriptable, number: int) -> Answer | Function:
 
 
 def _answer_to(entry: Answer | Function, request: ScriptedRequest) -> Answer:
-    """Return the answer itself, or the answer that a function returns for a request."""
+    """Return the answer itself, or the answer that a function returns for a request. Raises SettingsInvalid if the
+    function returns something else.
+    """
     if isinstance(entry, Answer):
         return entry
     answer = as_answer(entry(request), f"the value that the function of answer {request.number} returned")

@@ -44,7 +44,9 @@ class ScriptedRequest:
     options: tuple[sabir.Option, ...]
     """The options that were offered."""
     settings: sabir.Settings
-    """The settings of the call, merged over the adapter's settings."""
+    """The settings of the call, merged over the adapter's settings. For a rendering that the adapter did not create:
+    the settings that it contains.
+    """
     rendering: sabir.Rendering
     """The rendered request, with its losses."""
     streaming: bool
@@ -181,7 +183,7 @@ def call(name: str, arguments: Arguments | None = None, *, id: str = "") -> Answ
     """Return an answer with one option call. `arguments` is a mapping, or text as a model writes it, which may be
     invalid JSON.
 
-    `id` is the call's id; by default "call-1", "call-2" and so on.
+    `id` is the call's id. By default the adapter numbers such calls: "call-1", "call-2" and so on.
     """
     if isinstance(arguments, str):
         return Answer((ScriptedCall(name, arguments, id),))
@@ -203,8 +205,8 @@ def calls(**by_name: Arguments | Sequence[Arguments]) -> Answer:
 
 
 def pieces(*texts: str) -> Answer:
-    """Return an answer with one text that is streamed in exactly these pieces. Other texts are streamed
-    word by word.
+    """Return an answer with one text that is streamed in exactly these pieces. Texts without `pieces` are streamed word
+    by word.
     """
     return Answer((StreamedPart(sabir.TextPart(text="".join(texts)), texts),))
 
@@ -212,8 +214,9 @@ def pieces(*texts: str) -> Answer:
 def delayed(answer: ReplyContent | CallError, until: Gate | float) -> Answer:
     """Return an answer that is delayed: until the test opens a Gate, or for a number of seconds.
 
-    Seconds pass without waiting. If they exceed the request's `Settings.timeout`, the request fails with CallTimedOut,
-    which the RetryPolicy may retry; otherwise the adapter's `sleep` is called with them, if it has one.
+    Seconds pass without waiting, unless the adapter has a `sleep` that waits. If they exceed the request's
+    `Settings.timeout`, the request fails with CallTimedOut, which the RetryPolicy may retry; otherwise the adapter's
+    `sleep` is called with them, if it has one.
     """
     undelayed = as_answer(answer, "the delayed answer")
     if not isinstance(undelayed, Answer):
@@ -222,11 +225,11 @@ def delayed(answer: ReplyContent | CallError, until: Gate | float) -> Answer:
 
 
 def cut_off(*content: ReplyContent, error: CallError | None = None) -> Answer:
-    """Return an answer that breaks off after its contents, within the last text or call. `error` is by default a
-    ConnectionFailed.
+    """Return an answer that breaks off after its contents. If the last one is a text, part or call, it does not end.
+    `error` is by default a ConnectionFailed.
 
-    A stream with contents raises StreamBroken with the contents in `partial`. A call without a stream, and a stream
-    without contents, fail with the error itself, and the RetryPolicy may retry.
+    A stream with contents raises StreamBroken, with the contents so far in `partial`. A call without a stream, and a
+    stream without contents, fail with the error itself, and the RetryPolicy may retry.
     """
     broken = error or ConnectionFailed("the script cuts off this answer")
     return Answer((*reply(*content).steps, broken))
@@ -238,8 +241,8 @@ def always(answer: "ReplyContent | CallError | Function") -> Always:
 
 
 def as_answer(entry: object, position: str) -> "Answer | Function":
-    """Convert a value of a script to an answer. Raises SettingsInvalid, which names the place in the script, for other
-    values.
+    """Convert a value of a script to an answer; return a function unchanged. Raises SettingsInvalid, which names the
+    place in the script, for other values.
     """
     if isinstance(entry, CallError):
         return Answer((entry,))

@@ -60,7 +60,7 @@ _TABLES = Tables(
 
 
 def chunks_of(answer: Answer, new_id: Callable[[], str], input_tokens: int) -> Iterator[Chunk]:
-    """Yield the actions of an answer's response, in order. A block that an error follows does not end."""
+    """Yield the actions of an answer's response, in order. A block directly before an error does not end."""
     streamed, called = 0, False
     for index, (step, following) in enumerate(zip(answer.steps, (*answer.steps[1:], None), strict=False)):
         if isinstance(step, Wait | CallError):
@@ -94,19 +94,19 @@ class AnswerDecoder:
         self._start: sabir.ReplyStart | None = sabir.ReplyStart(origin=scope.origin())
 
     def feed(self, event: ServerEvent) -> Iterator[sabir.StreamEvent]:
-        """Return the event itself, after a ReplyStart if it is the first."""
+        """Yield the decoded event, after a ReplyStart if it is the first."""
         if self._start:
             yield self._start
             self._start = None
         yield _EVENT_ADAPTER.validate_json(event.data)
 
     def close(self) -> tuple[sabir.StreamEvent, ...]:
-        """Return no events, because the last event of an answer is a ReplyEnd."""
+        """Return no events, because a complete answer ends with a ReplyEnd."""
         return ()
 
 
 def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
-    """Return the reply of a complete answer, which is a stream in one body."""
+    """Return the reply of an answer whose events are in one body."""
     fold, decoder, reader = Fold(scope), AnswerDecoder(scope), ServerEventReader()
     for wire_event in (*reader.feed(body), *reader.close()):
         for event in decoder.feed(wire_event):
@@ -189,7 +189,9 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue
 
 
 def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
-    """Return model, options, and every setting that is set. Raises SettingsInvalid for vendor settings."""
+    """Return model, options, and every setting that is set. Raises SettingsInvalid for vendor settings of the provider
+    `scripted`.
+    """
     if scope.vendor:
         what = f"the provider {NAME!r} has no vendor settings, but {', '.join(scope.vendor)} is set"
         raise SettingsInvalid(f"{what}; imitate the settings' provider: ScriptedAdapter(…, model='provider:model')")

@@ -33,8 +33,8 @@ class ScriptMismatch(AssertionError):
 class Gate:
     """Delays a scripted answer until the test opens the gate. An open gate stays open. Pass it to `delayed` or `reply`.
 
-    A call waits at most `patience` seconds for `open`, and a test at most `patience` seconds in `reached`. A longer
-    wait raises ScriptMismatch.
+    A call waits at most `patience` seconds for `open`, and a test at most `patience` seconds in `reached` or
+    `reached_sync`. A longer wait raises ScriptMismatch.
     """
 
     def __init__(self, patience: float = 10.0) -> None:
@@ -51,7 +51,9 @@ class Gate:
         _resolve(self._opened)
 
     async def reached(self) -> None:
-        """Wait until a call has arrived at the gate. Raises ScriptMismatch if none arrives in time."""
+        """Wait until a call has arrived at the gate; return at once if one arrived before. Raises ScriptMismatch if
+        none arrives in time.
+        """
         await self._wait_for(self._reached, NOT_REACHED)
 
     def reached_sync(self) -> None:
@@ -86,19 +88,23 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A delay within an answer. Seconds that exceed the request's timeout end the call, as with a vendor's client."""
+    """A delay within an answer. If one delay in seconds is longer than the request's timeout, the call ends, as with a
+    vendor's client.
+    """
 
     until: Gate | float
 
     async def perform(self, timeout: float | None, sleep: Sleep | None) -> None:
-        """Wait in an event loop. Raises CallTimedOut if the request's timeout is shorter than a delay in seconds."""
+        """Wait in an event loop. Raises CallTimedOut if the request's timeout is shorter than a delay in seconds, and
+        ScriptMismatch if a Gate is not opened in time.
+        """
         if isinstance(self.until, Gate):
             await self.until.wait()
         elif (pause := self._start_sleep(self.until, timeout, sleep)) is not None:
             await pause
 
     def perform_sync(self, timeout: float | None, sleep: Sleep | None) -> None:
-        """Sync version of `perform`."""
+        """Sync version of `perform`. Raises SettingsInvalid if `sleep` is an async function."""
         if isinstance(self.until, Gate):
             self.until.wait_sync()
         elif (pause := self._start_sleep(self.until, timeout, sleep)) is not None:

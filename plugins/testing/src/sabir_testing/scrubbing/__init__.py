@@ -87,7 +87,7 @@ class Scrubbing:
 
 @dataclass(frozen=True)
 class Leak:
-    """A secret or private data that was found in a cassette.
+    """A secret, private data or a random text that was found in a cassette. It may be harmless.
 
     `place` is the path in the file, `kind` the kind of secret, and `shown` the first characters of the secret and the
     number of its further characters.
@@ -186,8 +186,8 @@ class Scrubber:
         return {name: [self._replace_secrets(value) for value in values] for name, values in public.items()}
 
     def body(self, body: bytes, content_type: str = "") -> bytes:
-        """Return a body without secrets. JSON remains JSON, and an event stream has the same events. A compressed body
-        is returned decompressed if it contains secrets, otherwise unchanged.
+        """Return a body without secrets. JSON remains JSON, and an event stream has the same number of events. A
+        compressed body is returned decompressed if it contains secrets, otherwise unchanged.
         """
         inside = reading.decompress_detected(body)
         if inside is not body:

@@ -63,7 +63,7 @@ def spellings(secret: str, replacement: str, *, is_word: bool = False) -> set[Sp
 
 
 def replace_all(text: str, known: Iterable[Spelling]) -> str:
-    """Return a text with all known spellings replaced, also within base64."""
+    """Return a text with all known spellings replaced, also within base64, in the order of `known`."""
     known = list(known)
     for spelling in known:
         text = spelling.replace_in(text)

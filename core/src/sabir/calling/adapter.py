@@ -95,7 +95,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def access(self) -> Access:
-        """The API key, the base URL and the client that the adapter was created with. `repr` does not show them."""
+        """The API key, the base URL and the client that were passed to `sabir.adapter`. The `repr` of this object does
+        not show them.
+        """
         return self._access
 
     @property
@@ -105,7 +107,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def model(self) -> str:
-        """The model's name, as the provider writes it."""
+        """The model's name, as it was passed to `sabir.adapter`, without the provider."""
         return self._target.model
 
     @property

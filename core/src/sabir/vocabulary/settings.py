@@ -190,8 +190,9 @@ class ResponseFormat(Frozen):
     """A JSON schema that the text of the reply must satisfy. `Settings(response_format=…)` creates a ResponseFormat
     from a pydantic model class or a schema.
 
-    `name` is the schema's name, which the model sees. In a ResponseFormat that Settings creates, it is the name of the
-    class, or the "title" of the schema, or "output". `schema` is the JSON schema; read it from `schema_view`.
+    `name` is the schema's name, which the model sees. In a ResponseFormat that Settings creates from a class, it is the
+    name of the class; from a schema, the schema's "title" or "output". A mapping with the keys "name" and "schema" is
+    read as the fields of a ResponseFormat. `schema` is the JSON schema; read it from `schema_view`.
     `description` explains the schema to the model; None means no description.
     """
 
@@ -278,8 +279,8 @@ class Settings(Frozen):
     - `unsupported_media`: "placeholder" (the default) sends a text instead of a medium that the model cannot
       read, "drop" sends nothing.
     - `vendor`: provider name → settings of that provider, which the provider's plugin validates.
-    - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked; a fallback
-      sends them only to its first member.
+    - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked; if passed to a
+      call of a fallback, only its first member gets them.
     - `extra_body_for`, `extra_headers_for`: the same for a target named `provider[.dialect][:model]`; "*" means
       every target. Entries for other targets only are losses, unless this target has an entry too.
 

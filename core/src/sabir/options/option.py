@@ -420,7 +420,8 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
 
     Raises OptionInvalid, before anything runs, for invalid `options` and if a called option has no function. Raises
     OptionInvalid if a called function needs a ToolContext, which only evaluations and runners (other packages of sabir)
-    provide, and CallsTooDeep if a function raises it; then the functions of earlier calls have already run, and their results are lost.
+    provide, and CallsTooDeep if a function raises it; then the functions of earlier calls have already run, and their
+    results are lost.
 
     >>> import asyncio, sabir
     >>> @sabir.option

@@ -48,7 +48,7 @@ MOST_VALUES = Bounds().most_values
 
 
 class Usage(StoredModel):
-    """The numbers of tokens of one call, as the provider reported them. None means that the provider did not report the
+    """The numbers of tokens of one call, from the provider's figures. None means that the provider did not report the
     number.
 
     `input_tokens` includes `cache_read_tokens` (read from a cache) and `cache_write_tokens` (written to a cache).

@@ -203,8 +203,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         """Return the number of input tokens of the request for a conversation.
 
         If the provider's API can count, a request is sent, and CallError is raised if it fails. Otherwise `estimated`
-        is True, and the number is a quarter of the bytes of the request's body. Also raises the same errors as
-        `render`.
+        is True, and the number is a quarter of the number of bytes of the request's body, rounded up. Also raises the
+        same errors as `render`.
         """
         return await self._count_request(Wire, self._render_checked("count_tokens", messages, how))
 

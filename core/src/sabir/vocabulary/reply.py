@@ -342,8 +342,8 @@ class BlockStart(Frozen):
 
 
 class BlockDelta(Frozen):
-    """The event that adds `text` to the block with the same `index`: to a part's text, or to the JSON of a call's
-    arguments.
+    """The event that adds `text` to the block with the same `index`: to a part's text, to the base64 data of a medium,
+    or to the text of a call's arguments.
     """
 
     index: int

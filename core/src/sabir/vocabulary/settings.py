@@ -76,7 +76,10 @@ class Target(Frozen):
         return is_here or name == "*"
 
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
-        """Return the vendor hints of a media part or an option for this target's provider; empty if there are none."""
+        """Return the vendor hints of a media part or an option for this target's provider; empty if there are none.
+
+        Hints under "*" are not included. Core adds them to this provider's hints before it calls a dialect.
+        """
         section = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
         return section if isinstance(section, dict) else {}
 

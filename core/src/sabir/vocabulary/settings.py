@@ -78,7 +78,8 @@ class Target(Frozen):
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
         """Return the vendor hints of a media part or an option for this target's provider; empty if there are none.
 
-        Hints under "*" are not included. Core adds them to this provider's hints before it calls a dialect.
+        Hints under "*" are not included. Before core calls a dialect, it adds those that this API
+        accepts to the provider's hints.
         """
         section = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
         return section if isinstance(section, dict) else {}
@@ -262,11 +263,12 @@ class Settings(Frozen):
     """The settings of a call. Pass them to `sabir.adapter` for all calls, or to a single call.
 
     The settings of a single call take precedence. Every setting is optional. None means the provider's default, unless
-    the list says otherwise. A setting that a model does not support is not sent, or sent with the nearest supported
-    value, and is reported as a loss.
+    the list says otherwise. A setting that a model is known not to support is not sent, or sent with the nearest
+    supported value, and is reported as a loss.
 
-    - `max_output_tokens`: the most tokens of the reply, above 0; `temperature` (0 or more), `top_p` (0 to 1) and
-      `seed`: how tokens are sampled, as the providers document them.
+    - `max_output_tokens`: the most tokens of the reply, above 0. If an API requires it, None means a value that sabir
+      chooses and reports as a loss.
+    - `temperature` (0 or more), `top_p` (0 to 1), `seed`: how tokens are sampled, as the providers document them.
     - `stop`: one string, or a list of strings, each of which ends the reply; an empty list counts as None.
     - `reasoning_effort`: "none", "minimal", "low", "medium", "high", "xhigh" or "max".
     - `option_choice`: "auto", "none", "required", or the name of the option that the model must call.

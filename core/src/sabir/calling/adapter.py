@@ -95,7 +95,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def access(self) -> Access:
-        """The API key, the base URL and the client that the adapter was created with. `repr` does not show them."""
+        """The API key, the base URL and the client that were passed to `sabir.adapter`. The `repr` of this object does
+        not show them.
+        """
         return self._access
 
     @property
@@ -105,7 +107,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
 
     @property
     def model(self) -> str:
-        """The model's name, as the provider writes it."""
+        """The model's name, as it was passed to `sabir.adapter`, without the provider."""
         return self._target.model
 
     @property
@@ -201,8 +203,8 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         """Return the number of input tokens of the request for a conversation.
 
         If the provider's API can count, a request is sent, and CallError is raised if it fails. Otherwise `estimated`
-        is True, and the number is a quarter of the bytes of the request's body. Also raises the same errors as
-        `render`.
+        is True, and the number is a quarter of the number of bytes of the request's body, rounded up. Also raises the
+        same errors as `render`.
         """
         return await self._count_request(Wire, self._render_checked("count_tokens", messages, how))
 

@@ -77,8 +77,8 @@ def try_members(
     """Call the members in order by `ask`, and yield each answer. The next member is called if a member raises one of
     `kinds`, or if the caller throws such an error into the generator.
 
-    `extra_body` and `extra_headers` are sent only to the first member. Any other error is raised unchanged, with a note
-    that names the members that failed before. Raises AllFailed or RenderingRefused if every member failed.
+    `extra_body` and `extra_headers` of the call are sent only to the first member. Any other error is raised, with a
+    note that names the members that failed before, if any. Raises AllFailed or RenderingRefused if every member failed.
     """
     failed: list[FailedMember] = []
     errors: list[SabirError] = []
@@ -224,7 +224,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request of the first member that accepts the conversation. Needs no API key and sends nothing.
 
-        Raises RenderingRefused if every member refuses, or if one refuses and `fallback_on` does not contain
+        Raises RenderingRefused if every member refuses, or if the first refuses and `fallback_on` does not contain
         RenderingRefused. Raises SettingsInvalid, WrongWord or OptionInvalid for wrong arguments.
         """
         rendering: Rendering = next(self._attempts("render", messages, how, self._refusals)).answer

@@ -175,7 +175,7 @@ class ReplyStream(_BaseStream, AsyncClosing):
     async def reply(self) -> Reply:
         """Read the stream to its end and return the complete reply; after the end, return the reply again.
 
-        Events that were not read before are skipped. Raises StreamBroken or another CallError on failure.
+        Events that were not read before are skipped. Raises the same errors as reading an event.
         """
         return await self._read_all()
 
@@ -236,7 +236,7 @@ class SyncReplyStream(_BaseStream, SyncClosing):
     def reply(self) -> Reply:
         """Read the stream to its end and return the complete reply; after the end, return the reply again.
 
-        Events that were not read before are skipped. Raises StreamBroken or another CallError on failure.
+        Events that were not read before are skipped. Raises the same errors as reading an event.
         """
         return run_blocking(self._read_all())
 

@@ -113,7 +113,7 @@ async def call_function(function: Callable[[Argument], Returned | Awaitable[Retu
 
 
 MOST_DEPTH = 50
-"""The largest number of nested calls. Python's own limit of 1,000 frames is not reached before."""
+"""The largest number of nested calls. Python's own limit of 1,000 frames is usually not reached before."""
 
 Report: TypeAlias = Callable[[float, float | None, str], None]
 

@@ -8,10 +8,10 @@
     call ──bind──▶ BoundArguments ──(function)──▶ Outcome ──finish──▶ option result
            └─ arguments refused ────────────────────────────▶ error result, the function never ran
 
-Calls are answered in their order, and a failure of one call does not affect the results of the others. An exception of
-the function becomes an error result; CallsTooDeep and KeyboardInterrupt are raised to the caller. If the arguments do
-not fit or the option was not offered, the function does not run, and the error result has the policy `runtime`. Runners
-use this implementation too.
+Calls are answered in their order, and an error result of one call does not affect the results of the others. An
+exception of the function becomes an error result; CallsTooDeep and KeyboardInterrupt are raised to the caller. If the
+arguments do not fit or the option was not offered, the function does not run, and the error result has the policy
+`runtime`. Runners use this implementation too.
 """
 
 import inspect
@@ -111,7 +111,8 @@ class Option(Frozen):
         fills it in when the option runs.
 
         Raises OptionInvalid for a signature that JSON schema cannot describe, such as `*args` or a missing type, for a
-        generator function, for a lambda without `name`, and for the reserved name "runtime".
+        generator function, for a lambda or an object without a name if `name` is None, and for the reserved name
+        "runtime".
         """
         signature = Signature.of(function, name)
         if description is not None:
@@ -157,8 +158,8 @@ class Option(Frozen):
 
         sabir checks the keywords `type`, `enum`, `const`, `required`, `properties`, `additionalProperties` and `items`.
         The function must check all other keywords. Without `function`, the program answers the calls itself. Raises
-        OptionInvalid if `parameters` is not JSON or has another `type` than "object", and for the reserved name
-        "runtime".
+        OptionInvalid if `parameters` is not JSON or has another `type` than "object", and for an empty name or the
+        reserved name "runtime".
         """
         option = _new_option(name, description=description, parameters=parameters, function=function, vendor=vendor)
         provided = provided_to(function, name) if function else ()
@@ -201,7 +202,7 @@ class Option(Frozen):
 
         Raises OptionInvalid, before the function runs, for a message that is not a call of this option, for an option
         without a function, and if a parameter that sabir fills in has no value here, such as a ToolContext outside of
-        an evaluation. Raises CallsTooDeep for endlessly nested calls.
+        an evaluation. Raises CallsTooDeep if the function raises it, for endlessly nested evaluations.
         """
         function = self.check_runs(asynchronous=True)
         bound = self._bind(call)
@@ -243,7 +244,7 @@ class Option(Frozen):
         """Convert typed functions, pydantic model classes and options to a tuple of Options.
 
         Raises OptionInvalid for any other item, for a function or model that cannot be an option, for two options of
-        the same name, and if `options` is a single option, a string or a mapping.
+        the same name, and if `options` is a single option, function or class, a string or a mapping.
         """
         if isinstance(options, Option | str | Mapping) or callable(options):
             place = _describe_place(options)
@@ -419,8 +420,8 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
 
     Raises OptionInvalid, before anything runs, for invalid `options` and if a called option has no function. Raises
     OptionInvalid if a called function needs a ToolContext, which only evaluations and runners (other packages of sabir)
-    provide, and CallsTooDeep for endlessly nested calls; then the functions of earlier calls have already run, and
-    their results are lost.
+    provide, and CallsTooDeep if a function raises it; then the functions of earlier calls have already run, and their
+    results are lost.
 
     >>> import asyncio, sabir
     >>> @sabir.option

@@ -9,7 +9,7 @@
 The schema comes from pydantic. A parameter's description comes from `Annotated[…, Field(description=…)]`, or from the
 docstring's `Args:` section or `:param name:` fields. A parameter whose type has the class method `__sabir_provide__` is
 not shown to the model: the method returns the parameter's value for the present run, or raises LookupError. A binder
-validates the arguments, so invalid arguments never reach the function.
+checks the arguments: if it refuses them, the function is not called.
 """
 
 import inspect
@@ -43,8 +43,8 @@ Binder: TypeAlias = Callable[[JSONText], BoundArguments]
 
 
 class ArgumentsRefused(ValueError):
-    """Raised by a `binder` for arguments that do not match an option's parameters. The message names every mismatch in
-    one line. `Option.answer` turns it into an error result for the model.
+    """Raised by a `binder` for arguments that do not match an option's parameters. The message names the mismatches.
+    `Option.answer` turns it into an error result for the model.
     """
 
 
@@ -218,7 +218,7 @@ class Signature(NamedTuple):
         name.
 
         Raises OptionInvalid, in one line, for a function that cannot be described to a model, for example a function
-        without annotations, a generator function, or a lambda without `name`.
+        with a parameter without annotation, a generator function, or a lambda without `name`.
         """
         inner = Signature.unwrap(function)
         name = name or getattr(inner, "__name__", None)

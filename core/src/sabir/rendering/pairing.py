@@ -93,8 +93,8 @@ def side_of(message: Message, speaks_as: str) -> Side:
 
 
 def pair_messages(messages: Sequence[Message], scope: TurnScope) -> Paired:
-    """Group all messages of a conversation into blocks, so that every option call is next to its result. Return the
-    blocks and the losses.
+    """Group the messages of a conversation into blocks, so that every option call that is sent is next to its result.
+    Return the blocks and the losses.
 
     `scope` supplies the tables. Core does this before it calls `encode_turn`; tests of a dialect may call
     `pair_messages`, and TurnMaker for each block.

@@ -1,10 +1,10 @@
 """Select the parts of one message that a target accepts, replace other parts by placeholders, and report every loss.
 
-    text       unchanged; empty text is left out
+    text       unchanged; empty text is left out, unless its state is sent
     media      unchanged if the dialect's table and the model accept it; else a placeholder text, or nothing
     hints      of a medium that is sent: the fields of the pydantic model in its MediaRule
     reasoning  only back to its origin, except as text for targets that require reasoning
-    opaque     only in its dialect: back to its origin, or without an origin to any target
+    opaque     only in its dialect: back to its origin, or without an origin to any target with this dialect
     refusal    unchanged if the side accepts refusals; else as text
     state      of a text, a medium or a refusal: only back to its origin, and only in the assistant's turn
 

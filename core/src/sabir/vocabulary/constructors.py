@@ -139,7 +139,8 @@ def as_messages(messages: str | Message | Iterable[Message]) -> list[Message]:
     message a list of one.
 
     Raises WrongWord for an item that is not a Message, such as a dictionary with a role; the error names the index of
-    the item. Also raises WrongWord for a Reply, a mapping, bytes, and a value that is not iterable.
+    the item. Also raises WrongWord for a Reply, a mapping, bytes, and a value that is not iterable, and BuilderError
+    for a string that is not valid Unicode.
     """
     checked = listed(messages)
     check_messages(checked, 0)

@@ -59,8 +59,8 @@ _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def dumps(messages: Iterable[Message]) -> str:
     """Return a conversation as the text of a JSON array, one message per line. `loads` reads the text.
 
-    Raises WrongWord for an item that is not a Message, and HistoryInvalid for a message that JSON cannot represent.
-    Both errors name the index of the message.
+    Raises WrongWord for an item that is not a Message, and HistoryInvalid for a message that JSON cannot represent;
+    both errors name the index of the item. Also raises WrongWord if `messages` is a Reply, a mapping or bytes.
     """
     lines = list(_dump(messages))
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"

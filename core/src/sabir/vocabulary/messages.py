@@ -13,7 +13,8 @@ than SCHEMA: a payload, a role hint or a part that this version does not know is
 report a loss for it, except for the role hint of a call or a result.
 
 This module also decides which call a result answers, from kinds and ids only. A run is a group of calls with no other
-message between them. A result answers the first unanswered call with its id, in the nearest earlier run that has one.
+message of a known kind between them. A result answers the first unanswered call with its id, in the nearest earlier run
+that has one.
 """
 
 from collections.abc import Mapping
@@ -293,8 +294,8 @@ class Message(StoredModel):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of a "parts" message, or of an option result that consists of parts; an empty tuple for other
-        messages.
+        """The parts of a "parts" message, or the parts in an option result or error result. An empty tuple if there are
+        none, for example for an option call.
         """
         return () if self.payload.kind == "option_call" else self.payload.parts
 
@@ -310,8 +311,8 @@ class Message(StoredModel):
 
     @property
     def text(self) -> str:
-        """The text parts of the message, joined without a separator. The JSON value of an option result is not
-        included.
+        """The text parts of the message, joined without a separator. The JSON value and the error message of an option
+        result are not included.
         """
         return "".join(part.text for part in self.parts if part.kind == "text")
 

@@ -1,7 +1,7 @@
 """The known facts of models: rows that apply to all models whose names begin with a prefix.
 
 name ──longest prefix──▶ row ──overridden by the caller──▶ ModelInfo
- └── a later version of a known line ──▶ the newest row of that line; `follows` names it
+ └── an unknown version of a known line ──▶ the newest row of that line; `follows` names it
 """
 
 import re
@@ -135,10 +135,10 @@ def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
 def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> ModelInfo:
     """Return the row with the longest prefix that the name begins with; if there is none, the row that `family` gives.
 
-    `family` is for clouds that rename models: `eu.maker.large-v1:0` begins with no prefix, its family `large-v1` may. A
-    later version of a known model line (`large-5.9`, if a row has the prefix `large-5`) gets a copy of the newest known
-    version's row, with the name as `prefix` and that row's prefix as `follows`. Returns UNKNOWN_MODEL if nothing is
-    known.
+    `family` is for clouds that rename models: `eu.maker.large-v1:0` begins with no prefix, its family `large-v1` may.
+    An unknown version of a known model line (`large-5.9`, if a row has the prefix `large-5`) gets a copy of the newest
+    known version's row, with the name as `prefix` and that row's prefix as `follows`. Returns UNKNOWN_MODEL if nothing
+    is known.
     """
     rows, names = longest_first(infos), [each for each in (name, family) if each]
     for each in names:

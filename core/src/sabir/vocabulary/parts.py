@@ -150,8 +150,8 @@ def _validate_hints(model: type[BaseModel], own: Section, shared: Section, targe
 def read_section(model: type[BaseModel], section: Section, where: str, otherwise: str = "") -> dict[str, Any]:
     """Validate a section and return the fields that are set, as JSON values.
 
-    Raises SettingsInvalid, which names the invalid fields and all known fields. `where` begins the error's message, and
-    `otherwise` ends it.
+    Raises SettingsInvalid, whose message begins with `where`, names the invalid fields and the known fields, and ends
+    with `otherwise`. A long message is cut.
     """
     try:
         return set_fields(model.model_validate(dict(section)))
@@ -332,10 +332,10 @@ class OpaquePart(StoredModel):
     """A part of a reply that only its provider understands, such as a call of the provider's own web search.
 
     `block` is the provider's JSON, unchanged. The part is sent only in the API format that `dialect` names: to the
-    origin of the message or a model of its family, and if the message has no origin, to every target. `pair_id` links
-    two parts, for example a provider's call and its output: `pair` is "opens" for the first and "closes" for the
-    second. If one of the two is missing, the other is not sent either, except at the end of a request to a provider
-    that may pause within a turn. `pair_id` and `pair` are both None for a part without a counterpart.
+    origin of the message or a model of its family, or to every target with this API format if the message has no
+    origin. `pair_id` links two parts, for example a provider's call and its output: `pair` is "opens" for the first and
+    "closes" for the second. If one of the two is missing, the other is not sent either, except at the end of a request
+    to a provider that may pause within a turn. `pair_id` and `pair` are both None for a part without a counterpart.
     """
 
     kind: Literal["opaque"] = "opaque"
@@ -354,8 +354,8 @@ class OpaquePart(StoredModel):
 
 
 class UnknownKind(Frozen):
-    """Base class for stored data that only a newer version of sabir knows. Created by loading, written back
-    unchanged.
+    """Base class for stored data that only a newer version of sabir knows. Created when stored data is read, and
+    written back unchanged.
     """
 
     known_kinds: ClassVar[tuple[str, ...]] = ()

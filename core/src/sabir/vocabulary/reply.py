@@ -48,7 +48,7 @@ MOST_VALUES = Bounds().most_values
 
 
 class Usage(StoredModel):
-    """The numbers of tokens of one call, as the provider reported them. None means that the provider did not report the
+    """The numbers of tokens of one call, from the provider's figures. None means that the provider did not report the
     number.
 
     `input_tokens` includes `cache_read_tokens` (read from a cache) and `cache_write_tokens` (written to a cache).
@@ -113,7 +113,7 @@ class Alternative(Frozen):
 
 class FailedMember(Frozen):
     """A member of a fallback that was tried and failed. Listed in `Reply.failed_members` and
-    `AllFailed.failed_members`. A nested fallback of which all members failed is listed as its members.
+    `AllFailed.failed_members`. A nested fallback that raised AllFailed is listed as its members.
 
     `target` is the member's target, `error` the class name of the error and `message` the error's text. `losses` are
     the losses of this member's request: those that caused the refusal, if the error is RenderingRefused.
@@ -168,7 +168,9 @@ class Reply(Frozen):
 
     @cached_property
     def text(self) -> str:
-        """All text of the reply, joined without separator; "" if there is no text."""
+        """The text parts of the reply, joined without separator; "" if there are none. Reasoning and refusals are not
+        included.
+        """
         return "".join(message.text for message in self.messages)
 
     @cached_property
@@ -340,8 +342,8 @@ class BlockStart(Frozen):
 
 
 class BlockDelta(Frozen):
-    """The event that adds `text` to the block with the same `index`: to a part's text, or to the JSON of a call's
-    arguments.
+    """The event that adds `text` to the block with the same `index`: to a part's text, to the base64 data of a medium,
+    or to the text of a call's arguments.
     """
 
     index: int
@@ -408,8 +410,8 @@ class ReplyEnd(Frozen):
 StreamEvent: TypeAlias = ReplyStart | BlockStart | BlockDelta | BlockEnd | ReplyEnd
 """One event of a stream. Each event has a `type`, such as "text-delta".
 
-First ReplyStart, last ReplyEnd. Between them, each part or option call has one BlockStart, any number of BlockDeltas,
-and one BlockEnd; the events of several blocks may alternate.
+In a stream that is read to its end, the first event is ReplyStart and the last ReplyEnd. Between them, each part or
+option call has one BlockStart, any number of BlockDeltas, and one BlockEnd; the events of several blocks may alternate.
 
 >>> import sabir
 >>> with sabir.adapter("echo:m").stream_sync("Hello!") as stream:

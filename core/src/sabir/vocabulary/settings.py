@@ -76,7 +76,11 @@ class Target(Frozen):
         return is_here or name == "*"
 
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
-        """Return the vendor hints of a media part or an option for this target's provider; empty if there are none."""
+        """Return the vendor hints of a media part or an option for this target's provider; empty if there are none.
+
+        Hints under "*" are not included. Before core calls a dialect, it adds those that this API
+        accepts to the provider's hints.
+        """
         section = {} if piece.vendor_json is None else parse_json(piece.vendor_json).get(self.provider)
         return section if isinstance(section, dict) else {}
 
@@ -190,8 +194,9 @@ class ResponseFormat(Frozen):
     """A JSON schema that the text of the reply must satisfy. `Settings(response_format=…)` creates a ResponseFormat
     from a pydantic model class or a schema.
 
-    `name` is the schema's name, which the model sees. In a ResponseFormat that Settings creates, it is the name of the
-    class, or the "title" of the schema, or "output". `schema` is the JSON schema; read it from `schema_view`.
+    `name` is the schema's name, which the model sees. In a ResponseFormat that Settings creates from a class, it is the
+    name of the class; from a schema, the schema's "title" or "output". A mapping with the keys "name" and "schema" is
+    read as the fields of a ResponseFormat. `schema` is the JSON schema; read it from `schema_view`.
     `description` explains the schema to the model; None means no description.
     """
 
@@ -258,11 +263,12 @@ class Settings(Frozen):
     """The settings of a call. Pass them to `sabir.adapter` for all calls, or to a single call.
 
     The settings of a single call take precedence. Every setting is optional. None means the provider's default, unless
-    the list says otherwise. A setting that a model does not support is not sent, or sent with the nearest supported
-    value, and is reported as a loss.
+    the list says otherwise. A setting that a model is known not to support is not sent, or sent with the nearest
+    supported value, and is reported as a loss.
 
-    - `max_output_tokens`: the most tokens of the reply, above 0; `temperature` (0 or more), `top_p` (0 to 1) and
-      `seed`: how tokens are sampled, as the providers document them.
+    - `max_output_tokens`: the most tokens of the reply, above 0. If an API requires it, None means a value that sabir
+      chooses and reports as a loss.
+    - `temperature` (0 or more), `top_p` (0 to 1), `seed`: how tokens are sampled, as the providers document them.
     - `stop`: one string, or a list of strings, each of which ends the reply; an empty list counts as None.
     - `reasoning_effort`: "none", "minimal", "low", "medium", "high", "xhigh" or "max".
     - `option_choice`: "auto", "none", "required", or the name of the option that the model must call.
@@ -278,8 +284,8 @@ class Settings(Frozen):
     - `unsupported_media`: "placeholder" (the default) sends a text instead of a medium that the model cannot
       read, "drop" sends nothing.
     - `vendor`: provider name → settings of that provider, which the provider's plugin validates.
-    - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked; a fallback
-      sends them only to its first member.
+    - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked; if passed to a
+      call of a fallback, only its first member gets them.
     - `extra_body_for`, `extra_headers_for`: the same for a target named `provider[.dialect][:model]`; "*" means
       every target. Entries for other targets only are losses, unless this target has an entry too.
 

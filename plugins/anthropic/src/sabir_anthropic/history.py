@@ -121,8 +121,8 @@ class _MessagesHistory(History):
         self._add_system_message(self._message_blocks(message, path), path)
 
     def read_user(self, message: Fields, path: str) -> None:
-        """Read a message with the role `user`. Each result becomes a message, and so does each group of other blocks
-        between results.
+        """Read a message with the role `user`. Each result becomes a message, and so does each group of adjacent other
+        blocks.
         """
         blocks = self._message_blocks(message, path)
         for is_result, group in groupby(blocks, key=lambda each: each[0].get("type") == "tool_result"):

@@ -77,7 +77,7 @@ class AnthropicOptionHints(Frozen, strict=True):
 
 class AnthropicSettings(Frozen):
     """Vendor settings of the dialect `anthropic.messages`, by Anthropic's names. Every field is optional. A field that
-    is not set is not sent.
+    is not set adds nothing to the request.
 
     https://platform.claude.com/docs/en/api/messages/create
     """
@@ -128,5 +128,6 @@ class AnthropicSettings(Frozen):
     """
     version: Literal["2023-06-01", "2026-10-21"] | None = None
     """The version of the API, sent in the header `anthropic-version`. If None, the SDK's version is sent. At Anthropic
-    and the clouds, only "2023-06-01" accepts `temperature`, `top_p` and `top_k`. https://platform.claude.com/docs/en/api/versioning
+    and the clouds, only "2023-06-01" accepts `temperature`, `top_p` and `top_k`.
+    https://platform.claude.com/docs/en/api/versioning
     """

@@ -25,8 +25,8 @@ TOP_LEVEL = frozenset({
 
 class GoogleSettings(Frozen):
     """Vendor settings of the dialect `google.generate_content`, by Google's names. Every field is optional. A field
-    that is not set is not sent. Fields that only the other service (Gemini API or Vertex AI) accepts are left out, with
-    a loss.
+    that is not set adds nothing to the request, except `response_mime_type`. Fields that only the other service (Gemini
+    API or Vertex AI) accepts are left out, with a loss.
 
     Inside objects, write the names as the API does, for example `thinking_config={"includeThoughts": True}`.
     https://ai.google.dev/api/generate-content
@@ -74,7 +74,7 @@ class GoogleSettings(Frozen):
     response_logprobs: bool | None = None
     """Whether to return log probabilities of the output tokens."""
     response_mime_type: str | None = None
-    """The MIME type of the answer. With `response_format`, sabir sends "application/json" if this is not set."""
+    """The MIME type of the answer. Usually "application/json" with `response_format` if this is not set."""
     response_modalities: tuple[str, ...] | None = None
     """The kinds of output, such as "TEXT" and "IMAGE"."""
     response_schema: GoogleObject | None = None

@@ -144,8 +144,8 @@ class LocalServer:
             return self._address
 
     def stop(self) -> None:
-        """Stop the server. Running requests fail. A second call is harmless, and a later use starts the server
-        again.
+        """Stop the server that this process started. Running requests fail. A second call is harmless, and a later use
+        starts the server again.
         """
         with self._lock:
             self._stop_child()

@@ -69,7 +69,7 @@ class _CommonSettings(Frozen):
 
 class ChatSettings(_CommonSettings):
     """Vendor settings of the dialect `openai.chat`, by OpenAI's names. Every field is optional. A field that is not set
-    is not sent.
+    adds nothing to the request.
 
     https://developers.openai.com/api/reference/resources/chat/subresources/completions/methods/create
     """
@@ -98,7 +98,7 @@ class ChatSettings(_CommonSettings):
 
 class ResponsesSettings(_CommonSettings):
     """Vendor settings of the dialect `openai.responses`, by OpenAI's names. Every field is optional. A field that is
-    not set is not sent, except `store` and `include`.
+    not set adds nothing to the request, except `store` and `include`.
 
     https://developers.openai.com/api/reference/resources/responses/methods/create
     """
@@ -117,7 +117,7 @@ class ResponsesSettings(_CommonSettings):
     """Options for all images of the request."""
     include: tuple[str, ...] | None = None
     """Further data to return, such as "web_search_call.action.sources". For models that are known to reason, sabir adds
-    "reasoning.encrypted_content".
+    "reasoning.encrypted_content", unless the endpoint is known to ignore this setting.
     """
     max_tool_calls: int | None = None
     """The maximum number of calls of the vendor's own tools in one response."""

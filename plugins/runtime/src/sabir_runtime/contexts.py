@@ -12,7 +12,7 @@
     await ctx.llm(observations, options) ──▶ BoundCall ──▶ runner.perform ──▶ batch with the results of its calls
     option call ──arguments, validated──▶ bound(observations=[call], …) ──batch──▶ its text, or its messages as JSON
 
-A policy reaches only the policies that its context binds. A policy that was chosen as an option sees only the option
+A policy can choose only policies that its context binds. A policy that was chosen as an option sees only the option
 call as its observation. Runners decide how a bound call is performed; policies are the same under all runners.
 """
 
@@ -48,7 +48,8 @@ class BaseRunner:
         """Return the function with which the context `ctx` binds a policy. A subclass must define this method.
 
         `self._bind(policy, …)` of the context calls the function. It accepts the policy, and the keyword arguments
-        `options` and `description` of `BoundPolicy`. Raises NotImplementedError in this base class.
+        `options` and `description` of `BoundPolicy`. It returns a BoundPolicy, or a function that is called instead of
+        the policy, without the context. Raises NotImplementedError in this base class.
         """
         raise NotImplementedError(f"{type(self).__name__} defines no create_bind_function; derive from Runner instead")
 
@@ -149,7 +150,7 @@ class BaseContext(AsyncClosing):
 
     Durable runners store the runs of a context under the name in its class attribute `stored_as`, by default its
     `__qualname__`. After renaming a class, set `stored_as` to the earlier name, or `stored_before` to a tuple of
-    earlier names, so that stored runs continue.
+    earlier names, so that stored runs continue. Subclasses do not inherit these names.
 
     >>> import asyncio, sabir
     >>> from sabir_runtime import BaseContext, InMemoryRunner
@@ -184,7 +185,7 @@ class BaseContext(AsyncClosing):
         object.__setattr__(self, name, value)
 
     def bound_policies(self) -> "dict[str, BoundPolicy]":
-        """Return the bound policies by name, in the order of assignment. Names that begin with `_` are left out."""
+        """Return the bound policies by name, in the order of first assignment, without names that begin with `_`."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -218,7 +219,8 @@ class BaseContext(AsyncClosing):
     async def aclose(self) -> None:
         """Close the policies in `bound_policies()`, and then the runner, by awaiting their methods `aclose`.
 
-        A policy or runner without this method is skipped. The runner is closed for other contexts, too.
+        A policy or runner without this method is skipped. The runner is closed for other contexts, too. If a method
+        raises, those that follow are not closed.
         """
         closable: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
         for each in closable:  # a policy is any callable, so it may have no `aclose`
@@ -364,7 +366,10 @@ class BoundCall:
 
     @property
     def is_option(self) -> bool:
-        """True if the policy was called as an option. The option call is then the only observation."""
+        """True if the only observation is the option call that is being answered now.
+
+        The policy was then called as an option, or by such a policy with the same observation.
+        """
         message = _CHOSEN.get(None)
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
@@ -373,7 +378,8 @@ class BoundCall:
 
         `by` is a function to call instead of the policy, with observations, options and arguments but without the
         context. Raises PolicyFailed if the policy raises, returns something other than a list or tuple of
-        messages, or is nested too deeply in other calls.
+        messages, or is nested too deeply in other calls. KeyboardInterrupt and the cancellation of the calling task
+        are raised unchanged.
         """
         bound = self.bound
         policy = by or partial(bound.policy, bound.context)

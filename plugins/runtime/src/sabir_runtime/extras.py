@@ -1,4 +1,4 @@
-"""The extras `durable` and `distributed`. Their libraries are imported when a name of the extra is first used.
+"""The extras `durable` and `distributed`. Their libraries are imported when a name that needs them is first used.
 
 pip install "sabir-runtime[durable]"        sabir_runtime.durable        DBOS, SQLAlchemy, psycopg
 pip install "sabir-runtime[distributed]"    sabir_runtime.distributed    nats-py
@@ -15,7 +15,7 @@ from sabir_runtime.failures import RuntimeFault
 
 
 class ExtraMissing(RuntimeFault, ImportError):
-    """Raised when a name of `sabir_runtime.durable` or `.distributed` is used, and that extra is not installed.
+    """Raised if a name of `sabir_runtime.durable` or `.distributed` needs a library that is not installed.
 
     The commands `sabir runs` and `sabir worker` raise it, too. Run the pip command in the message. Also an ImportError.
     """
@@ -35,8 +35,8 @@ def needs_extra(extra: str) -> Iterator[None]:
 def lazy_names(package: str, module_of: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a function for a package's `__getattr__`, which imports the module of a public name at the first use.
 
-    `module_of` is public name → name of its module in the package. The function raises ExtraMissing, and
-    AttributeError for any other name.
+    `module_of` is public name → name of its module in the package. The function raises ExtraMissing if
+    the module needs a library that is not installed, and AttributeError for any other name.
     """
     extra = package.rpartition(".")[2]
 

@@ -9,8 +9,8 @@
 
 The in-memory runner converts exceptions too, so an `except` clause works wherever the policy runs. The members of an
 exception group and the `__cause__` of an error are converted alike, at most `MOST_FAILURES` in all. Exceptions with a
-built-in base class keep up to five `args` if all are short texts, numbers, booleans or None, and the attributes in
-`_ATTRIBUTES`.
+built-in base class keep their `args` if these are at most five short texts, numbers, booleans or None, and the
+attributes in `_ATTRIBUTES`.
 
 SabirError
 └── RuntimeFault
@@ -40,16 +40,18 @@ class RuntimeFault(SabirError):
 class PolicyInvalid(RuntimeFault, TypeError):
     """Raised if an object cannot be a policy, or if a policy is called with wrong arguments.
 
-    Also raised if one bound policy is assigned under two names or a reserved name, or if its name is needed before it
-    is assigned to an attribute. If a policy returns something other than a list or tuple of messages, the caller of the
-    policy receives a PolicyFailed that is also a PolicyInvalid. Also a TypeError.
+    For a durable or distributed runner, arguments that cannot be stored or sent as JSON are wrong, too. Also raised if
+    one bound policy is assigned under two names or a reserved name, or if its name is needed before it is assigned to
+    an attribute. If a policy returns something other than a list or tuple of messages, the caller of the policy
+    receives a PolicyFailed that is also a PolicyInvalid. Also a TypeError.
     """
 
 
 class UnknownOption(RuntimeFault, ValueError):
-    """Raised if a name in `options` is not a policy that the context binds. The message lists the bound names.
+    """Raised if a name in `options` is not a policy that the context binds, or begins with `_`.
 
-    Also raised if `options` is a string instead of a list of names. Also a ValueError.
+    The message lists the names that can be options. Also raised if `options` is a string instead of a list of names.
+    Also a ValueError.
     """
 
 
@@ -69,8 +71,9 @@ class ReplayMismatch(RuntimeFault):
 
 
 MOST_CHARACTERS = 10_000
-"""The maximum number of characters of an exception's message. The messages of causes and members have at most a tenth
-of it. If the JSON text of an argument is longer than a tenth, no `args` are kept."""
+"""The maximum number of characters of an exception's message. A group's message also says how many members were
+left out. The messages of causes and members have at most a tenth of it. If the JSON text of an argument is longer than
+a tenth, no `args` are kept."""
 MOST_CAUSES = 20
 """The maximum depth of causes and members: the cause of an error is level 1, the cause of the cause level 2."""
 MOST_FAILURES = 100
@@ -91,13 +94,15 @@ Plain: TypeAlias = str | int | float | bool | None
 
 
 class PolicyFailed(RuntimeFault, OptionFailed):
-    """Raised to the caller of a policy that raised an exception, in this process, at a worker, or before a restart.
+    """Raised to the caller of a policy that failed, in this process, at a worker, or before a restart.
 
-    `error_type` is the class name of the policy's exception and `error_message` its text. `retryable` is True if
-    another attempt may succeed. If the policy's exception has a built-in class or base class such as LookupError, the
-    PolicyFailed is also an instance of the nearest one, so `except LookupError` catches it. The same applies to
-    PolicyInvalid, UnknownOption, LoopLimit and CallsTooDeep, but not to StopIteration and MemoryError. The `__cause__`
-    of the policy's exception and the members of an exception group are converted, too.
+    A policy fails if it raises an exception, returns something other than messages, or is nested too deeply.
+    `error_type` is usually the class name of the policy's exception and `error_message` its text. `retryable` is True
+    only if the exception has an attribute `retryable` that is True. If the exception has a built-in class or base class
+    such as LookupError, the PolicyFailed is also an instance of the nearest one, so `except LookupError` catches it.
+    The same applies to PolicyInvalid, UnknownOption, LoopLimit and CallsTooDeep, but not to StopIteration, MemoryError,
+    and classes that are not derived from Exception. The `__cause__` of the exception and the members of an exception
+    group are converted, too, at most 100 exceptions in all.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, InMemoryRunner, PolicyFailed
@@ -127,7 +132,7 @@ class PolicyFailed(RuntimeFault, OptionFailed):
         return error if isinstance(error, PolicyFailed) else failure_of(error).error()
 
     def __str__(self) -> str:
-        """Return the message in one line, after `error_type` if the class of this object has another name."""
+        """Return the message in one line, usually after `error_type` if the class of this object has another name."""
         text = " ".join(self.error_message.split())
         is_named = type(self).__name__ == self.error_type or text == self.error_type
         return text if is_named else f"{self.error_type}: {text}"
@@ -140,21 +145,25 @@ class PolicyFailed(RuntimeFault, OptionFailed):
 class StoredFailure(StoredModel):
     """A policy's exception as data that can be stored or sent as JSON.
 
-    `type` is the exception's class name, `message` its text, and `retryable` is True if another attempt may succeed.
+    `type` is usually the exception's class name, `message` its text, and `retryable` is True only if the
+    exception has an attribute `retryable` that is True.
     """
 
     type: NonEmpty
     message: str
     retryable: bool = False
     known_as: str = ""
-    """The name of the nearest base class that is built in or in `_OWN`; "" if there is none, and for a group."""
+    """The name of the exception's class or nearest base class that is built in or in `_OWN`; "" if there is none.
+
+    Exception and the classes in `_UNCOMBINED` do not count.
+    """
     cause: "StoredFailure | None" = None
     members: "tuple[StoredFailure, ...]" = ()
     """The members of an exception group."""
     args: tuple[Plain, ...] | None = None
     """The `args` of an exception with a built-in base class, if all are short and `Plain`, at most five; else None."""
     attributes: tuple[tuple[str, Plain], ...] = ()
-    """The attributes in `_ATTRIBUTES` of an exception with a built-in base class that are of the type `Plain`."""
+    """The attributes in `_ATTRIBUTES` of an exception with a built-in base class, if short, `Plain`, and not None."""
 
     def error(self) -> PolicyFailed:
         """Return the exception that the caller receives. The `__cause__` and the members are converted too."""

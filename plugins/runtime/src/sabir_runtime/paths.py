@@ -1,4 +1,4 @@
-"""Paths of bound calls within a run. A repeated run gives each call the same path.
+"""Paths of bound calls within a run. A repeated run usually gives each call the same path.
 
     run ─ 0:plan ─┬─ 0:llm
                   ├─ 1:llm ─ [call-7] ─ 0:search        calls of an option: a lane named after the option call's id

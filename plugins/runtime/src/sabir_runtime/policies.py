@@ -8,7 +8,7 @@ A batch is the list of messages that a policy returns. The runner answers the op
 
     batch ──unanswered calls──▶ answered concurrently ──▶ batch + results, in the order of the calls
 
-Calls that already have a result are not answered again. If an option fails, its call gets an error result.
+Calls that already have a result are not answered again. If an option fails, its call usually gets an error result.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ Batch: TypeAlias = list[Message]
 
 
 class Policy(Protocol):
-    """The signature of a policy: an async function, or an object with an async `__call__`.
+    """The signature of a policy, usually an async function, or an object with an async `__call__`.
 
     `ctx` is the context that binds the policy, and `observations` are the messages that the policy sees. `options`
     are the names of the bound policies that the policy may call, or None. Further keyword parameters are the policy's
@@ -51,7 +51,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Named(Protocol):
-    """Protocol of a policy object whose replies have the name under which a context binds the policy."""
+    """Protocol of a policy object that a context replaces by `bound_as(name)` when it binds the policy under a name."""
 
     def bound_as(self, name: str) -> "AnyPolicy":
         """Return the policy to call for the name `name`, usually a copy whose replies have this policy name."""
@@ -63,7 +63,10 @@ AnyPolicy: TypeAlias = Callable[..., Awaitable[Batch]]
 
 
 def check_batch(name: str, returned: object) -> Batch:
-    """Return a policy's return value as a new list. Raises PolicyInvalid unless it is a list or tuple of messages."""
+    """Return a policy's return value as a new list.
+
+    Raises PolicyInvalid unless it is a list or tuple of messages. Instances of subclasses of Message are not accepted.
+    """
     if not isinstance(returned, list | tuple):
         remedy = "return a list of messages, for example list(reply.messages)"
         raise PolicyInvalid(f"policy {name!r} returned a {type(returned).__name__}, not a list of messages; {remedy}")

@@ -26,14 +26,14 @@ TURNS = 16
 
 @dataclass(repr=False, eq=False)
 class LLMPolicy(AsyncClosing):
-    """A policy that sends the observations to a model once and returns the reply's messages.
+    """A policy that sends the observations to a model, and returns the messages of one reply.
 
     `model` is a string `provider:model`, or any adapter. `settings` and `strict` are passed with every request.
     `speaks_as` is the policy name of the replies; None means the name under which a context binds the policy, or "llm"
     without a context. If `model` is an adapter, the adapter's own `speaks_as` is used. For a string, raises
     SettingsInvalid if its form is wrong, and ProviderMissing if the provider is unknown.
 
-    As an option, the policy has the argument `request`. If it is given, the model receives it as a user message in
+    As an option, the policy has the argument `request`. If it is not empty, the model receives it as a user message in
     place of the option call.
 
     >>> import asyncio, sabir
@@ -60,13 +60,16 @@ class LLMPolicy(AsyncClosing):
     def bound_as(self, name: str) -> "LLMPolicy":
         """Return a copy of the policy, whose `speaks_as` is `name` if the policy has no `speaks_as` of its own.
 
-        If `model` is an adapter, return the policy itself. A context calls this method when it binds the policy.
+        If `model` is an adapter, return the policy itself. Called when the bound policy is assigned to an attribute.
         """
         return replace(self, speaks_as=self.speaks_as or name) if isinstance(self.model, str) else self
 
     @cached_property
     def adapter(self) -> Adapter:
-        """The adapter that sends the requests: the adapter that you passed, or one created at the first use."""
+        """The adapter that sends the requests: the adapter that you passed, or one created at the first use.
+
+        After `aclose`, a policy with a string as `model` creates a new adapter at the next use.
+        """
         if isinstance(self.model, str):
             return sabir.adapter(self.model, speaks_as=self.speaks_as or "llm")
         return self.model
@@ -89,7 +92,7 @@ class LLMPolicy(AsyncClosing):
         return list(reply.messages)
 
     async def aclose(self) -> None:
-        """Close the adapter that this policy created. An adapter that you passed stays open."""
+        """Close the adapter that this policy created, if any. An adapter that you passed stays open."""
         adapter: Adapter | None = vars(self).pop("adapter", None)
         if adapter is not None and adapter is not self.model:
             await adapter.aclose()
@@ -128,7 +131,10 @@ Ask: TypeAlias = Callable[[Question], Decision | Awaitable[Decision]]
 
 
 def console(question: Question) -> str:
-    """Print the question's text as one line and the names of its options, and return the line that the person types."""
+    """Print the question's text and the names of its options, and return the line that the person types.
+
+    The text is printed as one line, cut at 2,000 characters.
+    """
     names = ", ".join(option.name for option in question.options)
     print(f"{one_line(question.text, 2000)}" + (f"\noptions: {names}" if names else ""))
     return input("you> ")
@@ -178,7 +184,7 @@ def loop_policy(of: str, *, turns: int = TURNS) -> AnyPolicy:
     raises LoopLimit if `turns` batches in a row contain option calls, and UnknownOption if the context does not bind
     `of`. The caller of the loop receives these errors as a PolicyFailed that is also a LoopLimit or UnknownOption.
 
-    As an option, the policy has the argument `request`. If it is given, the loop begins with the request as a user
+    As an option, the policy has the argument `request`. If it is not empty, the loop begins with it as a user
     message, and the observations are not used.
 
     >>> import asyncio

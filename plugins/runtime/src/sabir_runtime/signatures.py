@@ -5,9 +5,9 @@
 
     arguments ──check──▶ with the parameters' types ──encode──▶ JSON ──decode──▶ the same values, elsewhere or later
 
-Under every runner a policy receives the values that `check` returns. `encode` raises for values that JSON would change,
-and for secrets. In a parameter `**others` of a policy, `encode` accepts only JSON values: texts, numbers, true, false,
-null, lists and objects.
+Under every runner a policy receives the values that `check` returns, or equal values that `decode` returns. `encode`
+raises for values that JSON would change, and for secrets. In a parameter `**others` of a policy, `encode` accepts only
+JSON values: texts, numbers, true, false, null, lists and objects.
 
 Equality does not show that a value is unchanged: `True == 1`, and an enum's member may equal its text. Therefore:
 
@@ -111,7 +111,7 @@ def _parts_of(value: object) -> Parts | None:
 
 
 POSITIONAL_PARAMETERS = 3
-"""The number of positional parameters of every policy: context, observations and options."""
+"""The number of parameters that every policy receives by position: context, observations and options."""
 _CALL_PARAMETERS = frozenset({"self", "observations", "options"})
 """The parameter names of `BoundPolicy.__call__`. No argument of a policy may have one of these names."""
 
@@ -122,7 +122,7 @@ class PolicySignature:
 
     Checks the policy's arguments, and converts them to JSON and back. The attribute `signature` of a BoundPolicy.
     `annotations` are the types of the parameters, `schema` their JSON schema, and `binder` converts the JSON text of an
-    option call to arguments.
+    option call to arguments, unless `is_open`.
     """
 
     function_name: str
@@ -131,7 +131,7 @@ class PolicySignature:
     schema: Mapping[str, Any]
     binder: Callable[[JSONText], BoundArguments] = field(repr=False)
     required: frozenset[str] = frozenset()
-    """The names of the parameters without a default."""
+    """The names of the parameters without a default, except the parameters that the library fills in."""
     is_open: bool = False
     """True if the policy has a `**` parameter, so that any argument name is allowed."""
     provide: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
@@ -147,8 +147,8 @@ class PolicySignature:
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments and return them in a new dict, converted to their parameters' types.
 
-        Raises PolicyInvalid for arguments that are missing, unknown, reserved or of a wrong type. The error lists all
-        of them, cut at 300 characters.
+        Arguments of a `**` parameter are not converted, and defaults are not added. Raises PolicyInvalid for arguments
+        that are missing, unknown, reserved or of a wrong type. The error lists all of them, cut at 300 characters.
         """
         return self._convert_arguments(
             arguments, lambda adapter, value: adapter.validate_python(value) if adapter else value
@@ -248,10 +248,10 @@ def _read_again(adapter: TypeAdapter[Any] | None, value: Any) -> Any:
 def read_policy(policy: Callable[..., Any]) -> PolicySignature:
     """Return the signature of a policy: an async function, method, partial or callable object.
 
-    The result is cached for functions, and for the classes of callable objects, because a program may bind all its
-    policies for each request. Raises PolicyInvalid if the policy has fewer than three positional parameters (for
-    context, observations and options), if it is neither async nor annotated to return an awaitable, and for parameters
-    that JSON Schema cannot describe.
+    The result is usually cached for functions, and for the classes of callable objects, because a program may bind all
+    its policies for each request. Raises PolicyInvalid if the policy cannot be called, has fewer than three positional
+    parameters (for context, observations and options), or neither is or wraps an async function nor is annotated to
+    return an awaitable, and for annotations that cannot be resolved or that JSON Schema cannot describe.
     """
     kind: Callable[..., Any] = policy if inspect.isfunction(policy) else type(policy)
     is_plain = kind is policy or inspect.isfunction(getattr(kind, "__call__", None))  # noqa: B004

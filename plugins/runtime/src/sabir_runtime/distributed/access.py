@@ -119,7 +119,7 @@ class Access(Frozen):
     Give one kind of credentials: `creds`, `nkey`, `user` with `password_file`, or `token_file`. Without credentials
     here, the credentials in the URL are used, or else the NATS_… environment variables. `ca`, `cert`, NATS_CA and
     NATS_CERT require TLS, like a URL with tls://. The files are read when a connection is opened, and AccessInvalid is
-    raised for an unusable file.
+    raised for an unusable file. Not used for a connected nats-py client that you pass as the target.
 
     >>> from sabir_runtime.distributed import Access, CallSettings
     >>> CallSettings(access=Access(creds="desk.creds")).access.creds.name
@@ -127,15 +127,27 @@ class Access(Frozen):
     """
 
     creds: Path | None = None
-    """A .creds file with a user's JWT and seed. None means the path in NATS_CREDS if there are no other credentials."""
+    """A .creds file with a user's JWT and seed.
+
+    None means the path in NATS_CREDS, if neither this object nor the URL has credentials.
+    """
     nkey: Path | None = None
-    """A file with the seed of an nkey. None means the path in NATS_NKEY if there are no other credentials."""
+    """A file with the seed of an nkey.
+
+    None means the path in NATS_NKEY, if neither this object nor the URL has credentials.
+    """
     user: str | None = Field(default=None, min_length=1)
-    """A user's name, which needs a password. None means the name in NATS_USER if there are no other credentials."""
+    """A user's name, which needs a password.
+
+    None means the name in NATS_USER, if neither this object nor the URL has credentials.
+    """
     password_file: Path | None = None
     """A file with the user's password. For a user without this file, the password itself is in NATS_PASSWORD."""
     token_file: Path | None = None
-    """A file with a token. None means the token in NATS_TOKEN if there are no other credentials."""
+    """A file with a token.
+
+    None means the token in NATS_TOKEN, if neither this object nor the URL has credentials.
+    """
     ca: Path | None = None
     """A file with the CA certificates that verify the server's certificate.
 

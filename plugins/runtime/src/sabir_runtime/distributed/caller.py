@@ -36,7 +36,7 @@ LONGEST_PAUSE = 1.0
 SHORTEST_WAIT = 1e-6
 """The minimum of `waited` for a request that is sent again, because 0 means the first sending."""
 BEATS_MISSED = 3
-"""A worker counts as silent after this many missed beats."""
+"""A worker counts as silent only after at least this many missed beats."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,10 @@ class PendingRequest:
         self.policy = policy
         self.what = f"policy {policy!r} of {context!r}"
         self.sending = 0
-        """How often the request was sent. Busy, Released, Willing and NoSubscriber for earlier sendings are ignored."""
+        """How often the request or a search for a worker was sent. Busy, Released, Willing and NoSubscriber for earlier
+        sendings are ignored."""
         self.lost_workers = 0
-        """How many workers in turn did not finish the request."""
+        """How many times a worker did not finish the request."""
         self.seeks_worker = False
         """True if the next sending asks all workers which of them can perform the request."""
         self.chosen_worker = ""

@@ -118,7 +118,7 @@ class NatsConnection:
         return self._client.max_payload
 
     async def open(self) -> None:
-        """Connect. Raises NoServer if no server is reached within `patience` seconds.
+        """Connect, unless the user passed a client. Raises NoServer if no server is reached within `patience` seconds.
 
         Raises AccessRefused if the server rejects the login or TLS fails, and AccessInvalid for unusable credentials.
         """
@@ -268,7 +268,7 @@ class NatsConnection:
         return self._client.is_connected
 
     async def close(self) -> None:
-        """Close the connection after everything was sent. A client that the user passed stays open.
+        """Close the connection. A client that the user passed stays open.
 
         Calls that still wait for the server raise NoServer.
         """

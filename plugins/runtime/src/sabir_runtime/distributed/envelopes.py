@@ -119,7 +119,7 @@ class Fault(StoredFailure):
     """The error of a policy, or the reason why a worker refused a request. The content of a Failed reply."""
 
     raised_by: Literal["policy", "worker"]
-    """"policy" if the policy raised the error, "worker" if the worker could not call the policy."""
+    """"policy" if the policy failed, "worker" for any other error, such as wrong arguments or too large an answer."""
 
 
 class FromWorker(Envelope):
@@ -141,7 +141,7 @@ class Failed(Envelope):
 
     kind: Literal["failed"] = "failed"
     id: str
-    """The id of the request; "" if the request could not be read."""
+    """The id of the request; "" if the request could not be read, or came with a wrong subject or id."""
     worker: WorkerName
     error: Fault
 

@@ -5,7 +5,7 @@ RuntimeFault
 ├── NoServer           no NATS server can be reached, or the connection is lost for good (ConnectionError)
 │   └── AccessRefused  the server rejects the credentials, or forbids a subject (PermissionError)
 ├── NoWorkers          no worker serves the policy (LookupError)
-├── WorkerLost         several workers in turn did not finish a request
+├── WorkerLost         workers failed several times to finish a request
 ├── RequestTimedOut    no answer within the caller's or worker's time limit (TimeoutError)
 ├── RunnerClosed       the runner was closed during a call
 ├── PayloadTooLarge    a message exceeds the server's size limit (ValueError)
@@ -46,10 +46,10 @@ class NoWorkers(RuntimeFault, LookupError):
 
 
 class WorkerLost(RuntimeFault):
-    """Raised if `CallSettings.attempts` workers in turn did not finish a request.
+    """Raised if workers failed `CallSettings.attempts` times in all to finish a request.
 
-    Each worker stopped reporting, was shut down, or did not reply at all. The policy may have run once, several times
-    or not at all.
+    Each time, a worker stopped reporting, was shut down, or did not reply at all. It may be the same worker. The policy
+    may have run once, several times or not at all.
     """
 
 

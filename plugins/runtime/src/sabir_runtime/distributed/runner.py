@@ -70,7 +70,7 @@ class DistributedRunner(Runner, AsyncClosing):
         AccessRefused, AccessInvalid, NoWorkers, WorkerLost, RequestTimedOut, RunnerClosed or PayloadTooLarge if no
         answer was possible, EnvelopeInvalid for a message that cannot be read, PolicyInvalid for wrong arguments, and
         UnknownOption for an option that the worker's context does not bind. Raises RuntimeFault if the runner is
-        connected in another event loop that is not closed.
+        connected in another event loop that is not closed, or if the context's class name cannot be part of a subject.
         """
         request = self._make_request(call)
         caller = self._caller

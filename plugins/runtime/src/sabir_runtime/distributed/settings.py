@@ -27,31 +27,35 @@ class CallSettings(Frozen):
     """
 
     timeout: Seconds = Field(default=300.0, gt=0, allow_inf_nan=False)
-    """The maximum time of one call, including all attempts. After that, the call raises RequestTimedOut."""
+    """The maximum time of one call, including all attempts, but not the time to connect. After that, the call raises
+    RequestTimedOut."""
     acceptance: Seconds = Field(default=5.0, gt=0)
     """The maximum time until a worker answers or accepts a request. After that, the worker counts as lost,
-    and the request is sent again."""
+    and the request is sent again, or the call raises WorkerLost (see `attempts`)."""
     silence: Seconds = Field(default=5.0, gt=0)
     """The maximum time between two reports of a worker that accepted a request. After that, the worker counts as dead.
 
     The caller waits at least three of the worker's `beat` intervals.
     """
     attempts: int = Field(default=3, ge=1)
-    """If this number of workers in turn did not finish a request, the call raises WorkerLost."""
+    """The call raises WorkerLost when workers have failed this number of times to finish its request.
+
+    The same worker may count several times.
+    """
     patience: Seconds = Field(default=10.0, ge=0)
     """How long a call waits while no worker or server is there. After that, the call raises NoWorkers or NoServer."""
     in_flight: int = Field(default=256, ge=1)
     """The maximum number of simultaneous requests of the runner. Further calls wait, and raise RequestTimedOut after
     `timeout` seconds."""
     compress_above: int = Field(default=256 * 1024, ge=0)
-    """The size in bytes above which a request is compressed, or the server's `max_payload` if that is less."""
+    """The size in bytes above which a request is compressed if that helps, or `max_payload` of the server if less."""
     largest: int = Field(default=LARGEST, ge=1)
     """The maximum size of an answer in bytes, decompressed. The call raises EnvelopeInvalid for a larger answer."""
     inbox: Inbox = INBOXES
     """The prefix of the inbox, the NATS subject on which answers arrive.
 
     With a prefix of your own, the server's permissions can keep other users from reading the answers. The workers'
-    settings need the same prefix.
+    settings need the same prefix. A connected nats-py client that you pass uses its own prefix.
     """
     access: Access = Access()
     """Files with credentials and certificates for the server."""
@@ -81,7 +85,7 @@ class WorkerSettings(Frozen):
     patience: Seconds = Field(default=60.0, ge=0)
     """How long the worker waits for a server that cannot be reached. After that, `run` raises NoServer."""
     compress_above: int = Field(default=256 * 1024, ge=0)
-    """The size in bytes above which an answer is compressed, or the server's `max_payload` if that is less."""
+    """The size in bytes above which an answer is compressed if that helps, or `max_payload` of the server if less."""
     largest: int = Field(default=LARGEST, ge=1)
     """The maximum size of a request in bytes, decompressed. The caller of a larger request gets EnvelopeInvalid."""
     held: int = Field(default=8 * LARGEST, ge=1)

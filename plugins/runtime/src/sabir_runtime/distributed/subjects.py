@@ -64,7 +64,7 @@ def asker_of(policy: str, reply: str) -> str:
 
 
 def check_inbox(prefix: str) -> str:
-    """Return an inbox prefix unchanged. Raises ValueError for an invalid prefix, or one above `LONGEST_NAME`."""
+    """Return an inbox prefix unchanged. Raises ValueError for a prefix that is invalid or too long."""
     if len(prefix) > LONGEST_NAME or not _PREFIX.fullmatch(prefix):
         raise ValueError(
             f"not a valid inbox prefix; expected names with dots between them, like {INBOXES}.alice, and not "

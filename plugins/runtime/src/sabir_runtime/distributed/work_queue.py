@@ -237,7 +237,7 @@ class WorkQueue:
         return len(self.begun) < self._settings.concurrency
 
     def can_hold(self, size: int) -> bool:
-        """Return whether a request of `size` bytes fits into the limit `held`. A single request always fits."""
+        """Return whether a request of `size` bytes fits into the limit `held`. Without other requests, any fits."""
         works = self.all()
         return not works or size + sum(work.size for work in works) <= self._settings.held
 

@@ -138,7 +138,8 @@ class Worker:
         """Connect, and perform requests until `stop`. Returns after the running requests finished or were cancelled.
 
         `ready` is called once, when requests can arrive. Raises NoServer if the server cannot be reached for `patience`
-        seconds, AccessRefused if the server rejects the worker, and AccessInvalid for unusable credentials.
+        seconds, AccessRefused if the server rejects the worker, and AccessInvalid for unusable credentials. If it was
+        connected, closes the context and the connection at the end, but not a client that you passed.
         """
         await self.start()
         ready()

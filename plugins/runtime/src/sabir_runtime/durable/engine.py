@@ -81,7 +81,7 @@ async def run_workflow(sabir_refused: object = None) -> None:
 def make_client(engine: Engine) -> DBOSClient:
     """Return a client that changes the states of runs. This process needs no worker.
 
-    The client raises at once if the store cannot be reached.
+    The client raises, and does not try again, if the store cannot be reached.
     """
     _forward_logs()
     guard_engine(engine)

@@ -31,8 +31,8 @@ class RowRefused(StoreInvalid):
     """Raised if a value in the store is not in the JSON serialization of this package. The value was not loaded.
 
     Loading a value of another program, for example a pickle, could run foreign code. If the value is the stored input
-    of a run, a worker pauses the run. `run` is the name of the run, or None if it is not known. `detail` is the message
-    without the run's name.
+    of a run, a worker pauses the run. `run` is the name of the run, or None. `detail` is the message, without the run's
+    name if `run` is set.
     """
 
     def __init__(self, detail: str, run: str | None = None) -> None:
@@ -41,7 +41,7 @@ class RowRefused(StoreInvalid):
 
 
 class RunnerInUse(DurableFault):
-    """Raised if this process already has an open DurableRunner with other settings. Close that runner first.
+    """Raised if this process has already launched a DurableRunner with other settings. Close that runner first.
 
     Also raised if other code has started DBOS in this process.
     """
@@ -55,7 +55,8 @@ class RunConflict(DurableFault):
     """Raised if the state of a run does not allow a request, for example resuming a run that is done.
 
     Also raised for an invalid run name, if the name belongs to another application's run, if the name for a fork is
-    used already, if no worker serves the run's version, and by `DurableRunner.run` inside a run.
+    used already, if no worker serves the run's version, if a run ended without a result, and by `DurableRunner.run`
+    inside a run.
     """
 
 

@@ -5,9 +5,9 @@
                 └──fail──▶ failed
 
 The first result wins: a batch, result or failure in a row is never replaced, and a later writer receives the row. The
-epoch of a run is a number that grows when a worker takes the run, and when the run is stopped. Every write of a worker
-names the epoch in which the worker took the run, and a write is refused if the epoch has changed. All functions block;
-`execution` calls them in threads.
+epoch of a run is a number that grows when a worker takes the run, and when the run is stopped or requeued. Every write
+of a worker names the epoch in which the worker took the run, and a write is refused if the epoch has changed. All
+functions block; `execution` calls them in threads.
 """
 
 import time

@@ -54,7 +54,7 @@ class Columns:
 
 
 def guard_engine(engine: Engine) -> None:
-    """Call `guard_row` for every row that is fetched through an engine, also by connections that are open already."""
+    """Call `guard_row` for every fetched row with serialized values, also on connections that are open already."""
     if not event.contains(engine, "checkout", _set_row_factory):
         event.listen(engine, "checkout", _set_row_factory)
 
@@ -64,7 +64,7 @@ def _set_row_factory(connection: Any, *_: object) -> None:  # the driver's own c
 
 
 def guard_row(row: Sequence[Any], columns: Columns) -> Row:
-    """Return the row. If its values are in another serialization, a refusal replaces each value."""
+    """Return the row. If its values are in another serialization, a refusal replaces each value that is not NULL."""
     for position in columns.serializations:
         if row[position] is not None and row[position] != SERIALIZATION:
             return _replace_payloads(row, columns, row[position])

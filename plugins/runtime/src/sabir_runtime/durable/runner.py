@@ -73,8 +73,8 @@ class DurableRunner(Runner, AsyncClosing):
     means no limit. The worker that was launched last sets `at_once` and `poll` for all workers of a queue. With
     `durability="power"`, SQLite's writes also survive a power cut.
 
-    Raises StoreInvalid for a wrong store URL or application name, and SettingsInvalid for wrong numbers. All open
-    runners of a process must have equal settings, otherwise `launch` raises RunnerInUse.
+    Raises StoreInvalid for a wrong store URL or application name, and SettingsInvalid for wrong numbers. All
+    launched runners of a process must have equal settings, otherwise `launch` raises RunnerInUse.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, llm_policy
@@ -119,7 +119,8 @@ class DurableRunner(Runner, AsyncClosing):
     def create_bind_function(self, ctx: "BaseContext") -> Callable[..., BoundPolicy]:
         """Return the function that binds policies to a context. Called by `BaseContext.__init__`.
 
-        The context performs the stored runs of its class once this runner is launched, or is used again after that.
+        The context performs the stored runs of its class once this runner is launched, or is used again after that. Of
+        several contexts of a class, the one created last does.
         Raises DurableFault if this runner has a context of another class with the same stored name, because the runs of
         both classes would be mixed up.
         """
@@ -156,11 +157,11 @@ class DurableRunner(Runner, AsyncClosing):
         Cancelling the caller does not stop the run; use `runs.cancel`.
 
         Raises PolicyFailed if the policy failed, RunPaused or RunCancelled if the run was stopped, and RunTaken if the
-        runner was closed.
-        Raises ReplayMismatch if the stored run has another request or the code has changed. Raises RunConflict inside
-        another run, for an invalid `run_id`, if the name belongs to another application, and if no worker serves the
-        stored run's version. Raises StoreInvalid if the store cannot be used, RunnerInUse as `launch` does,
-        PolicyInvalid for wrong arguments, and UnknownOption for unknown options.
+        runner was closed. Raises ReplayMismatch if the stored run has another request or the code has changed. Raises
+        RunConflict inside another run, for an invalid `run_id`, if the name belongs to another application, if no
+        worker serves the stored run's version, and if the run ended without a result. Raises StoreInvalid if the store
+        cannot be used, RunnerInUse as `launch` does, PolicyInvalid for wrong arguments, and UnknownOption for unknown
+        options.
         """
         if current_call.get() is not None:
             raise RunConflict(f"a run cannot start another run; call {bound.name!r} through its context instead")
@@ -176,13 +177,14 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> str:
-        """Put a run into the queue of all workers, this process included, and return the run's name at once.
+        """Put a run into the queue of the store's workers, this process included, and return the run's name.
 
-        `run_id` and `arguments` are the same as in `run`. Launches the worker of this process. `result` waits for the
-        run's batch.
+        Does not wait for the run; `result` does. `run_id` and `arguments` are the same as in `run`. If the store
+        already has an equal run of this name, nothing is queued. Launches the worker of this process.
 
-        Raises ReplayMismatch or RunConflict if the name belongs to a different run, RunConflict for an invalid name and
-        if no worker serves the stored run's version, and StoreInvalid and RunnerInUse as `launch` does.
+        Raises PolicyInvalid and UnknownOption as `run` does, ReplayMismatch or RunConflict if the name belongs to a
+        different run, RunConflict for an invalid name and if no worker serves the stored run's version, and
+        StoreInvalid and RunnerInUse as `launch` does.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
         worker = await self.launch()
@@ -201,10 +203,11 @@ class DurableRunner(Runner, AsyncClosing):
         run_id: str | None = None,
         **arguments: Any,
     ) -> str:
-        """Put a run into the queue of the store's workers, and return the run's name at once.
+        """Put a run into the queue of the store's workers, and return the run's name without waiting for the run.
 
         `run_id` and `arguments` are the same as in `run`. Unlike `start`, this does not launch a worker in this
-        process. The run waits until a worker takes it. Raises ReplayMismatch or RunConflict if the name
+        process. The run waits until a worker takes it. If the store already has an equal run of this name, nothing is
+        queued. Raises PolicyInvalid and UnknownOption as `run` does, ReplayMismatch or RunConflict if the name
         belongs to a different run, RunConflict for an invalid name, and StoreInvalid if the store cannot be used.
         """
         call = BoundCall(bound, observations, options, bound.signature.check(arguments))
@@ -232,8 +235,8 @@ class DurableRunner(Runner, AsyncClosing):
         """Wait for a run that any process performs, and return its batch.
 
         Launches the worker of this process. If no worker serves the run's version, a warning is logged, and the call
-        waits for such a worker. Raises RunNotFound for an unknown name, and PolicyFailed, RunPaused, RunCancelled,
-        RunTaken, ReplayMismatch and StoreInvalid as `run` does.
+        waits for such a worker. Raises RunNotFound for an unknown name, RunConflict if the run ended without a result,
+        and PolicyFailed, RunPaused, RunCancelled, RunTaken, ReplayMismatch, RunnerInUse and StoreInvalid as `run` does.
         """
         from sabir_runtime.durable import engine
 
@@ -270,7 +273,7 @@ class DurableRunner(Runner, AsyncClosing):
         await worker.store(worker.runs.decide, run_id, path, messages)
 
     async def launch(self) -> "DurableWorker":
-        """Start the worker of this process, unless it is running, and return it. Runs of dead workers then continue.
+        """Start the worker of this process, unless it is running, and return it. Requeues the runs of dead workers.
 
         Calls of policies, and the methods that need the worker, launch it; `async with` does not. Creates or upgrades
         the tables of the store. Raises RunnerInUse if this process has an open runner with other settings, or if other

@@ -7,7 +7,7 @@
                                ├─ decide                       store a person's answer for a waiting call
                                └─ recover                      put the runs of dead workers back into the queue
 
-This process needs no worker. The workers see each change within a beat, a periodic check of the store.
+This process needs no worker. The workers see stops and decisions at their next beat, a periodic check of the store.
 
 `recover` puts only runs of dead workers back into the queue. A process that can take a worker's lock knows that the
 worker is dead.
@@ -55,8 +55,8 @@ class Runs(SyncClosing):
     """Lists and controls the runs of a store, from any process. All methods block the thread.
 
     `store` is a URL as `DurableRunner` accepts it, or an SQLAlchemy engine. Use the object in a `with` block, which
-    closes the connections that the object opened. For a URL, raises StoreInvalid if the store cannot be used, or if no
-    runner has used the store yet.
+    closes the connections that the object opened. For a URL, upgrades older tables, and raises StoreInvalid if the
+    store cannot be used, or if no runner has used the store yet.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, llm_policy
@@ -127,18 +127,18 @@ class Runs(SyncClosing):
         return RunDetails(summary=self.summary(run), request=self.ledger.run(run).request, calls=recorded)
 
     def cancel(self, run: str) -> None:
-        """Cancel a run. Its worker stops within the runner's `beat` seconds, and callers receive RunCancelled.
+        """Cancel a run. Its worker cancels the run's policies at its next check, every `beat` seconds.
 
-        The results of its calls stay stored, and `resume` continues the run. Raises RunNotFound for an unknown name,
-        and RunConflict if the run is done or failed.
+        Callers who await the run receive RunCancelled. The results of its calls stay stored, and `resume` continues the
+        run. Raises RunNotFound for an unknown name, and RunConflict if the run is done or failed.
         """
         self._stop_run(run, "cancel")
 
     def pause(self, run: str, *, reason: str | None = None) -> None:
-        """Stop a run until `resume`. The results of its calls stay stored, and callers receive RunPaused.
+        """Stop a run until `resume`. Callers who await the run receive RunPaused. The results of its calls stay stored.
 
-        Its worker stops within the runner's `beat` seconds. `reason` is stored as the run's `fault`. Raises RunNotFound
-        for an unknown name, and RunConflict if the run is done or failed.
+        Its worker cancels the run's policies at its next check, every `beat` seconds. `reason` is stored as the run's
+        `fault`. Raises RunNotFound for an unknown name, and RunConflict if the run is done or failed.
         """
         self._stop_run(run, "pause", reason)
 
@@ -186,12 +186,13 @@ class Runs(SyncClosing):
         return sum(len(self._delete_ended(names[start : start + BATCH])) for start in range(0, len(names), BATCH))
 
     def fork(self, run: str, *, at: str | None = None, name: str | None = None, version: str | None = None) -> str:
-        """Put a new run with the request of another run into the queue, and return the new run's name at once.
+        """Put a new run with the request of another run into the queue, and return the new run's name.
 
         The new run copies the records of the calls that began before the call at the path `at` and have ended, without
-        the calls that contain it. The call at `at` and later calls are performed again; without `at`, all calls.
-        `name` None means a random name, and `version` None means the other run's version. Raises RunNotFound for an
-        unknown run or path, and RunConflict if the name is invalid or used already, except by an equal fork.
+        the calls that contain it. All other calls are performed again; without `at`, all calls. `name` None means a
+        random name, and `version` None means the other run's version. Raises RunNotFound for an unknown run or path,
+        and RunConflict if the name is invalid or used already. If a fork of the same run at the same path has the name,
+        that fork is not changed, and its name is returned.
         """
         origin = self.ledger.run(run)
         copies = _calls_before(at, self.ledger.calls(run)) if at is not None else []

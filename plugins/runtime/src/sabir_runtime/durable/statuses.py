@@ -72,7 +72,7 @@ class WorkerList:
 ENDED: tuple[RunState, ...] = ("done", "failed", "cancelled")
 """The states of runs that have ended. Of these runs, only cancelled runs can be resumed."""
 LIVE_SECONDS = 60.0
-"""The number of seconds after which an unseen worker no longer counts when `waits_for` is computed."""
+"""The number of seconds after which an unseen worker no longer counts as a worker that serves its version."""
 
 _QUEUED = ("ENQUEUED", "DELAYED")
 _IS_NEW = runs.c.epoch == sa.literal_column(
@@ -97,7 +97,7 @@ _TABLES = {"sqlite": _engine_table(None), "postgresql": _engine_table("dbos")}
 
 
 def check_store(engine: sa.Engine) -> None:
-    """Raise StoreInvalid if the store cannot be opened, tables are missing, or the tables of runs are newer.
+    """Raise StoreInvalid if the store cannot be opened, tables are missing, or their layout is newer or invalid.
 
     Upgrades older tables of runs.
     """

@@ -1,6 +1,6 @@
 """Create a database engine from a store's URL, with the settings that runs need.
 
-    sqlite:///runs.db         WAL, so that readers never wait; one writer at a time, others wait for it
+    sqlite:///runs.db         WAL, so that readers need not wait; one writer at a time, others wait for it
     postgresql://host/name    through psycopg 3, a pool of connections
 
 With `durability="process"`, a finished write to SQLite survives the end of the process; with "power" also a power cut.
@@ -108,7 +108,7 @@ def is_sqlite(url: URL) -> bool:
 
 
 def bounds_of(url: URL) -> dict[str, int]:
-    """Return default parameters for Postgres connections, without parameters that the URL or PG… variables set."""
+    """Return default parameters for Postgres connections, without those that the URL or PGCONNECT_TIMEOUT sets."""
     return {
         name: bound
         for name, bound in _BOUNDS.items()
@@ -154,7 +154,7 @@ def _unixepoch(modifier: str) -> float:
 
 
 def reach_store(engine: Engine) -> None:
-    """Open and close a connection. Raises StoreInvalid with the driver's message if the store cannot be opened."""
+    """Check that a connection can be opened. Raises StoreInvalid with the driver's message if it cannot."""
     try:
         engine.connect().close()
     except DBAPIError as error:
@@ -200,7 +200,7 @@ class FileLease:
     def hold(self) -> bool:
         """Lock the worker's own file, until `release` or the end of this process.
 
-        If it is locked already, change nothing. Return False if another process has locked the file.
+        If this object has the lock already, change nothing. Return False if another one has locked the file.
         """
         if self._locked_file is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)

@@ -159,8 +159,8 @@ Wish: TypeAlias = Literal["run", "pause", "cancel"]
 class RunRow:
     """A row of `sabir_runs`: a run's request, and the workers that performed it.
 
-    `epoch` grows when a worker takes the run and when the run is stopped. `fault` is why the run is paused, or None.
-    `worker` is the worker that took the run last, or that stored it to perform it.
+    `epoch` grows when a worker takes the run and when the run is stopped or requeued. `fault` is why the run is paused,
+    or None. `worker` is the worker that took the run last, or that stored it to perform it.
     """
 
     run: str
@@ -177,7 +177,7 @@ class RunRow:
     fault: str | None = None
     worker: str | None = None
     holder: str | None = None
-    """The worker that executes the run or a part of the run, even after a stop. None when it has released the run."""
+    """The worker that executes the run or a part of the run, even after a stop. None if there is none."""
     forked_from: str | None = None
     created_at: float = 0.0
 

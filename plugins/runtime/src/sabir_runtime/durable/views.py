@@ -9,7 +9,7 @@ from sabir.authoring import Frozen, one_line
 
 RunState: TypeAlias = Literal["queued", "running", "waiting", "paused", "cancelled", "done", "failed"]
 """The state of a run. A "queued" run waits for a worker, a "waiting" run for a person's decision. A "done" run has a
-result, and the policy of a "failed" run raised an error. "paused" and "cancelled" runs can be resumed."""
+result, and a "failed" run ended with an error, usually of its policy. "paused" and "cancelled" runs can be resumed."""
 CallState: TypeAlias = Literal["started", "waiting", "done", "failed"]
 """The state of one call in a run. A "started" call has no result yet, and a "waiting" call waits for a person's
 decision. A "done" call has a result, and a "failed" call an error."""
@@ -20,7 +20,8 @@ class RunSummary(Frozen):
 
     `run` is the run's name. `application` and `version` are those of the workers that may perform the run. `context` is
     the stored name of the context, and `name` the name of the bound policy that the run calls. `created_at` is when the
-    run was stored, and `updated_at` when its state last changed.
+    run was stored, and `updated_at` when DBOS last changed its state, or else `created_at`. The beginning and the end
+    of the state "waiting" do not count.
     """
 
     run: str

@@ -5,7 +5,7 @@
     one thread      the beat, a check every `beat` seconds: keep the lock · stop runs that another worker took
                     · deliver people's decisions · requeue runs of dead workers
 
-A process has one worker and one engine. Runners with equal settings share the worker.
+A process has at most one worker and one engine. Runners with equal settings share the worker.
 """
 
 import asyncio

@@ -94,7 +94,7 @@ def test_a_server_that_died_is_started_anew(server: LocalServer, caplog: pytest.
 
     assert not fresh.is_running
     assert is_serving(fresh.address)
-    assert "server stopped (-9)" in caplog.text
+    assert "server stopped (exit code -9)" in caplog.text
     fresh.stop()
 
 

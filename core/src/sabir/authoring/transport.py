@@ -202,7 +202,9 @@ class ClientConnection(BaseConnection, ABC):
         self.client = client
 
     def make_sync(self) -> Any:
-        """Return a new sync client. Called at the first sync request, unless the user passed a client."""
+        """Return a new sync client. Called at the first sync request, and at the first one after the sync client was
+        closed, unless the user passed a client.
+        """
 
     def make(self) -> Any:
         """Return a new async client. Called at the first request in each event loop, unless the user passed
@@ -264,8 +266,8 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     def library(self) -> Library:
-        """Return the HTTP library as the SDK uses it by default. Called once. Import the library here, not at the top
-        of the module.
+        """Return the HTTP library as the SDK uses it by default. The result is cached. Import the library here, not at
+        the top of the module.
         """
 
     @abstractmethod

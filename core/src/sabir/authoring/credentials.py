@@ -45,7 +45,7 @@ class FoundCredential(NamedTuple):
 
     `credential` is the Credential. `source` is the place where the value was found: "api_key=", a variable, a file
     (with its section for a profile), or "default"; None if a required value is missing. `searched` are the places that
-    were read, in order. `value` is the value; "" if the value is missing or optional and not set.
+    were read, in order. `value` is the value, also a default; "" if the value is missing or optional and not set.
     """
 
     credential: Credential

@@ -159,7 +159,7 @@ class SyncOnlyConnection:
         return self._begin(request).open()
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """Async version of `open_sync`, which runs in a thread."""
+        """Async version of `open_sync`. The SDK's call runs in a thread."""
         check_request(request)
         response = _ThreadedResponse(self._begin(request))
         await response.open()
@@ -256,7 +256,7 @@ class SDKProvider(ABC):
 
     def url_of(self, access: Access) -> str:
         """Return the URL of the endpoint, with secrets if it contains any. It is the `base_url` of the user's client if
-        there is a client, else `base_url`, else the first of `url_variables` that is set, else `url`.
+        there is a client, else `base_url`, else the first of `url_variables` that is set and not empty, else `url`.
 
         Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
         """

@@ -82,9 +82,9 @@ class Row(Frozen):
 
     `name` is the provider's name, `url` the endpoint and `docs` the vendor's documentation page. `dialects` are short
     names, the default first. `key_variables` are environment variables for the key; if empty, no key is required.
-    `url_variables` are environment variables for another endpoint. The first variable that is set counts. `quirks` are
-    deviations from the dialect that apply to every model. `own_settings` maps settings that only this endpoint has to
-    their JSON types. `entries` are the facts about models.
+    `url_variables` are environment variables for another endpoint. The first variable that is set and not empty counts.
+    `quirks` are deviations from the dialect that apply to every model. `own_settings` maps settings that only this
+    endpoint has to their JSON types. `entries` are the facts about models.
 
     >>> from sabir.authoring import Row
     >>> row = Row(name="acme", url="https://api.acme.example/v1", docs="https://acme.example/docs")

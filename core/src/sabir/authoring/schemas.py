@@ -90,7 +90,7 @@ class FittedSchema(NamedTuple):
     """A JSON schema in the form that an API accepts, and the changes. Returned by `fit_schema`."""
 
     schema: dict[str, Any]
-    """The schema to send. Empty if the API cannot accept the schema."""
+    """The schema to send. Empty if the API cannot accept the schema, or if the schema has no keywords."""
     changes: tuple[SchemaChange, ...] = ()
     """The differences from the original schema."""
     names: Mapping[str, str] = {}
@@ -100,7 +100,7 @@ class FittedSchema(NamedTuple):
     optional: int = 0
     """The number of properties that are not required. 0 unless the rule has `closed` True and `required` False."""
     unions: int = 0
-    """The number of nested schemas with several schemas in `anyOf` or a list of types."""
+    """The number of schemas, the root included, with several schemas in `anyOf` or a list of types."""
 
     @property
     def narrows(self) -> bool:

@@ -430,8 +430,8 @@ class History:
     def set_option_choice(self, choice: JSONValue, name: str) -> bool:
         """Set `option_choice` to `choice` if it is "auto", "none" or "required", else to the option's name `name`.
 
-        Return True; or False, and set nothing, if `name` is not the name of an added option or vendor tool. Call it
-        after the options were added.
+        Return True. In the second case, return False, and set nothing, if no added option or vendor tool has the name.
+        Call it after the options were added.
         """
         chosen = self.scope.option_names.get(name, name)
         offered = {*self._options, *map(declared_name, self._vendor.get("tools", ()))}

@@ -95,8 +95,9 @@ class OptionFailed(SabirError):
 
     `error_type` is a short name such as "not_found", `error_message` the text for the model, and `retryable` tells the
     model whether the same call may succeed later. Other exceptions become error results too: the type is the
-    exception's class name, and the message is the exception's text. Only CallsTooDeep, the cancellation of the caller,
-    and KeyboardInterrupt (or another BaseException, except SystemExit) are raised to the caller.
+    exception's class name, and the message is the exception's text, or the class name if the text is empty. Only
+    CallsTooDeep, the cancellation of the caller, and KeyboardInterrupt (or another BaseException, except SystemExit)
+    are raised to the caller.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:

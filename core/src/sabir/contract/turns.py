@@ -100,8 +100,8 @@ class IdentifierRule:
 
     def derive(self, identifier: str, occurrence: int = 0) -> str:
         """Return an accepted identifier for any string: the shortened string with "_" in place of other characters,
-        "_", and 12 hexadecimal digits of a hash. If the first character is not accepted, "x" is put before it. With
-        `longest` under 14, only hexadecimal digits and the "x" are used.
+        "_", and up to 12 hexadecimal digits of a hash. If the first character is not accepted, "x" is put before it.
+        With `longest` under 14, only hexadecimal digits and the "x" are used.
 
         The same string and `occurrence` always give the same identifier. Another `occurrence` almost certainly gives
         another identifier, unless `longest` is small.

@@ -180,7 +180,7 @@ NO_HOOKS = Hooks()
 
 @cache
 def installed_hooks() -> Hooks:
-    """Return the Hooks of all installed packages (entry points of the group `sabir.hooks`): the same object each time.
+    """Return the Hooks of the installed packages (entry points of the group `sabir.hooks`): the same object each time.
 
     The plugins are loaded at the first call. A plugin that cannot be loaded is logged as a warning and left out.
     """

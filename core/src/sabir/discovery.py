@@ -4,8 +4,8 @@
     provider(name, dialect) ──▶ all packages with this name, each loaded once ──choose_contribution──▶ one provider
     register(name, provider) ──▶ a further provider with this name
 
-Finding plugins imports nothing. A broken plugin is reported by its name and does not affect other plugins. A plugin
-that the program did not name (`providers()` lists it, or it has hooks) is loaded in a thread of its own; if that takes
+Finding plugins imports nothing. A broken plugin is reported by its name. A plugin that the program may not need (it has
+hooks, `providers()` lists it, or several packages provide its name) is loaded in a thread of its own; if that takes
 more than LONGEST_LOAD seconds, loading fails. No lock is held while a plugin's own code runs. An installed package may
 suggest what to write for the name of a missing provider: it declares the text as an entry point of this name in the
 group `sabir.hints`.
@@ -40,7 +40,7 @@ from sabir.vocabulary.models import ModelInfo, longest_first
 
 PROVIDERS, HOOKS, COMMANDS, HINTS = "sabir.providers", "sabir.hooks", "sabir.commands", "sabir.hints"
 LONGEST_LOAD = 10.0
-"""The most seconds that loading a plugin may take if the program did not name the plugin."""
+"""The most seconds that loading a plugin may take if the plugin is loaded with `named` False."""
 logger = logging.getLogger("sabir")
 
 Claims: TypeAlias = Mapping[str, tuple[EntryPoint, ...]]
@@ -67,7 +67,7 @@ def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an ent
     """Load and return the object that an entry point names. Raises ProviderBroken, with the package's name and the
     reason, if loading fails.
 
-    `named` False is for a plugin that the program did not name: loading also fails if it takes more than 10 seconds.
+    `named` False is for a plugin that the program may not need: loading also fails if it takes more than 10 seconds.
     """
     if not named:
         return within_limit(lambda: load_entry_point(point), point)
@@ -110,10 +110,11 @@ class ProviderStatus(Frozen):
     """What is known of one installed or registered provider, as `sabir.providers()` returns it.
 
     `name` is the provider's name in model strings. `distribution` and `version` are the name and version of its
-    package, "" for a provider that the program registered. `state` is "installed", "registered", or "failed" if the
-    provider cannot be loaded or used; then `error` says why, else None. `dialects` are the short names of the API
-    formats, the default first. `credentials` describes the keys that the provider needs. Both are empty if loading
-    failed. If several packages provide one name, each has its own status.
+    package; "" if the program registered the provider or the package has no metadata. `state` is "installed",
+    "registered", or "failed" if the provider cannot be loaded or used; then `error` says why, else None. `dialects` are
+    the short names of the API formats, the default first. `credentials` describes the keys that the provider needs.
+    Both are empty if loading or reading them failed. If several packages or registrations provide one name, each has
+    its own status.
 
     >>> import sabir
     >>> status = next(each for each in sabir.providers() if each.name == "echo")
@@ -133,8 +134,8 @@ class ProviderStatus(Frozen):
     the provider only adds dialects, or if another provider of this name takes precedence or conflicts with this one.
     """
     shadowed: tuple[str, ...] = ()
-    """Dialects that `name.dialect:model` does not reach, because another package provides a dialect of the same
-    name.
+    """Dialects that `name.dialect:model` does not reach, because another package or registration provides a
+    dialect of the same name.
     """
 
     @property
@@ -192,7 +193,7 @@ class _Source:
 
 class Registry:
     """Finds and loads plugins by name. Thread-safe. Entry points are read at their first use, and again for an unknown
-    provider name. Each provider is loaded once, at its first use.
+    provider name. Each provider is loaded at its first use and then reused.
     """
 
     def __init__(self) -> None:
@@ -206,9 +207,9 @@ class Registry:
         """Return the plugin object of a provider, for authors of plugins and tools. Loads the provider's package.
 
         `dialect` is the short name of an API format. It selects the package if several packages provide the name; None
-        means the provider of `name:model`. Raises ProviderMissing for an unknown name, DialectMissing for an unknown
-        dialect, ProviderBroken if no package of the name can be loaded, and PluginConflict if several packages claim
-        the name and sabir cannot choose.
+        means the provider of `name:model`. Raises ProviderMissing for an unknown name, and for one to which packages
+        only add dialects if `dialect` is None; DialectMissing for an unknown dialect, ProviderBroken if no package of
+        the name can be loaded, and PluginConflict if several packages claim the name and sabir cannot choose.
         """
         sources = self._sources_of(name)
         if not sources:
@@ -228,12 +229,13 @@ class Registry:
         return meaning.provider
 
     def register(self, name: str, provider: Provider) -> None:
-        """Add a provider of your own for this process, so that `sabir.adapter(f"{name}:model")` uses it.
+        """Add a provider of your own for this process, usually so that `sabir.adapter(f"{name}:model")` uses it.
 
         `provider` is an object with the interface `sabir.authoring.Provider`, whose `name` is equal to `name`.
         Registering the same object again does nothing. Raises ProviderBroken if the object does not have the interface,
-        and PluginConflict if another provider already has the name. Exception: two providers may share a name if one of
-        them has `adds_dialects` True and they have no dialect in common.
+        and PluginConflict if another provider already has the name, unless `name:model` keeps its meaning and
+        `name.dialect:model` means the new provider for each of its dialects. Usually, two providers can share a name
+        if one of them has `adds_dialects` True and they have no dialect in common.
         """
         contribution = Contribution.of(provider, name, REGISTERED)
         _load_all(self._sources_of(name), named=False)
@@ -263,8 +265,9 @@ class Registry:
     def providers(self) -> tuple[ProviderStatus, ...]:
         """Return the status of every installed or registered provider, sorted by name.
 
-        Loads every provider's package that is not loaded yet, each for at most 10 seconds. A provider that cannot be
-        loaded has the state "failed", and its `error` says why.
+        Loads every provider's package that was not loaded before, each for at most 10 seconds. A package that failed
+        before is not tried again. A provider that cannot be loaded or used has the state "failed", and its `error` says
+        why.
 
         >>> import sabir
         >>> [status.state for status in sabir.providers() if status.name == "echo"]
@@ -291,8 +294,8 @@ class Registry:
             return name in self._claimed(PROVIDERS)
 
     def models(self, provider: str, dialect: str | None = None) -> tuple[ModelInfo, ...]:
-        """Return the known facts of a provider's models. Each row applies to all models whose names begin with its
-        prefix, unless a longer prefix matches.
+        """Return the known facts of a provider's models. Usually, a row applies to the models whose names begin with
+        its prefix, unless a longer prefix matches.
 
         `provider` is the provider's name. `dialect` is the short name of an API format, for providers whose facts
         differ by format; None means the default. The longest prefixes come first. Models without a row can be used too.
@@ -318,7 +321,7 @@ class Registry:
         """Split a model string `provider[.dialect]:model` at the first colon, and return its parts. Loads the
         provider's package to check the names.
 
-        Raises SettingsInvalid for a string of another form, ProviderMissing for an unknown provider, DialectMissing for
+        Raises SettingsInvalid for a value of another form, ProviderMissing for an unknown provider, DialectMissing for
         an unknown dialect, and ProviderBroken or PluginConflict if the provider cannot be used.
         """
         _check_model_name(name)

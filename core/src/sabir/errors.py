@@ -18,7 +18,7 @@
         │   └── StreamBroken             `partial`: the reply as far as it arrived
         └── AllFailed                    `errors`: the error of each member of a fallback
 
-Each message is one line: the problem, what was expected, and usually the remedy. Control characters are replaced by
+Each message is one line: the problem, and usually what was expected and the remedy. Control characters are replaced by
 visible signs, so they cannot control a terminal. Some errors are also ValueErrors, so validators may raise them.
 """
 

@@ -43,9 +43,9 @@ _NONE: PassedValues = FrozenDict()
 class FoundCredential(NamedTuple):
     """The result of looking for one credential. Returned by `KeySource.find`. `repr` does not show the value.
 
-    `credential` is the Credential. `source` is the place where the value was found: "api_key=", a variable, a file with
-    its section, or "default"; None if a required value is missing. `searched` are the places that were read, in order.
-    `value` is the value; "" if the value is missing or optional and not set.
+    `credential` is the Credential. `source` is the place where the value was found: "api_key=", a variable, a file
+    (with its section for a profile), or "default"; None if a required value is missing. `searched` are the places that
+    were read, in order. `value` is the value, also a default; "" if the value is missing or optional and not set.
     """
 
     credential: Credential
@@ -83,7 +83,7 @@ class KeySource:
 
         `passed` maps names to values passed by the user. All secret values come from the first place (argument,
         variables, profile, files) that has one of them. An empty argument counts as such a place, so variables and
-        files are not used.
+        files are not used for them.
 
         >>> from sabir.authoring import Credential, KeySource
         >>> [each.source for each in KeySource.find([Credential(default="none")])]
@@ -119,8 +119,8 @@ class KeySource:
 
         Raises CredentialsMissing if a required value is missing, also if a function returned an empty one; the message
         says where to set the value. Also raises CredentialsMissing if a value cannot be part of an HTTP header, because
-        it has a space, a control character or a non-ASCII character. Raises SettingsInvalid if a function returned a
-        mapping with names that are not credentials.
+        it has a space, a control character or a non-ASCII character; paths of `Credential.files` may. Raises
+        SettingsInvalid if a function returned a mapping with names that are not credentials.
         """
         if self._ask:
             return self._look_up(self._name_values(self._ask()))

@@ -52,8 +52,8 @@ def explaining_environment_errors(who: str) -> Iterator[None]:
 
 
 def variables_behind(error: BaseException) -> list[str]:
-    """Return the names of the variables that may be the reason why a connection failed: those of certificates if the
-    error's text contains "certificate", else those of proxies.
+    """Return the names of the set variables that may be the reason why a connection failed: those of certificates if
+    the error's text contains "certificate", else those of proxies.
     """
     is_of_certificates = "certificate" in str(error).lower()
     return [name for name in FILES if os.environ.get(name)] if is_of_certificates else list(_proxies())

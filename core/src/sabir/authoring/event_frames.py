@@ -29,7 +29,7 @@ class EventFrames:
     """
 
     was_invalid = False
-    """Whether invalid UTF-8 was replaced: always False, because frames are binary."""
+    """Always False. Invalid UTF-8 in the headers of a frame is replaced, but not reported here."""
 
     def __init__(self, read: ReadFrame) -> None:
         self._read = read

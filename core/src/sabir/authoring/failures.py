@@ -46,8 +46,8 @@ _OTHER = "check that the store exists, and that you may read and write it"
 
 @dataclass(frozen=True)
 class DatabaseFailure:
-    """An error of a database driver, prepared for an error message without passwords. `str()` returns the message and
-    the remedy in one line.
+    """An error of a database driver, prepared for an error message without the texts in `secrets`. `str()` returns the
+    message and the remedy in one line.
 
     `error` is the driver's exception, or None. `secrets` are texts, such as passwords, that must not be shown.
     """
@@ -192,8 +192,8 @@ class ErrorTable:
 
     `modules` are the names of the SDK's modules, whose exceptions `translate` recognizes. `raised` are further
     exceptions of the SDK, as (class name, error class or None, end of the message). `settings` maps a parameter of the
-    API to the sabir setting that is sent as this parameter. If the vendor reports the parameter as unsupported, the
-    error tells the user which setting to leave out.
+    API to the sabir setting that is sent as this parameter. If an InvalidRequest reports the parameter as unsupported,
+    its message tells the user which setting to leave out or change.
 
     >>> from sabir.authoring import ErrorRule, ErrorTable
     >>> from sabir.errors import ContextTooLong
@@ -233,10 +233,10 @@ class ErrorTable:
         return reported
 
     def translate(self, error: BaseException, provider: str) -> CallError | None:
-        """Return the CallError for an exception of the SDK or its HTTP client, or None for other exceptions. Use in
-        `Connection.translate`.
+        """Return the CallError for an exception of the SDK or its HTTP client. None for other exceptions, and for those
+        that `raised` excludes. Use in `Connection.translate`.
 
-        Keys and tokens of the request are removed from the texts of the exception, which is changed, and of the error.
+        If the exception has a request, its keys and tokens are first removed from the texts of the exception itself.
         """
         with suppress(AttributeError, RuntimeError):  # the exception has no request; httpx raises RuntimeError
             conceal(error, secrets_of(error.request))  # type: ignore[attr-defined]
@@ -316,7 +316,8 @@ def kind_of_status(status: int) -> type[CallError]:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait from the headers `retry-after-ms` or `retry-after` (seconds or an HTTP date). Never
-    negative. None if both headers are missing or invalid. Names must be in lower case.
+    negative. None if both headers are missing or invalid, or if a number in them is not finite. Names must be in lower
+    case.
     """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:

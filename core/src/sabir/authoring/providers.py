@@ -94,7 +94,7 @@ class InProcessConnection:
     doubles and demos.
 
     `serve` is called with each WireRequest and returns an InProcessResponse. The function runs in the caller's thread;
-    for async calls, it blocks the event loop. Exceptions of the function are raised unchanged.
+    for async calls, it blocks the event loop. Exceptions of the function are not translated.
     """
 
     def __init__(self, serve: Serve) -> None:
@@ -109,7 +109,7 @@ class InProcessConnection:
         return _AsyncServedResponse(self._serve(request))
 
     def translate(self, error: Exception) -> SabirError | None:
-        """Return None, so that exceptions of the function are raised unchanged."""
+        """Return None, because exceptions of the function are not translated."""
         return None
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class SyncOnlyConnection:
         return self._begin(request).open()
 
     async def open(self, request: WireRequest) -> AsyncWireResponse:
-        """Async version of `open_sync`, which runs in a thread."""
+        """Async version of `open_sync`. The SDK's call runs in a thread."""
         check_request(request)
         response = _ThreadedResponse(self._begin(request))
         await response.open()
@@ -256,7 +256,7 @@ class SDKProvider(ABC):
 
     def url_of(self, access: Access) -> str:
         """Return the URL of the endpoint, with secrets if it contains any. It is the `base_url` of the user's client if
-        there is a client, else `base_url`, else the first of `url_variables` that is set, else `url`.
+        there is a client, else `base_url`, else the first of `url_variables` that is set and not empty, else `url`.
 
         Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
         """
@@ -294,8 +294,8 @@ class SDKProvider(ABC):
         return frozenset() if self.is_vendor(access) else self.elsewhere
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """Return the models of the package's `models.toml`, longest name prefixes first. Raises PluginError for an
-        invalid file.
+        """Return the models of the package's `models.toml`, longest name prefixes first; none if `package` is "".
+        Raises PluginError for an invalid file.
         """
         return packaged_models(self.package) if self.package else ()
 
@@ -306,8 +306,8 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
 
     Set `module` to the SDK's module, `client_name` to the name of its sync client class, and `http_module` to its HTTP
     library. Credentials must be named like the client's arguments. With `is_vendor` False, the headers named in
-    `vendor_headers`, and those from the SDK's variable `MODULE_CUSTOM_HEADERS`, are left out. No Authorization header
-    is sent if no key is found and none is required.
+    `vendor_headers`, and those from the SDK's variable `MODULE_CUSTOM_HEADERS`, are left out. So is the SDK's
+    Authorization header if no key is found and none is required.
     """
 
     module: str

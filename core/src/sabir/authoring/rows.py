@@ -5,8 +5,8 @@
         [[rows.entries]] models, facts, sources ──▶ ModelInfo, one for each prefix of model names
 
 An entry applies to the models whose names begin with one of its prefixes. Entries with longer prefixes add to entries
-with shorter prefixes and override them. Settings and features in no entry are unknown: they are sent and listed in
-`Rendering.unchecked`.
+with shorter prefixes and override them. If a row has entries, settings and features in none of them are unknown: they
+are sent and listed in `Rendering.unchecked`.
 """
 
 import tomllib
@@ -81,10 +81,10 @@ class Row(Frozen):
     RowProvider turns a row into a provider.
 
     `name` is the provider's name, `url` the endpoint and `docs` the vendor's documentation page. `dialects` are short
-    names, the default first. `key_variables` are environment variables for the key; empty means that no key is needed.
-    `url_variables` are environment variables for another endpoint. The first variable that is set counts. `quirks` are
-    deviations from the dialect that apply to every model. `own_settings` maps settings that only this endpoint has to
-    their JSON types. `entries` are the facts about models.
+    names, the default first. `key_variables` are environment variables for the key; if empty, no key is required.
+    `url_variables` are environment variables for another endpoint. The first variable that is set and not empty counts.
+    `quirks` are deviations from the dialect that apply to every model. `own_settings` maps settings that only this
+    endpoint has to their JSON types. `entries` are the facts about models.
 
     >>> from sabir.authoring import Row
     >>> row = Row(name="acme", url="https://api.acme.example/v1", docs="https://acme.example/docs")
@@ -127,7 +127,7 @@ class Row(Frozen):
     @classmethod
     def from_toml(cls, text: str) -> "Row":
         """Return the row in the text of a TOML file with exactly one table `[[rows]]`. Raises PluginError, which names
-        the invalid field, for an invalid row, and ValueError or KeyError for text of another form.
+        the invalid field, for an invalid row, and usually ValueError or KeyError for text of another form.
         """
         (document,) = tomllib.loads(text)["rows"]
         try:
@@ -137,8 +137,8 @@ class Row(Frozen):
             raise PluginError(f"row {document.get('name', '')!r}: {fault}") from None
 
     def models(self, dialect: str, quirks: Mapping[str, str]) -> tuple[ModelInfo, ...]:
-        """Return the known facts about models for a dialect's short name: one ModelInfo for each prefix, the longest
-        prefixes first.
+        """Return the known facts about models for a dialect's short name: one ModelInfo for each prefix and for "",
+        the longest prefixes first. A row without entries gives none.
 
         `quirks` maps a statement of an entry, "refuses NAME" or "SETTING: FIELD" for a rename, to the dialect's quirk
         that implements it. Raises PluginError for a rename without a quirk.

@@ -24,7 +24,7 @@ ONES = frozenset({
 UNIONS = ("anyOf", "oneOf", "allOf")
 """Keywords that combine schemas."""
 TYPED = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "oneOf", "type"})
-"""A schema needs at least one of these keywords to constrain a value."""
+"""A schema with none of these keywords, and without `properties`, counts as a schema for any value."""
 
 
 def has_lookaround(pattern: Any) -> bool:

@@ -3,10 +3,10 @@
     schema ──fit_schema(schema, rule)──▶ FittedSchema(schema, changes, names)      what to send, and every change
                                        ▶ FittedSchema(refusal="the reason")        the API has no schema of this meaning
 
-Law: a schema that the API accepts is sent unchanged. Of any other schema, each keyword is sent, or a SchemaChange names
-it with its place. Only other spellings of the same schema need no SchemaChange: a target in place of its reference,
-`additionalProperties: false` in an object that does not say whether it is open, empty `properties`, and a removed
-default of null if null means absent.
+Law: if a schema is not refused, each keyword is sent, or a SchemaChange names it with its place. Only other spellings
+of the same schema need no SchemaChange: a target in place of its reference, the single schema of `allOf` in place of
+`allOf`, `type` of an object, `additionalProperties: false` in an object that does not say whether it is open, empty
+`properties`, and a removed default of null if null means absent.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ _MOST_NESTED = 20
 @dataclass(frozen=True, slots=True)
 class SchemaRule:
     """Which JSON schemas an API accepts in one place, for example for an option's parameters. Passed to `fit_schema`.
-    The default accepts every schema.
+    The default accepts every schema, but a list of `items` is sent as `prefixItems`.
 
     `keywords` are the keywords that the API reads; None means all. `values` maps a keyword to a function that returns
     whether the API accepts the keyword's value. `unread` is for other keywords and values: "sent" sends them anyway,
@@ -42,8 +42,8 @@ class SchemaRule:
 
     `root` "object" requires an object as the root. `not_at_root` (only with `root` "object") are keywords that the root
     must not have; unions among them are merged into the root's properties. `names` is the rule for property names of
-    the root; None accepts all. `one_of` "as_any_of" sends `oneOf` as `anyOf`. `items` says which arrays need the
-    keyword `items`: no array ("any"), arrays with `prefixItems` ("of_tuples"), or all arrays ("of_all").
+    the root; None accepts all. `one_of` "as_any_of" usually sends `oneOf` as `anyOf`. `items` says which arrays need
+    the keyword `items`: no array ("any"), arrays with `prefixItems` ("of_tuples"), or all arrays ("of_all").
 
     `closed` True requires `additionalProperties: false` in objects; with `closed`, `required` True requires that all
     properties are required. `references` "any" accepts all references, "recursive" only references to places inside the
@@ -90,7 +90,7 @@ class FittedSchema(NamedTuple):
     """A JSON schema in the form that an API accepts, and the changes. Returned by `fit_schema`."""
 
     schema: dict[str, Any]
-    """The schema to send. Empty if the API cannot accept the schema."""
+    """The schema to send. Empty if the API cannot accept the schema, or if the schema has no keywords."""
     changes: tuple[SchemaChange, ...] = ()
     """The differences from the original schema."""
     names: Mapping[str, str] = {}
@@ -100,7 +100,7 @@ class FittedSchema(NamedTuple):
     optional: int = 0
     """The number of properties that are not required. 0 unless the rule has `closed` True and `required` False."""
     unions: int = 0
-    """The number of nested schemas with several schemas in `anyOf` or a list of types."""
+    """The number of schemas, the root included, with several schemas in `anyOf` or a list of types."""
 
     @property
     def narrows(self) -> bool:
@@ -127,8 +127,8 @@ class FittedSchema(NamedTuple):
 def fit_schema(schema: Schema, rule: SchemaRule) -> FittedSchema:
     """Return the JSON schema in the form that an API accepts, with every change. The argument is not modified.
 
-    If the API has no schema of the same meaning, or the schema exceeds a limit, `schema` of the result is empty and
-    `refusal` gives the reason.
+    If the rule refuses the schema, or the schema exceeds a limit, `schema` of the result is empty and `refusal` gives
+    the reason.
 
     >>> from sabir.authoring import SchemaRule, fit_schema
     >>> fit_schema({"type": "array"}, SchemaRule(items="of_all")).schema

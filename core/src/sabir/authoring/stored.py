@@ -10,7 +10,8 @@
     options    declarations of options; a vendor's own tool goes to the vendor settings
     others     a loss with the field's path in the request
 
-Fields that are null are ignored. A message of a wrong form raises HistoryInvalid, which names its place.
+Fields that are null are ignored, except the field with the messages. A message of a wrong form raises HistoryInvalid,
+which names its place.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -146,8 +147,9 @@ class History:
     dialect's `decode_history`.
 
     `readers` run first, in their order. A field in `neutral` becomes a setting of Settings, any other field the vendor
-    setting of the same name. A field that the setting does not accept goes to `extra_body`. Inside the methods,
-    `self.found` is the request, `self.scope` the DecodeScope and `self.model` the model's name, or "".
+    setting of the same name, unless it is `model` or in `streaming` or `verbatim`. A value that the setting does not
+    accept goes to `extra_body`. Inside the methods, `self.found` is the request, `self.scope` the DecodeScope and
+    `self.model` the model's name, or "".
     """
 
     vendor_model: ClassVar[type[BaseModel]]
@@ -428,8 +430,8 @@ class History:
     def set_option_choice(self, choice: JSONValue, name: str) -> bool:
         """Set `option_choice` to `choice` if it is "auto", "none" or "required", else to the option's name `name`.
 
-        Return True; or False, and set nothing, if `name` is not the name of an added option or vendor tool. Call it
-        after the options were added.
+        Return True. In the second case, return False, and set nothing, if no added option or vendor tool has the name.
+        Call it after the options were added.
         """
         chosen = self.scope.option_names.get(name, name)
         offered = {*self._options, *map(declared_name, self._vendor.get("tools", ()))}

@@ -4,10 +4,10 @@
                                                              └─▶ head ─┐       head: URL and headers
                                      ready bytes ──────────────────────┴─▶ send ─▶ the response, unread, for core
 
-OwnClientConnection is for clients that a plugin creates. The SDK builds one request for each path, headers, timeout and
-key. A second HTTP client sends core's bytes: it has the class that the SDK uses by default, with the SDK's limits,
-proxies and certificates. The request that the SDK built is raised as an exception to the caller, so that threads and
-tasks cannot mix their requests up.
+OwnClientConnection is for clients that a plugin creates. The SDK builds a request for each path, headers, timeout and
+key, which is cached. A second HTTP client sends core's bytes: it has the class that the SDK uses by default, with the
+SDK's limits, proxies and certificates. The request that the SDK built is raised as an exception to the caller, so that
+threads and tasks cannot mix their requests up.
 
 No HTTP library is imported here. The code uses only the names of clients, requests and responses that httpx2 and
 similar libraries share, so all of their types are Any. Redirects are not followed.
@@ -202,11 +202,13 @@ class ClientConnection(BaseConnection, ABC):
         self.client = client
 
     def make_sync(self) -> Any:
-        """Return a new sync client. Called at the first sync request, unless the user passed a client."""
+        """Return a new sync client. Called at the first sync request, and at the first one after the sync client was
+        closed, unless the user passed a client.
+        """
 
     def make(self) -> Any:
-        """Return a new async client. Called at the first request in each event loop, unless the user passed
-        a client.
+        """Return a new async client. Called in each event loop at the first request, and at the first one after the
+        loop's client was closed, unless the user passed a client.
         """
 
     @abstractmethod
@@ -264,8 +266,8 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
 
     @abstractmethod
     def library(self) -> Library:
-        """Return the HTTP library as the SDK uses it by default. Called once. Import the library here, not at the top
-        of the module.
+        """Return the HTTP library as the SDK uses it by default. The result is cached. Import the library here, not at
+        the top of the module.
         """
 
     @abstractmethod

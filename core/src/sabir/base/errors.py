@@ -1,8 +1,8 @@
 """The base class of sabir's errors, the errors that need no other module, and helpers for texts in messages.
 
-Each message is one line: the offender, what was expected, the remedy. Control characters in quoted text are replaced by
-visible signs, so that they cannot control a terminal. Some errors are also ValueErrors, so pydantic's validators may
-raise them. `sabir.errors` shows all errors.
+Each message is one line: the offender, and usually what was expected and the remedy. Control characters in quoted text
+are replaced by visible signs, so that they cannot control a terminal. Some errors are also ValueErrors, so pydantic's
+validators may raise them. `sabir.errors` shows all errors.
 """
 
 import re
@@ -45,8 +45,8 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
 class SabirError(Exception):
     """The base class of the errors that sabir defines. Catch SabirError to handle failures of the library in one place.
 
-    The message is a single line. It names the problem, what was expected, and usually how to fix it. The errors of the
-    package sabir are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of most
+    The message is a single line. It names the problem, and usually what was expected and how to fix it. The errors of
+    the package sabir are importable from `sabir.errors`, the most frequent ones also from `sabir`. Constructors of most
     data classes, such as Message, payloads and parts, raise pydantic's ValidationError, which is not a SabirError.
     """
 
@@ -69,8 +69,8 @@ class HistoryInvalid(SabirError, ValueError):
     """Raised by `load`, `loads`, `save`, `dumps`, `dumps_lines` and `PureDialect.decode_history` for data that is not a
     valid history.
 
-    The message names the file, line or message and the fault. `load` and `save` also raise HistoryInvalid for a path
-    that cannot be used.
+    The message names the fault, and usually the file, line or message. `load` also raises HistoryInvalid for a file
+    that cannot be read, and `save` for a missing folder and for a path that is not a regular file.
     """
 
 
@@ -95,8 +95,9 @@ class OptionFailed(SabirError):
 
     `error_type` is a short name such as "not_found", `error_message` the text for the model, and `retryable` tells the
     model whether the same call may succeed later. Other exceptions become error results too: the type is the
-    exception's class name, and the message is the exception's text. Only CallsTooDeep, the cancellation of the caller,
-    and KeyboardInterrupt (or another BaseException, except SystemExit) are raised to the caller.
+    exception's class name, and the message is the exception's text, or the class name if the text is empty. Only
+    CallsTooDeep, the cancellation of the caller, and KeyboardInterrupt (or another BaseException, except SystemExit)
+    are raised to the caller.
     """
 
     def __init__(self, error_type: str, error_message: str, *, retryable: bool = False) -> None:
@@ -115,8 +116,8 @@ class OutsideEvaluation(SabirError, LookupError):
 class CallsTooDeep(SabirError):
     """Raised when options, policies or evaluations call each other, or themselves, more than 50 levels deep.
 
-    CallsTooDeep ends all the nested calls. CallsTooDeep of an option's function does not become an error result,
-    because the model would call the same option again.
+    Unless it is caught, CallsTooDeep ends all the nested calls. CallsTooDeep of an option's function does not become an
+    error result, because the model would call the same option again.
     """
 
 
@@ -175,7 +176,7 @@ class PluginError(SabirError):
 class ProviderMissing(PluginError, LookupError):
     """Raised when no installed package provides the provider that a model name begins with.
 
-    The message lists the installed providers, and suggests a similar name or how to install the missing provider.
+    Usually, the message lists the installed providers, and suggests a similar name or how to install the missing one.
     Also raised by `unregister` for a name that was not registered.
     """
 

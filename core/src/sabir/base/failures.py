@@ -14,7 +14,7 @@ LossKind: TypeAlias = Literal["dropped", "downgraded", "relocated", "rewritten",
 """The kind of a Loss.
 
 dropped: not sent · downgraded: sent in a poorer form, such as text instead of an image · relocated: sent in another
-place · rewritten: sent with the same meaning in other characters · synthesized: something was added because the API
+place · rewritten: sent in other characters, or as a similar value · synthesized: something was added because the API
 requires it · withheld: the content was sent without its signed state, because the state comes from another origin.
 """
 Strict: TypeAlias = Collection[LossKind] | bool
@@ -54,7 +54,7 @@ class Loss(Frozen):
 class RenderingRefused(SabirError):
     """Raised before sending if `strict` forbids a loss of the request, or if nothing of the conversation can be sent.
 
-    Rendering raises it, so nothing was sent. `losses` lists the losses that led to the refusal. Change the
+    Rendering raises it, so this request was not sent. `losses` lists the losses that led to the refusal. Change the
     conversation, the settings or `strict`, or use another model.
     """
 
@@ -93,8 +93,8 @@ REMEDY_CHARACTERS = 80
 
 
 class CallError(SabirError):
-    """The base class of the errors of a call to a provider. A retryable error is raised only after the retries that
-    `Settings.retries` allows.
+    """The base class of the errors of a call to a provider. A retryable error is raised after the retries that
+    `Settings.retries` and the time limits of the call allow.
 
     `retryable` is True if the same request may succeed later. `retry_after` is the number of seconds to wait before a
     retry, or None if the provider gave none. `provider` is the provider's name, or "". `status` is the HTTP status,
@@ -209,7 +209,7 @@ class ConnectionFailed(CallError):
     """Raised when the provider cannot be reached or the connection breaks off before the reply is complete.
 
     Retryable, unless no HTTP client can be created because a variable for a proxy or certificates is wrong. A stream
-    that breaks off after its first event raises StreamBroken.
+    that breaks off after its first block began raises StreamBroken.
     """
 
     retryable = True

@@ -34,7 +34,7 @@ class Plain(str):
 
 
 def brief(value: object) -> str:
-    """Return the repr of a value in one line of at most 240 characters (LONGEST_REPR).
+    """Return the repr of a value, shortened to at most 240 characters (LONGEST_REPR).
 
     For an object with the method `__brief_args__`, the repr shows the names and values that this method returns.
     """

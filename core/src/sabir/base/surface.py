@@ -25,7 +25,8 @@ LEFT_OUT = Plain("…")
 
 
 def show_arguments(called: Surface) -> Surface:
-    """Decorate a function, or all methods of a class, so that `help()` shows every keyword argument. Returns `called`.
+    """Decorate a function, or the methods that a class defines, so that `help()` shows every keyword argument. Returns
+    `called`.
 
     Instead of a last parameter `**how: Unpack[Fields]`, the signature shows the fields of the TypedDict `Fields` as
     keyword arguments. The docstring of `Fields`, without its first paragraph, is added to the function's docstring,

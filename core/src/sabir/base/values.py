@@ -7,8 +7,9 @@ TypeError, and a change forced by `dict.update(view, …)` affects only that vie
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
     field_json: JSONText ──JSONView, ObjectView──▶ a property `field` of the model, which returns the view
 
-Values (`arguments`, `result`) are canonical: equal values have equal text. Documents (a provider's own block, a schema)
-keep the order of their keys. Non-finite numbers, lone surrogates and values of more than 100 nested levels are refused.
+Values (`arguments`, `result`) have sorted keys, so their text does not depend on the order of the keys. Documents (a
+provider's own block, a schema) keep the order of their keys. Non-finite numbers, lone surrogates and values of more
+than 100 nested levels are refused.
 """
 
 import json

@@ -204,11 +204,12 @@ class Rendering(Frozen):
     """A request as it will be sent, and the losses. Created by `adapter.render`, and sent by `adapter.send`.
 
     `target` is where the request goes, `path` its path below the endpoint, and `body_bytes` the exact bytes of the
-    body. `losses` lists what the target cannot accept. `assumptions` says, for an unknown model, which known model's
-    facts were assumed. `unchecked` lists the paths of settings, options, contents and extra fields that are sent
-    although no source documents that the target accepts them. `streaming` is True if the request asks for a stream of
-    events; the dialect asks for one if an answer may take long, and `send` still returns a complete reply. `timeout`,
-    `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never None.
+    body. `losses` lists what the target cannot accept unchanged. `assumptions` says, for an unknown model, which known
+    model's facts were assumed. `unchecked` lists the paths of settings, options, contents and extra fields that are
+    sent although no source documents that the target accepts them. `streaming` is True if the request asks for a stream
+    of events; the dialect asks for one if an answer may take long, and `send` still returns a complete reply.
+    `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never
+    None.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -247,8 +248,8 @@ class Rendering(Frozen):
         return freeze(decode_json(self.body_bytes))
 
     def __repr_args__(self) -> Arguments:
-        """Yield the arguments of `repr`: all fields except the headers, and only the size of the body, because headers
-        and body may contain keys.
+        """Yield the arguments of `repr`: most fields that differ from their defaults, but not the headers, and only the
+        size of the body, because headers and body may contain keys.
         """
         yield from super().__repr_args__()
         yield "body_bytes", Plain(f"<{len(self.body_bytes)} bytes>")
@@ -269,7 +270,8 @@ class DecodedHistory(Frozen):
 
     `messages` are the conversation and `model` the model's name, or "". `options` have no functions, because requests
     do not contain functions. `settings` contains the settings; fields that only this vendor knows are in
-    `settings.vendor` and `settings.extra_body_for`. `losses` names the other fields, by their paths in the request.
+    `settings.vendor` and `settings.extra_body_for`. `losses` names what is missing or changed, by its path in the
+    request.
     """
 
     messages: tuple[Message, ...]
@@ -336,7 +338,7 @@ class Dialect:
     """
 
     name: str
-    """The full name, `<provider>.<short name>`, for example "acme.chat". Stored in the origin of every message."""
+    """The full name, `<provider>.<short name>`, for example "acme.chat". Stored in the origin of a model's messages."""
     tables: Tables
     """The rules of the API as data."""
     encode_turn: EncodeTurn
@@ -346,8 +348,8 @@ class Dialect:
     time. Return an empty sequence if no content is left; `follows` of the next turn ignores this turn.
     """
     encode_request: Callable[[RequestScope], Mapping[str, JSONValue]]
-    """Return every top-level field of the request except the messages: model, settings, options, and the leading system
-    text if the API has a field for it. Arguments: the RequestScope.
+    """Return the top-level fields of the request: model, settings, options, and the leading system text if the API has
+    a field for it. Core adds the messages, `streaming_fields` and `extra_body`. Arguments: the RequestScope.
     """
     decode: Callable[[bytes, DecodeScope], Reply]
     """Convert the body of a complete response to a Reply. Arguments: the body, the DecodeScope.
@@ -369,14 +371,16 @@ class Dialect:
     messages_field: str = "messages"
     """The name of the request's field that contains the encoded turns."""
     streaming_fields: Mapping[str, JSONValue] = field(default_factory=lambda: {"stream": True})
-    """Fields that are added to the request to ask for a stream. The default is {"stream": True}."""
+    """Fields that are added to the request to ask for a stream, except those that the model refuses or ignores. The
+    default is {"stream": True}.
+    """
     framings: Mapping[str, Callable[[], Framing]] = field(default_factory=dict)
     """Content type → function that creates the framing for it, for streams that are not server-sent events. A key
     matches every content type that begins with it. Keys are in lower case.
     """
     family: Callable[[str], str] = itself
     """Model name → name of its family. Signed state of a model is also sent to other models of its family at the same
-    endpoint. By default every model is its own family.
+    `place`. By default every model is its own family.
     """
     place: Callable[[str, str], str] = of_any_model
     """Endpoint and model → a key for the place where signed state can be read. Signed state is sent only to a target

@@ -34,8 +34,8 @@ class Profile(Frozen):
 
     `file` is the path; a file ending in .toml or .json is read as such, any other as INI. The file has named sections,
     each a mapping of credential names to values. `variable` is the name of an environment variable that contains the
-    section's name; `section` is used if the variable is not set or `variable` is "". The entry "profile" of a mapping
-    that the user passes as `api_key=` takes precedence over both.
+    section's name; `section` is used if the variable is not set or empty, or `variable` is "". The entry "profile" of a
+    mapping that the user passes as `api_key=` takes precedence over both.
     """
 
     file: str
@@ -50,7 +50,7 @@ class Credential(Frozen):
     `name` is the credential's name. A value that the user passes as `api_key=` comes first. Then sabir reads the
     environment `variables`, the `profile`, and `files`, in this order. For `files`, the value is the path of the first
     file that exists. `default` is used if nothing is found: None makes the value required, "" makes it optional. All
-    values with `secret` True come from one place, so that the keys of two accounts are never mixed. A value with
+    values with `secret` True come from one kind of place, such as the variables, or are defaults. A value with
     `secret` False, such as a region, is looked up by itself.
     """
 
@@ -97,7 +97,7 @@ class WireHead(Protocol):
     """The status and the headers of an HTTP response, which are known before its body.
 
     An implementation may also have an attribute `secrets`, a tuple of the keys and tokens sent with the request. sabir
-    removes them from the texts of errors of the call.
+    removes those of at least 8 characters from the texts of errors of the call.
     """
 
     @property

@@ -63,7 +63,7 @@ class Insertion(NamedTuple):
 @dataclass(slots=True)
 class RequestScope:
     """Everything that `encode_request` may use: model, settings, options and leading system messages, but not the
-    encoded turns. Created by core, one for each request.
+    encoded turns. Created by core for each request whose fields are not cached.
 
     Read settings with `setting` or `neutral_fields`, which report settings that the model does not accept as losses. A
     setting that is set and not read also becomes a loss.
@@ -123,8 +123,8 @@ class RequestScope:
     `Rendering.unchecked`.
     """
     only_as_stream: bool = False
-    """Set to True by the dialect if the answer may take too long for one response. Core then requests a stream, and
-    `send` still returns a complete reply.
+    """Set to True by the dialect if the answer may take too long for one response. Core then requests a stream
+    (unless `extra_body` sets a field that asks for one), and `send` still returns a complete reply.
     """
 
     @property
@@ -193,8 +193,8 @@ class RequestScope:
         return False.
 
         `feature` is a name as in `ModelInfo.rejects`. `variant` is the name of one value, such as
-        "option_choice.required"; facts about the variant take precedence over facts about the feature. A feature that
-        nothing documents is sent, and `path` is listed in `Rendering.unchecked`.
+        "option_choice.required"; facts about the variant take precedence over facts about the feature. If
+        `ModelInfo.accepts` is known and no list has the feature, it is sent, and `Rendering.unchecked` lists `path`.
         """
         names = [name for name in (variant, feature) if name]
         names = [*(f"{name}{WHILE_REASONING}" for name in names if self.reasons), *names]
@@ -295,7 +295,7 @@ class DecodeScope:
     target: Target
     """The provider, dialect, model and endpoint that the request was sent to."""
     policy: str = "llm"
-    """The policy of the decoded messages: the adapter's `speaks_as`."""
+    """The policy of the decoded messages: usually the adapter's `speaks_as`."""
     option_names: Mapping[str, str] = field(default_factory=dict)
     """Option name in the answer → real option name, for the names that differ."""
     request_id: str | None = None
@@ -342,8 +342,8 @@ class DecodeScope:
             yield block
 
     def count_stored_values(self, event: str) -> None:
-        """Add the JSON values of a stream event to the total of this answer. Raises ResponseInvalid if the total
-        exceeds `bounds.values`.
+        """Add the number of JSON values of a stream event, as `count_values` estimates it, to the total of this answer.
+        Raises ResponseInvalid if the total exceeds `bounds.values`.
 
         `event` is the event's JSON text. Call this for events whose data the decoder stores, not for plain text deltas.
         Does nothing if `tally` is None.
@@ -384,8 +384,9 @@ class DecodeScope:
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
         """Return the Origin for the decoded messages.
 
-        `model` is the model's name in the answer, or None. The name is stored as `reported_model` if it differs from
-        the requested name, and as `model` if the request named none. `response_id` is the vendor's id of the answer.
+        `model` is the model's name in the answer, or None. If the request named no model, the name is stored as
+        `model`; otherwise as `reported_model` if it differs from the requested name. `response_id` is the vendor's id
+        of the answer.
         """
         target = self.target
         return Origin(

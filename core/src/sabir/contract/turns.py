@@ -100,10 +100,11 @@ class IdentifierRule:
 
     def derive(self, identifier: str, occurrence: int = 0) -> str:
         """Return an accepted identifier for any string: the shortened string with "_" in place of other characters,
-        "_", and 12 hexadecimal digits of a hash. If the first character is not accepted, "x" is put before it. With
-        `longest` under 14, only hexadecimal digits and the "x" are used.
+        "_", and up to 12 hexadecimal digits of a hash. If the first character is not accepted, "x" is put before it.
+        With `longest` under 14, only hexadecimal digits and the "x" are used.
 
-        The same string and `occurrence` always give the same identifier. Another `occurrence` gives another identifier.
+        The same string and `occurrence` always give the same identifier. Another `occurrence` almost certainly gives
+        another identifier, unless `longest` is small.
         """
         digest = sha256(f"{identifier}\0{occurrence}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
         accepted = self._foreign.sub("_", identifier)[: max(self.longest - _HASH_LENGTH - 1, 0)]
@@ -210,7 +211,7 @@ class Entry(NamedTuple):
     @property
     def call_state(self) -> Mapping[str, Any]:
         """The signed state of the call, or of the call that this result answers, as an object. Empty if there is none,
-        or if it must not be sent to this target.
+        if it is not an object, or if it must not be sent to this target.
         """
         entry = self.call or self
         call = entry.message.payload
@@ -219,8 +220,8 @@ class Entry(NamedTuple):
         return entry.state_of(call)
 
     def state_of(self, stated: Stateful) -> Mapping[str, Any]:
-        """Return the signed state of a part or call as an object. Empty if there is none, or if it must not be sent to
-        this target.
+        """Return the signed state of a part or call as an object. Empty if there is none, if it is not an object, or if
+        it must not be sent to this target.
         """
         state = from_json(stated.state_json) if self.keeps_state and stated.state_json is not None else None
         return state if isinstance(state, dict) else _NO_FIELDS
@@ -228,10 +229,10 @@ class Entry(NamedTuple):
     def arguments_text(self, target: Target, losses: "LossLog", *, verbatim: bool = False) -> str:
         """Return the arguments of a call as JSON text.
 
-        A call that came from the dialect of `target` is sent with its original text, but empty text and "null" become
-        "{}". Any other call is sent with canonical JSON. Text that is not a JSON object is sent as the only field
-        "invalid_json" of an object, and a loss is added to `losses`. `verbatim` True sends such text unchanged to the
-        dialect that it came from; use it only if the vendor documents that this is accepted.
+        A call that came from the dialect of `target` is sent with its original text, if it has one, but empty text and
+        "null" become "{}". Any other call is sent with canonical JSON. Text that is not a JSON object is sent as the
+        only field "invalid_json" of an object, and a loss is added to `losses`. `verbatim` True sends such text
+        unchanged to the dialect that it came from; use it only if the vendor documents that this is accepted.
         """
         call, origin = self._option_call(), self.message.origin
         raw = call.raw_arguments or ""
@@ -283,7 +284,7 @@ class Turn(NamedTuple):
     """
 
     side: Side
-    """The side of all entries."""
+    """The side of the entries; "results" also if user messages follow the results in the same turn."""
     entries: tuple[Entry, ...]
     """The messages, in order."""
     follows: Side | None = None

@@ -6,8 +6,8 @@
 
 The default policy is "user"; for results it is the option's name. The role hint is None unless the program or a hook
 sets it. `next_step` and `continue_step` derive the step number from an anchor, which is a message or a number. If a
-model made the anchor and the program passed no policy, option calls have the model's policy. Hooks are called only for
-builders to which they are passed.
+model made the anchor and the program passed no policy, option calls have the model's policy. The hooks for builders are
+called only for builders to which they are passed.
 """
 
 from collections.abc import Iterable

@@ -53,7 +53,8 @@ class Hooks:
 
     Plugins are called in the order of their registration, which `tryfirst` and `trylast` adjust. If a plugin's hook
     raises or returns an invalid value, `role_hint` and `media_id` raise PluginError, which names the plugin, and `cost`
-    logs the error. `built` raises the plugin's exception unchanged. Exceptions of telemetry hooks are only logged.
+    logs the error. `built` raises the plugin's exception unchanged, or BuilderError for an invalid value. Exceptions of
+    telemetry hooks are only logged.
     """
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
@@ -174,12 +175,12 @@ def as_hooks(hooks: HookPlugins) -> Hooks:
 
 
 NO_HOOKS = Hooks()
-"""The Hooks of all builders without plugins."""
+"""The Hooks of builders whose argument `hooks` is (), the default."""
 
 
 @cache
 def installed_hooks() -> Hooks:
-    """Return the Hooks of all installed packages (entry points of the group `sabir.hooks`): the same object each time.
+    """Return the Hooks of the installed packages (entry points of the group `sabir.hooks`): the same object each time.
 
     The plugins are loaded at the first call. A plugin that cannot be loaded is logged as a warning and left out.
     """

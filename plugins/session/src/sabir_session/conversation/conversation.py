@@ -157,7 +157,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         self._answerer = QuestionAnswerer(ConversationStorage(keep, name))
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set an attribute. Raises AttributeError for an unknown name. A wrong `output` raises at the next question."""
+        """Set an attribute. Raises AttributeError for unknown names. Most wrong values raise errors of Conversation."""
         if not name.startswith("_"):
             check_value(name, value)
         super().__setattr__(name, value)

@@ -31,7 +31,7 @@ class SliceNotRegistered(SessionError, LookupError):
 
 
 class SliceConflict(SessionError, ValueError):
-    """Raised when a slice is registered again with another reducer or kind. Register each slice in one way only.
+    """Raised when a slice is registered again with another kind, or with another reducer for the same event type.
 
     Also raised for a reducer of other events than the items of a log, and for two classes with the same stored name.
     """
@@ -74,7 +74,8 @@ class SnapshotRestoreError(SessionError, ValueError):
 class ConversationBusy(SessionError):
     """Raised when a conversation is open in another process, was changed elsewhere, or is answering a question.
 
-    Close the conversation in the other process, open it again to see the change, or wait for the answer.
+    Also raised when it is open in another PostgresStore of this process. Close the conversation there, open it again to
+    see the change, or wait for the answer.
     """
 
 

@@ -6,7 +6,7 @@
 
 `for event in stream` yields the events of the evaluation: texts, replies, calls and their results. Leaving the block
 before the end cancels the request and the running coroutine options; options in threads run on, and their results are
-discarded. The recorded messages stay: `chat.ask()` finishes the question, and `chat.drop_last()` removes the question.
+discarded. The recorded messages stay: `chat.ask()` finishes a recorded question, and `chat.drop_last()` removes it.
 `break` without a `with` block does the same, when nothing refers to the stream or the conversation is used again.
 """
 
@@ -35,10 +35,10 @@ from sabir_session.evaluation.prompts import Output, sum_usages
 class Answer(Generic[Output]):
     """The answer to one question of a Conversation. `Conversation.ask` returns it.
 
-    `replies` are all replies of the model to the question, with the answer last. `messages` are the messages that the
-    question added to the conversation: changed instructions, the question, all replies, results, and requests to
-    correct an answer. `output` is the answer as a value of the output type, or the return value of the output function,
-    as the validator returned it. None without an output type and function.
+    `replies` are all replies to the question, with the answer last. `messages` are the messages that the question added
+    to the conversation: changed instructions, the question, all replies, results, and requests to correct an answer.
+    `output` is the answer as a value of the output type, or the return value of the output function, as the validator
+    returned it. None without an output type and function.
 
     >>> import sabir_session
     >>> answer = sabir_session.Conversation("echo:m").ask_sync("Hello!")
@@ -84,7 +84,7 @@ class Answer(Generic[Output]):
     def losses(self) -> tuple[Loss, ...]:
         """What the model's APIs could not represent in the requests and replies. Equal losses are listed once.
 
-        Losses are not recorded: replies that were read from the store have no losses.
+        Losses are not recorded. Replies that are built from records, as after a reopening or an error, have no losses.
         """
         return tuple(dict.fromkeys(loss for reply in self.replies for loss in reply.losses))
 
@@ -196,9 +196,10 @@ class _EventSelection(Generic[Output]):
 class SyncAnswerStream(SyncClosing, Generic[Output]):
     """An answer as a stream of events, read with `for`. `Conversation.stream_sync` returns it.
 
-    The question is answered in the reader's thread, and only while the stream is read. Without a `with` block, the
-    stream ends when nothing refers to the stream, or at the next question, `drop_last`, `fork` or `close` of the
-    conversation while nothing iterates over the stream.
+    The question is answered in the reader's thread, and only while the stream is read; if the budget limits the
+    seconds, options run in threads of their own. Without a `with` block, the stream ends when nothing refers to the
+    stream. If nothing iterates over the stream after reading has begun, it also ends at the next question, `drop_last`,
+    `replacing_last`, `fork` or `close` of the conversation.
 
     >>> import sabir_session
     >>> with sabir_session.Conversation("echo:m").stream_sync("Hello there!") as stream:
@@ -217,8 +218,8 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
     def __iter__(self) -> Iterator[Event]:
         """Iterate over the events that were not read yet. Raises the errors of `Conversation.ask` while iterating.
 
-        Reading the first event sends the question. Events of an unfinished earlier question come first, with another id
-        as their `question`.
+        Reading the first event starts to answer the question. Events of an unfinished earlier question come first, with
+        another id as their `question`. Replies that were recorded before have no events.
         """
         return SyncEvents(self, self._buffer, self._select.event)
 
@@ -229,7 +230,10 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
 
     @property
     def text(self) -> Iterator[str]:
-        """An iterator over the pieces of text of this question's replies. Iterating discards all other events."""
+        """An iterator over the pieces of text of this question's replies. Iterating discards all other events.
+
+        Yields nothing for replies that were recorded before.
+        """
         return SyncEvents(self, self._buffer, self._select.text)
 
     @property
@@ -237,7 +241,7 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         """An iterator over the versions of the output while it arrives, from the first version that fits its type.
 
         The validator is not called for these versions. A corrected answer begins again. Iterating discards the events.
-        Yields nothing for an output function, and without an output type.
+        Yields nothing for an output function, without an output type, and for replies that were recorded before.
         """
         return SyncEvents(self, self._buffer, self._select.output)
 
@@ -251,14 +255,17 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         return _require_answer(self._buffer.result)
 
     def close(self) -> None:
-        """Stop answering and close the connection. Recorded messages stay; `drop_last` removes the question."""
+        """Stop answering and close the connection. A complete answer stays available from `answer`.
+
+        Recorded messages stay. If the question was recorded, `Conversation.drop_last` removes the question.
+        """
         self._buffer.stop()
 
     def __enter__(self) -> Self:
         """Return the stream.
 
-        After its first event is read, other questions raise ConversationBusy until the answer is complete or the block
-        ends.
+        After its first event is read, other questions raise ConversationBusy until the answer is complete, an error
+        ends the stream, or the block ends.
         """
         self._buffer.is_entered = True
         return self
@@ -276,9 +283,10 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
 class AnswerStream(AsyncClosing, Generic[Output]):
     """An answer as a stream of events, read with `async for`. `Conversation.stream` returns it.
 
-    A task answers the question and pauses while its events are not read. Without an `async with` block, the stream ends
-    when nothing refers to the stream, or at the next question, `drop_last`, `fork` or `close` of the conversation while
-    nothing iterates over the stream.
+    A task answers the question and pauses while its events are not read, but options that have begun run on. Without an
+    `async with` block, the stream ends when nothing refers to the stream. If nothing iterates over the stream after
+    reading has begun, it also ends at the next question, `drop_last`, `replacing_last`, `fork` or `close` of the
+    conversation.
 
     >>> import asyncio, sabir_session
     >>> async def ask(chat: sabir_session.Conversation) -> sabir_session.Answer:
@@ -299,8 +307,8 @@ class AnswerStream(AsyncClosing, Generic[Output]):
     def __aiter__(self) -> AsyncIterator[Event]:
         """Iterate over the events that were not read yet. Raises the errors of `Conversation.ask` while iterating.
 
-        Reading the first event sends the question. Events of an unfinished earlier question come first, with another id
-        as their `question`.
+        Reading the first event starts to answer the question. Events of an unfinished earlier question come first, with
+        another id as their `question`. Replies that were recorded before have no events.
         """
         return AsyncEvents(self, self._buffer, self._select.event)
 
@@ -311,7 +319,10 @@ class AnswerStream(AsyncClosing, Generic[Output]):
 
     @property
     def text(self) -> AsyncIterator[str]:
-        """An iterator over the pieces of text of this question's replies. Iterating discards all other events."""
+        """An iterator over the pieces of text of this question's replies. Iterating discards all other events.
+
+        Yields nothing for replies that were recorded before.
+        """
         return AsyncEvents(self, self._buffer, self._select.text)
 
     @property
@@ -319,7 +330,7 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         """An iterator over the versions of the output while it arrives, from the first version that fits its type.
 
         The validator is not called for these versions. A corrected answer begins again. Iterating discards the events.
-        Yields nothing for an output function, and without an output type.
+        Yields nothing for an output function, without an output type, and for replies that were recorded before.
         """
         return AsyncEvents(self, self._buffer, self._select.output)
 
@@ -336,16 +347,16 @@ class AnswerStream(AsyncClosing, Generic[Output]):
     async def aclose(self) -> None:
         """Stop answering: close the connection, cancel running coroutine options and wait for them to end.
 
-        Options in threads run on, and their results are discarded. Recorded messages stay; `Conversation.drop_last`
-        removes the question.
+        Options in threads run on, and their results are discarded. Recorded messages stay. If the question was
+        recorded, `Conversation.drop_last` removes the question.
         """
         await self._buffer.close()
 
     async def __aenter__(self) -> Self:
         """Return the stream.
 
-        After its first event is read, other questions raise ConversationBusy until the answer is complete or the block
-        ends.
+        After its first event is read, other questions raise ConversationBusy until the answer is complete, an error
+        ends the stream, or the block ends.
         """
         self._buffer.is_entered = True
         return self

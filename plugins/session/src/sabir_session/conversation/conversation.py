@@ -79,15 +79,15 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
     `model` is `provider:model` or an adapter, `instructions` the system message. `output` is the type of the answers,
     or a function to call with the model's values; None means text. If an answer does not fit, or that function or
-    `output_validator` raises ValueError, the model must answer again, up to `retries` times for each question.
-    `options`, `settings`, `strict`, `budget`, `approve` and `watch` work as in `evaluate`. A budget limits the complete
-    conversation, its `seconds` each question. `keep` is a Store, or the path or URL of a store. Each message is stored
-    there at once under `name`; the same `keep` and `name` reopen the conversation. Without `keep`, the messages are
-    only in memory. All arguments except `keep` and `name` are attributes that can be changed between questions. A
-    `with` block closes the conversation.
+    `output_validator` raises ValueError, the model must answer again, up to `retries` times for each question, but not
+    after a refusal or a cut-off answer. `options`, `settings`, `strict`, `budget`, `approve` and `watch` work as in
+    `evaluate`. A budget limits the complete conversation, its `seconds` each question. `keep` is a Store, or the path
+    or URL of a store. Messages are stored there under `name` when they are complete; the same `keep` and `name` reopen
+    the conversation. Without `keep`, messages are only in memory. All arguments except `keep` and `name` are attributes
+    that can be changed between questions. A `with` block closes the conversation.
 
-    Raises ConversationBusy if another process has opened the name, StoreError if the store cannot be opened,
-    OptionInvalid, SettingsInvalid or WrongWord for wrong arguments, and the errors of `sabir.adapter`.
+    Raises ConversationBusy if another process or PostgresStore has opened the name, StoreError if the store cannot be
+    opened, OptionInvalid, SettingsInvalid or WrongWord for wrong arguments, and the errors of `sabir.adapter`.
 
     >>> import sabir_session
     >>> chat = sabir_session.Conversation("echo:m", instructions="Be brief.")
@@ -157,7 +157,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         self._answerer = QuestionAnswerer(ConversationStorage(keep, name))
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set an attribute. Raises AttributeError for an unknown name, and the errors of Conversation for a value."""
+        """Set an attribute. Raises AttributeError for unknown names. Most wrong values raise errors of Conversation."""
         if not name.startswith("_"):
             check_value(name, value)
         super().__setattr__(name, value)
@@ -275,14 +275,16 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         `output` is the type of this answer, or a function to call with the model's values; None means text. By default,
         the conversation's `output` and `output_validator` are used; a question with its own `output` is checked only by
         its own `output_validator`. `settings` override the conversation's settings field by field. Without content,
-        `ask` finishes the last question, or returns its answer again, for which an output function and the validator
-        run again. An unfinished earlier question is finished first, unless you `drop_last()`.
+        `ask` finishes the last question, or reads its answer again: an output function and the validator run again, and
+        the model corrects an answer that does not fit. Unless you `drop_last()`, an unfinished question is finished
+        first.
 
         Raises RenderingRefused for a loss in `strict`, before the question is recorded if its request has the loss;
-        CallError, ApprovalPending or BudgetExhausted, after which `ask()` continues; OutputError if the answer does not
-        fit after the last retry, was cut off, or is a refusal; ConversationBusy while another question is being
-        answered or after a change elsewhere; ConversationNotFound without content if nothing was asked; OptionInvalid,
-        SettingsInvalid or WrongWord for wrong arguments; RecordingFailed, or StoreError if the conversation is closed.
+        CallError, ApprovalPending or BudgetExhausted, after which `ask()` continues; with an output, OutputError if the
+        answer does not fit after the last retry or because it was cut off, or is a refusal; ConversationBusy while
+        another question is being answered or after a change elsewhere; ConversationNotFound without content if nothing
+        was asked; OptionInvalid, SettingsInvalid or WrongWord for wrong arguments; RecordingFailed or StoreError if the
+        store fails or the conversation is closed; and errors of an output function or validator (see `Validator`).
 
         >>> import asyncio, sabir_session
         >>> asyncio.run(sabir_session.Conversation("echo:m").ask("41", output=int)).output
@@ -313,7 +315,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
-        """Sync version of `ask`. Blocks the thread. Raises OptionInvalid or SettingsInvalid for coroutine functions.
+        """Sync version of `ask`. Blocks the thread. Refuses coroutine functions as `evaluate_sync` does.
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'
@@ -382,13 +384,13 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> SyncAnswerStream[Any]:
-        """Sync version of `stream`. The question is answered in the thread that reads, and only while it reads."""
+        """Sync version of `stream`. The answer advances only while you read it, in the thread that reads."""
         options = self._question_options(output, output_validator, settings, misnamed)
         start = partial(self._answerer.answer, SyncPerformer, content, options, self._prepare)
         return SyncAnswerStream(start, options.outputs)
 
     def preview(self, *content: Content, output: object = UNSET, settings: Settings | None = None) -> Rendering:
-        """Return the request that `ask` would send, with its losses. Sends and records nothing.
+        """Return the first request that `ask` would send for new content, with its losses. Sends and records nothing.
 
         An unfinished earlier question is not finished first. Raises RenderingRefused for a loss in `strict`, or if
         nothing can be sent, and the errors of `ask` for wrong arguments.
@@ -406,8 +408,8 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
 
-        Effects of options are not undone. A budget still counts the replies. Raises ConversationNotFound if nothing was
-        asked, ConversationBusy while a question is being answered, and StoreError if closed or if other records follow.
+        Effects of options are not undone. A budget still counts the replies. Raises ConversationNotFound if there is no
+        question, ConversationBusy as `ask` does, StoreError if closed or if other records follow, or a store's errors.
         """
         return self._answerer.drop_last()
 
@@ -426,8 +428,8 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         """Return a new conversation with the same attributes and messages, stored under `name` in the same store.
 
         Both continue independently. The budget of the new conversation counts the amounts that were used before. Raises
-        JournalExists if the store already has that name, ConversationBusy while a question is being answered, and
-        StoreError for an invalid name or a closed conversation. A fork without a store (`keep`) is only in memory.
+        JournalExists if the store already has that name, ConversationBusy as `ask` does, and StoreError for an invalid
+        name or a closed conversation. A fork without a store (`keep`) is only in memory.
 
         >>> import sabir_session
         >>> sabir_session.Conversation("echo:m").fork("a second try").name
@@ -441,7 +443,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         return other
 
     def close(self) -> None:
-        """Release the conversation for other processes, and close what this conversation opened.
+        """Release the conversation for other processes, unless other objects use it, and close what this object opened.
 
         These are the sync clients of its models, and the store, unless another fork still uses the store. Adapters and
         stores that you passed stay open.
@@ -451,7 +453,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
             adapter.close()
 
     async def aclose(self) -> None:
-        """Do what `close` does, and also close the clients that `ask` and `stream` opened."""
+        """Do what `close` does, and also close the clients that `ask` and `stream` opened in the running event loop."""
         self._answerer.close()
         for adapter in self._adapters.values():
             await adapter.aclose()

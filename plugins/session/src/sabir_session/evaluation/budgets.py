@@ -25,7 +25,7 @@ from sabir_session.evaluation.prompts import BudgetExhausted
 Price: TypeAlias = Callable[[Reply], float | Decimal | None]
 """A function that gets a reply and returns its cost, in any unit, or None if the cost is not known."""
 MOST_REQUESTS = 50
-"""The largest number of replies in one call of `evaluate`, or for one question of a Conversation, without a budget."""
+"""How many replies one call of `evaluate` or `Conversation.ask` requests at most for a question, without a budget."""
 _LIMITS = ("turns", "tokens", "seconds", "cost")
 
 
@@ -34,14 +34,15 @@ class Budget:
     """Limits for an evaluation, a conversation or an adapter. None means no limit.
 
     `turns` limits the number of replies, and `tokens` the input and output tokens together. `seconds` limits the time
-    since the evaluation began or was resumed, or since the question of a conversation. When the seconds are over,
-    running coroutine options are cancelled, and options in threads are left running. `cost` limits the sum of the costs
-    of the replies. `price` is a function that returns the cost of a reply, in the unit of `cost`, or None if unknown.
-    For the replies of removed turns, `price` gets replies without messages.
+    since the evaluation or the answer to a question began or was resumed, or since `with_budget`. In an evaluation,
+    when the seconds are over, running coroutine options are cancelled, and options in threads are left running. `cost`
+    limits the sum of the costs of the replies. `price` is a function that returns the cost of a reply, in the unit of
+    `cost`, or None if unknown. For the replies of removed turns, `price` gets replies without messages.
 
-    Each limit is checked before a request. BudgetExhausted is raised if the limit is reached, or if the used amount is
-    not known. When an evaluation is resumed, the turns, tokens and cost of earlier processes count. In a conversation,
-    removed turns count, and a fork counts everything that was used before the fork.
+    Each limit is checked before a request, and the seconds also while options run. BudgetExhausted is raised if the
+    limit is reached, or if the used amount is not known. When an evaluation is resumed, the turns, tokens and cost of
+    earlier processes count. In a conversation, removed turns count, and a fork counts everything that was used before
+    the fork.
 
     Raises SettingsInvalid for a limit that is not a number of at least 0, and for a `cost` without a `price`.
 
@@ -190,7 +191,9 @@ class BudgetedAdapter(WrappedAdapter):
 
 
 class _CountedStream(Relay):
-    """A stream whose reply is counted, also if the stream fails or is closed. An unread stream is not counted."""
+    """A stream whose reply is counted, also if the stream fails or is closed. Replies without messages and tokens are
+    not counted, nor are unread streams.
+    """
 
     def __init__(self, stream: ReplyStream | SyncReplyStream, spending: Spending) -> None:
         super().__init__(stream)

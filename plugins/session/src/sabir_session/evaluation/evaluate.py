@@ -108,10 +108,10 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
 async def evaluate(
     adapter: Adapter, prompt: PromptLike[Output], **how: Unpack[EvaluateArguments]
 ) -> PromptResponse[Output]:
-    """Send a prompt, run the option calls of each reply and send the results, until a reply calls no option.
+    """Send a prompt, run the option calls of each reply and send the results, until the model gives its answer.
 
-    Return that reply, with all messages, as a PromptResponse. Coroutine functions are awaited and other options run in
-    threads, all calls of one reply at the same time. If an option raises, the model gets the error as the result.
+    Return the last reply, with all messages, as a PromptResponse. Coroutine functions are awaited and other options run
+    in threads, all calls of one reply at the same time. If an option raises, the model gets the error as the result.
 
     With `session`, every message is recorded before it is used. After a crash, `resume=True` continues, with any
     provider. Calls without a result run first, and calls with a result never run again. A finished evaluation returns
@@ -121,9 +121,10 @@ async def evaluate(
     Raises ConversationNotFound or PromptMismatch on resume; ApprovalPending for calls that wait for a person;
     BudgetExhausted before a request over the budget, or when the time is over while options run; CallsTooDeep for
     evaluations nested too deeply in options; OptionInvalid for an option that cannot run, or is missing for an open
-    call; OutputError for an answer that does not fit the output type after the last retry, was cut off, or is a
-    refusal; SettingsInvalid or WrongWord for wrong arguments; RecordingFailed or StoreError if the session cannot write
-    or load its records; and the adapter's errors.
+    call; with an output, OutputError for an answer that does not fit after the last retry or because it was cut off, or
+    that is a refusal; SettingsInvalid or WrongWord for wrong arguments; RecordingFailed or StoreError if the session
+    cannot write or load its records; the errors of an output function or validator that `Validator` describes; and the
+    adapter's errors.
 
     >>> import asyncio, sabir, sabir_session
     >>> response = asyncio.run(sabir_session.evaluate(sabir.adapter("echo:m"), "Hello!"))
@@ -140,8 +141,8 @@ def evaluate_sync(
     """Sync version of `evaluate`. Blocks the thread and runs the options one after another in the same thread.
 
     If `budget` limits the seconds, each option runs in its own thread instead, which is left running when the time is
-    over. Raises OptionInvalid for options that are coroutine functions, and SettingsInvalid for other coroutine
-    functions. `recorder` is not used.
+    over. Raises OptionInvalid for options that are coroutine functions, and SettingsInvalid if `approve`,
+    `output_validator` or an output function is a coroutine function. `recorder` is not used.
 
     >>> import sabir, sabir_session
     >>> sabir_session.evaluate_sync(sabir.adapter("echo:m"), "Hello!").text
@@ -231,7 +232,10 @@ def create_performer(
     how: EvaluationArguments,
     reader: Reader | None = None,
 ) -> StepPerformer:
-    """Return the performer of an evaluation. Raises OptionInvalid for an option that cannot run or is missing."""
+    """Return the performer of an evaluation. Raises OptionInvalid for an option that cannot run or is missing.
+
+    Also raises SettingsInvalid for a coroutine function of the output with a sync performer.
+    """
     check_functions(performer_class, requests)
     calls = [call.message for call in evaluation.open_calls if not requests.has_output_name(call.message)]
     missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.options))
@@ -261,7 +265,7 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
 
 
 async def finish_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
-    """Continue an evaluation until its last reply calls no option and its output fits.
+    """Continue an evaluation until it is over and its output fits.
 
     Returns the output, or None without an output type. Raises BudgetExhausted, ApprovalPending and OutputError.
     """
@@ -375,8 +379,8 @@ class MainLoop(ABC, Generic[Request, Output]):
 
         response = await Support(llm, options=[search]).execute(ticket)
 
-    Each evaluation has a new session in memory. To store the messages, pass a session with a journal to `execute`, or
-    override `create_session`.
+    By default, each evaluation has a new session in memory. To store the messages, pass a session with a journal to
+    `execute`, or override `create_session`.
     """
 
     def __init__(self, adapter: Adapter, **how: Unpack[EvaluationArguments]) -> None:
@@ -387,7 +391,7 @@ class MainLoop(ABC, Generic[Request, Output]):
 
     @abstractmethod
     def create_prompt(self, request: Request) -> Prompt[Output]:
-        """Return the prompt for a request. For a resume, return the recorded prompt, or its `ns` and `key`."""
+        """Return the prompt for a request. For a resume, return the recorded prompt, or one of its `ns` and `key`."""
 
     def create_session(self) -> Session:
         """Return a new session in memory for an evaluation. Override this method to return a session with a journal."""

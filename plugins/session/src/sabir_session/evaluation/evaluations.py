@@ -414,6 +414,8 @@ def unfinished_evaluations(session: Session) -> tuple[str, ...]:
 
     for evaluation_id in unfinished_evaluations(session):
         await evaluate(llm, prompt, session=session, resume=True, evaluation_id=evaluation_id)
+
+    Raises the errors of `enable_inner_message_recording`, which this function calls.
     """
     enable_inner_message_recording(session)
     return tuple(last.evaluation_id for last in get_last_records(session) if not last.is_end)

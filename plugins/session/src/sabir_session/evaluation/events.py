@@ -40,7 +40,10 @@ class TextArrived:
 
 @dataclass(frozen=True, slots=True)
 class ReplyArrived:
-    """The progress event for a complete and recorded reply. `question` is the id of the question's first message."""
+    """The progress event for a complete reply, after it was recorded if there is a session.
+
+    `question` is the id of the question's first message.
+    """
 
     reply: Reply
     question: str = field(default="", kw_only=True)
@@ -48,10 +51,13 @@ class ReplyArrived:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The progress event before an option runs.
+    """The progress event before an option call is answered, usually by running the option.
 
-    `call` is the option call of the model, with the model's arguments. `is_resume` is True if the option may already
-    have run, completely or in part, before a crash or an error. `question` is the id of the question's first message.
+    An unknown option, or an option that is called with wrong arguments, does not run.
+
+    `call` is the option call of the model, with the model's arguments. `is_resume` is True if the call was still open
+    when the evaluation was resumed, so that the option may already have run, completely or in part. `question` is the
+    id of the question's first message.
     """
 
     call: OptionCall
@@ -77,7 +83,7 @@ class CallProgress:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The progress event for the recorded result of an option call.
+    """The progress event for the result of an option call, after it was recorded if there is a session.
 
     A denied call has this event, too, but no CallStarted. The call that gives the output has neither. `call` is the
     option call of the model, and `result` the message with the result. `question` is the id of the question's first
@@ -105,8 +111,8 @@ class OutputArrived:
 Event: TypeAlias = RequestStarted | TextArrived | OutputArrived | ReplyArrived | CallStarted | CallProgress | CallEnded
 """An event of the progress of an evaluation. Its field `question` is the id of the first message of the question."""
 Watch = TypeAliasType("Watch", Callable[[Event], None])
-"""A function that is called with each progress event of an evaluation. If the function raises, the error is logged and
-the evaluation continues."""
+"""A function that is called with each progress event of an evaluation. If the function raises an Exception, the error
+is logged and the evaluation continues."""
 
 
 class Reader(Protocol):

@@ -28,8 +28,8 @@ Validator = TypeAliasType(
     "Validator", Callable[[Output], Output | None] | Callable[[Output], Awaitable[Output | None]], type_params=(Output,)
 )
 """A function, or coroutine function, that checks an output. It returns the output, a corrected output, or None for an
-unchanged output. It raises ValueError with the reason to have the model answer again; other errors end the evaluation.
-"""
+unchanged output. It raises ValueError with the reason to have the model answer again. Other errors, and every
+SabirError, end the evaluation."""
 Options = TypeAliasType("Options", Iterable[OptionLike])
 """The options that a model may call: functions, pydantic models and `sabir.Option` objects."""
 Strict = TypeAliasType("Strict", LossKinds)
@@ -131,9 +131,9 @@ class PromptMismatch(SabirError, ValueError):
 
 
 class ApprovalPending(SabirError):
-    """Raised when option calls wait for a person's approval. The results of the reply's other calls are recorded.
+    """Raised when option calls wait for a person's approval, after the reply's other calls have run.
 
-    A resume without `approve` raises it before any call runs. `calls` are the calls that wait, and
+    A resume without `approve` raises it before any call runs. `calls` are the calls without a result, and
     `evaluation_id` is the evaluation to resume. Resume the evaluation, or call `Conversation.ask()` without content, to
     have `approve` decide again.
     """

@@ -120,7 +120,7 @@ class SliceSnapshot(StoredModel):
 
     A slice is a list of items of one type. `slice_type` and `item_type` are both the stored name of that type. `kind`
     is "state" if a rollback resets the slice, or "log" if the slice only grows. `items` are the items, each as JSON
-    text, in an order in which an empty slice can add them again.
+    text, in the order of `Session.select_arrived`.
     """
 
     slice_type: NonEmpty

@@ -195,7 +195,7 @@ class Session:
             return self._slices[item_type].fold.arrived() if item_type in self._slices else ()
 
     def select_last(self, item_type: type[Item]) -> Item | None:
-        """Return the last item of the slice of a type; of InnerMessage records, the record that arrived last.
+        """Return the last item of the slice of a type; of InnerMessage records, the record that was added last.
 
         Returns None if there are no items, or if the type is not registered.
         """

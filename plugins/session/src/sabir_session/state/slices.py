@@ -90,11 +90,11 @@ class SliceFold(Generic[Item]):
         return self._items
 
     def arrived(self) -> tuple[Item, ...]:
-        """Return the items in an order in which an empty slice can add them and become equal to this slice."""
+        """Return the items; of a log, in an order in which an empty log can add them and become equal to this log."""
         return self.items()
 
     def last(self) -> Item | None:
-        """Return the item that arrived last; None if there is none."""
+        """Return the last item, by default in the order of the slice; None if there is none."""
         items = self.items()
         return items[-1] if items else None
 

@@ -250,7 +250,7 @@ class PostgresStore(Store):
             self._query("SELECT pg_advisory_unlock(?)", (key,))
 
     def close(self) -> None:
-        """Close the connection. Later reads and writes raise StoreError or RecordingFailed."""
+        """Close the connection. Later reads and writes raise StoreError or RecordingFailed. Releases all claims."""
         with self._lock:
             self._is_closed = True
             self._connection.close()

@@ -42,10 +42,10 @@ class StoredJournal:
     def append(self, kind: str, body: str) -> None:
         """Write one record: the stored name of its type, and its text.
 
-        Unless the store is in memory, the record survives a crash of the process. Raises RecordingFailed, and writes
-        nothing, if the database fails, or if the journal was deleted or records were removed. Raises its subclasses
-        PositionTaken if another writer has appended a record since this object was opened, and StoreLost if the
-        database file was deleted or replaced.
+        Unless the store is in memory, the record survives a crash of the process. Raises RecordingFailed if the
+        database fails, or if the journal was deleted or records were removed. Raises its subclasses PositionTaken if
+        another writer has appended a record since this object was opened, and StoreLost if the database file was
+        deleted or replaced. Nothing was written then, unless a connection to Postgres broke during the write.
         """
         store = self._store
         with self._lock:
@@ -69,8 +69,9 @@ class StoredJournal:
         """Return an iterator over the records from position `first` on, each as (kind, body), in order.
 
         All records are read before the method returns. Raises JournalInvalid if a record is missing or unreadable, and
-        StoreError if the database fails, or if another writer has deleted the journal or removed records. If records
-        were removed before this object read or appended any, read() without `first` returns the current records.
+        StoreError if the database fails, or if records are gone because another writer has deleted the journal or
+        removed records. If records were removed before this object read or appended any, read() without `first` returns
+        the current records.
         """
         store = self._store
         with store._converting_errors(f"read the journal {self.name!r}"), store._snapshot():

@@ -64,7 +64,7 @@ class Store(SyncClosing, Database):
 
         The returned object has the records of this moment. If another writer appends a record later, the next append to
         the returned object raises PositionTaken, so the records of two writers never mix. Raises JournalInvalid if the
-        rows of the journal are damaged.
+        row of the journal is damaged; the records are checked when they are read.
         """
         check_name(name)
         with self._converting_errors(f"open the journal {name!r}"):
@@ -113,17 +113,18 @@ class Store(SyncClosing, Database):
     def claim(self, name: str) -> Claim:
         """Claim a journal for this process, so that no other process can open its conversation.
 
-        The claim lasts until the returned claim is released or garbage collected. Conversation calls this method;
-        programs need not. Raises ConversationBusy if another process has claimed the journal.
+        The claim lasts at most until the returned claim is released or garbage collected. Conversation calls this
+        method; programs need not. Raises ConversationBusy if another process has claimed the journal. A PostgresStore
+        also excludes other store objects of this process, and an SQLiteStore in memory excludes nothing.
         """
 
     def rewind(self, name: str, at: int, length: int, records: Sequence[tuple[str, str]] = ()) -> None:
         """Remove the records of a journal from position `at` on, and write `records`, each (kind, body), instead.
 
         Both happen in one transaction. `length` is the number of records that the caller has seen. Forks that share the
-        removed records keep them. Journal objects that were opened before cannot append any more. Raises JournalMissing
-        if there is no journal of this name, PositionTaken if the journal does not have exactly `length` records, and
-        StoreError if `at` is not from 0 to `length`.
+        removed records keep them. Journal objects that have read or appended records before cannot append any more.
+        Raises JournalMissing if there is no journal of this name, PositionTaken if the journal does not have exactly
+        `length` records, and StoreError if `at` is not from 0 to `length`.
         """
         check_name(name)
         with self._converting_errors(f"remove records of the journal {name!r}"), self._transaction():

@@ -34,9 +34,7 @@ THREADS = "threads"
 MAILBOX = 1000
 """The default maximum number of unanswered messages at an actor, including the message being handled."""
 REMEMBERED = 1000
-"""The maximum number of responses that an actor remembers for repeated messages. The same limit applies, separately, to
-failed messages for RETRY.
-"""
+"""The largest number of responses that an actor remembers for repeated messages, and of failed messages for RETRY."""
 CLEANUP = 1.0
 """The maximum number of seconds that an actor waits for an interrupted handler to end."""
 HandlerResult: TypeAlias = typed.Data | Mapping[str, Any] | Response

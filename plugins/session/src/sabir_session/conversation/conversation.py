@@ -276,8 +276,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         the conversation's `output` and `output_validator` are used; a question with its own `output` is checked only by
         its own `output_validator`. `settings` override the conversation's settings field by field. Without content,
         `ask` finishes the last question, or reads its answer again: an output function and the validator run again, and
-        the model corrects an answer that does not fit. Unless you `drop_last()`, an unfinished question is finished
-        first.
+        the model corrects an answer that does not fit. An unfinished question is finished first, or use `drop_last()`.
 
         Raises RenderingRefused for a loss in `strict`, before the question is recorded if its request has the loss;
         CallError, ApprovalPending or BudgetExhausted, after which `ask()` continues; with an output, OutputError if the

@@ -8,6 +8,7 @@ model classes are not serialised.
 """
 
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from jinja2 import Template
@@ -26,6 +27,9 @@ from sabir_roles.templates import check_template
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of a chat array: `{"type": "text", …}` or `{"type": "image_url", …}`."""
+
+
+_PUBLISHING = Lock()
 
 
 class CachedBuild(NamedTuple):
@@ -165,9 +169,15 @@ class RoledMessage(TemplatedMessage):
 
     def _cached_build(self) -> CachedBuild:
         cached, revision = self._cached, self._revision
-        if cached.revision is not revision:
-            cached = self._cached = CachedBuild(*self._build(), revision)
-        return cached
+        if cached.revision is revision:
+            return cached
+        built = CachedBuild(*self._build(), revision)
+        with _PUBLISHING:  # two threads that build at once return the same message, because each build has a new id
+            if self._cached.revision is revision:
+                return self._cached
+            if self._revision is revision:
+                self._cached = built
+        return built
 
     def _build(self) -> tuple[Message | None, tuple[Loss, ...]]:
         source, original = self._source, None

@@ -62,7 +62,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 WORDS = {
     "Messages": calls, "CallArguments": calls, "Content": constructors, "Source": constructors,
-    "MediaSettings": constructors, "OptionLike": options, "Anchor": builders, "Details": builders,
+    "MediaSettings": constructors, "OptionLike": options, "Anchor": builders, "MediaDetails": builders,
     "Strict": losses, "LossKind": losses, "Kinds": fallback,
 }  # fmt: skip
 """Names that signatures use without being public themselves, and where they are defined."""

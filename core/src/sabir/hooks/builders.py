@@ -31,7 +31,7 @@ Anchor: TypeAlias = Message | int | None
 AnyPart = TypeVar("AnyPart", TextPart, MediaPart)
 
 
-class Details(TypedDict, total=False):
+class MediaDetails(TypedDict, total=False):
     """The optional arguments of `add_image`, `add_audio`, `add_video` and `add_document`.
 
     mime: the MIME type, such as "image/png"; None means unknown.
@@ -133,7 +133,9 @@ class MessageBuilder(_Builder):
         """Append a text part, and return the part. Raises BuilderError if `text` is not a str of valid Unicode."""
         return self._append_part(TextPart.build(text=text))
 
-    def add_image(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
+    def add_image(
+        self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[MediaDetails]
+    ) -> MediaPart:
         """Append an image part, and return the part. `prompt_hint` says what the image shows, or is None. `url` is the
         image's URL and required.
 
@@ -142,15 +144,21 @@ class MessageBuilder(_Builder):
         """
         return self._add_media("image", prompt_hint, url, how)
 
-    def add_audio(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
+    def add_audio(
+        self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[MediaDetails]
+    ) -> MediaPart:
         """Append a sound part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("audio", prompt_hint, url, how)
 
-    def add_video(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
+    def add_video(
+        self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[MediaDetails]
+    ) -> MediaPart:
         """Append a video part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("video", prompt_hint, url, how)
 
-    def add_document(self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[Details]) -> MediaPart:
+    def add_document(
+        self, prompt_hint: str | None = None, url: str | None = None, **how: Unpack[MediaDetails]
+    ) -> MediaPart:
         """Append a document part, and return the part. Arguments and errors are the same as for `add_image`."""
         return self._add_media("document", prompt_hint, url, how)
 
@@ -199,7 +207,7 @@ class MessageBuilder(_Builder):
         before = self._calls_before_parts
         return [*self._calls[:before], self.to_message(), *self._calls[before:]]
 
-    def _add_media(self, modality: Modality, prompt_hint: str | None, url: str | None, how: Details) -> MediaPart:
+    def _add_media(self, modality: Modality, prompt_hint: str | None, url: str | None, how: MediaDetails) -> MediaPart:
         if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
             call = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{call}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")

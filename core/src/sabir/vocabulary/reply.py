@@ -90,8 +90,14 @@ class Usage(StoredModel):
 
         Raises NotJSON if `details` is not JSON.
         """
-        figures = input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens
-        values = dict(zip(cls.model_fields, (*figures, encode_json(details)), strict=True))
+        values = {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "cache_read_tokens": cache_read_tokens,
+            "cache_write_tokens": cache_write_tokens,
+            "reasoning_tokens": reasoning_tokens,
+            "details_json": encode_json(details),
+        }
         return cls.construct_unchecked(values, set(values))
 
     def __str__(self) -> str:

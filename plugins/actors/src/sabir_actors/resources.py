@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from inspect import signature
 from typing import Any, Unpack
 
 from sabir import Adapter, Option, Settings
@@ -64,8 +65,7 @@ class SharedResources:
         """The latest messages to unknown receivers, at most DEAD_LETTERS."""
         self.supervisor_id: str | None = SUPERVISOR
         self.restarts = restarts or RestartPolicy()
-        if unknown := sorted(observers.keys() - Observers.__annotations__):
-            raise TypeError(f"ActorSystem() has no argument {unknown[0]!r}; observers are trace, watch and spans")
+        Settings.refuse_misnamed("ActorSystem", observers, tuple(signature(SharedResources).parameters))
         self.watch = observers.get("watch")
         self._trace = observers.get("trace")
         self._spans = observers.get("spans")

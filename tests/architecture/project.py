@@ -46,6 +46,11 @@ class Package:
     def modules(self) -> list[Path]:
         return sorted(self.source.rglob("*.py"))
 
+    def own_modules(self) -> list[Path]:
+        """Return the modules without those of the projects that `sabir new-plugin` copies, which cannot be imported."""
+        folders = {path: path.relative_to(self.source).parent.parts for path in self.modules()}
+        return [path for path, parts in folders.items() if not any(part.endswith("template") for part in parts)]
+
 
 def read_toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text("utf-8"))

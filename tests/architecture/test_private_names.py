@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from tests.architecture.project import nodes, python_files, shown
+from tests.architecture.project import PACKAGES, nodes, shown
 
 HIDING = frozenset({"found", "said", "told", "given", "made", "held", "kept", "shown", "asked"})
 """Participles that say that something happened to a value, and not what the value is."""
@@ -30,7 +30,7 @@ SHARED_TYPES = {
 OVERRIDES = {"_core_content", "_read_content"}
 """Private methods that many modules define, because kinds of roled messages override them."""
 
-SOURCES = [path for path in python_files("core", "plugins") if "src" in path.parts and "emplate" not in str(path)]
+SOURCES = [path for package in PACKAGES for path in package.own_modules()]
 
 
 @cache

@@ -71,9 +71,7 @@ def gaps() -> Mapping[str, tuple[Path, set[str]]]:
 
 def modules() -> Iterator[tuple[str, Path]]:
     for package in PACKAGES:
-        for path in package.modules():
-            if any("template" in part for part in path.parts):
-                continue  # a project that `sabir new` copies, not a module
+        for path in package.own_modules():
             name = ".".join(path.relative_to(package.source.parent).with_suffix("").parts)
             yield name.removesuffix(".__init__"), path
 

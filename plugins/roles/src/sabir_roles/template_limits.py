@@ -82,12 +82,12 @@ def charge(size: int, passes: int = 0) -> None:
     (_COSTS.get() or _RenderCosts()).add(size, passes)
 
 
-def charge_value(value: object) -> Any:  # the same value
+def charge_value(created: object) -> Any:  # of the type of the argument
     """Add the size of a new value to the costs of the render, and return the value. Raises TemplateTooCostly above a
     limit.
     """
-    charge(len(value) if isinstance(value, Sized) else 0)
-    return value
+    charge(len(created) if isinstance(created, Sized) else 0)
+    return created
 
 
 @pass_context  # so that the compiler does not compute it once
@@ -95,11 +95,11 @@ def _charge_pass(context: Context, size: int) -> None:
     charge(size, passes=1)
 
 
-def text_size(value: object) -> int:
+def text_size(content: object) -> int:
     """Return about how many characters the text of a value has, without creating the text. Counting stops above
     LARGEST.
     """
-    size, pending = 0, [value]
+    size, pending = 0, [content]
     while pending and size <= LARGEST:
         each = pending.pop()
         if isinstance(each, str | bytes):
@@ -131,7 +131,7 @@ class _Charging(NodeTransformer):
     def charge_body(self, node: Any) -> nodes.Node:  # each of these nodes has a body
         """Insert the charge at the start of the node's body."""
         self.generic_visit(node)
-        size = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
+        size = sum(len(text.data) for text in node.find_all(nodes.TemplateData))
         cost = nodes.Filter(nodes.Const(size), "charge_pass", [], [], None, None)
         node.body.insert(0, nodes.ExprStmt(cost).set_lineno(node.lineno or 1))
         return node  # type: ignore[no-any-return]
@@ -317,5 +317,5 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         return format_limited
 
 
-def _size_of_repeat(value: Any, count: Any) -> int:
-    return len(value) * count if isinstance(value, Sized) and isinstance(count, int) else 0
+def _size_of_repeat(sequence: Any, count: Any) -> int:
+    return len(sequence) * count if isinstance(sequence, Sized) and isinstance(count, int) else 0

@@ -74,8 +74,8 @@ class TemplatedMessage(BaseModel):
 
     @field_validator("sender", "recipient", mode="before")
     @classmethod
-    def _check_person(cls, value: object) -> SenderRecipient:
-        return validate_sender_recipient(value)
+    def _check_person(cls, person: object) -> SenderRecipient:
+        return validate_sender_recipient(person)
 
     def model_post_init(self, context: Any, /) -> None:
         """Replace the content with a copy that reports its changes to `_touch`."""

@@ -39,42 +39,42 @@ _HIDDEN_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Line ends that JSON does not require to be escaped → their escapes."""
 
 
-def as_text(value: object) -> str:
+def as_text(content: object) -> str:
     """Return a value of content as text. Templates use this function as the filter `text`.
 
     A text is returned with a backslash before each line that looks like a heading; a list of one text is treated as
     this text. None becomes "", and any other value JSON.
     """
-    if value is None:
+    if content is None:
         return ""
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
-        value = value[0]
-    if isinstance(value, str):
-        return _HEADING_LIKE.sub(r"\1\\\2", value)
-    return as_json(value)
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], str):
+        content = content[0]
+    if isinstance(content, str):
+        return _HEADING_LIKE.sub(r"\1\\\2", content)
+    return as_json(content)
 
 
-def as_json(value: object) -> str:
+def as_json(content: object) -> str:
     """Return a value of content as JSON text, indented by two spaces. Templates use this function as the filter
     `json`.
     """
-    return json.dumps(value, ensure_ascii=False, indent=2).translate(_HIDDEN_ENDS)
+    return json.dumps(content, ensure_ascii=False, indent=2).translate(_HIDDEN_ENDS)
 
 
-def _charge_printed(value: object) -> object:
+def _charge_printed(printed: object) -> object:
     """Charge the size of a value that a template prints, and return what is printed: str() of lists and mappings, other
     values unchanged.
 
     Raises TypeError for a value that has no useful text, such as a method or a generator.
     """
-    if isinstance(value, str):
-        return charge_value(value)
-    if value is None or isinstance(value, int | float | Undefined):
-        return value
-    if isinstance(value, list | tuple | dict):
-        charge(text_size(value))
-        return str(value)
-    raise TypeError(f"a value of type {type(value).__name__} has no text; call it, or make it a list")
+    if isinstance(printed, str):
+        return charge_value(printed)
+    if printed is None or isinstance(printed, int | float | Undefined):
+        return printed
+    if isinstance(printed, list | tuple | dict):
+        charge(text_size(printed))
+        return str(printed)
+    raise TypeError(f"a value of type {type(printed).__name__} has no text; call it, or make it a list")
 
 
 def environment(loader: BaseLoader | None = None) -> LimitedEnvironment:

@@ -146,7 +146,7 @@ class Needy(BaseContext):
 @pytest.mark.parametrize(
     ("context", "reason"),
     [
-        (lambda runner: {}, "a worker serves contexts, not a dict"),
+        (lambda runner: {}, "'<lambda>' returned a dict, not a context"),
         (dict, "a worker serves contexts, not the class 'dict'"),
         (serve_nobody, "a worker serves contexts, not the async function 'serve_nobody'"),
         (Needy, "a worker cannot call 'Needy' with only a runner: missing a required argument: 'key'"),

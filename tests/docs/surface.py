@@ -201,7 +201,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Failures": (
         "Every failure is one of the library's errors, with a message of one line and without control characters.",
         (
-            "ErrorRule", "ErrorTable", "Failure", "DatabaseFailure", "describe_validation_error", "one_line",
+            "ErrorRule", "ErrorTable", "Failure", "describe_validation_error", "one_line",
             "printable", "describe_kind",
         ),
     ),
@@ -210,9 +210,12 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             "FrozenDict", "JSONObjectDocumentField", "JSONText", "JSONValue", "count_values", "decode_json",
             "encode_json", "has_more_values", "StoredModel", "Frozen", "load_stored", "StoredNames", "KnownPart",
-            "NonEmpty",
-            "Part", "Text", "OptionCall", "RoleHint",
+            "NonEmpty", "Part", "Text", "OptionCall", "RoleHint",
         ),
+    ),
+    "Stores": (
+        "Only the owner may read a file, no file is seen half-written, and no error shows a password.",
+        ("create_private_file", "replace_file", "DatabaseFailure"),
     ),
     "Options": (
         "The parameters of a function are its JSON schema, and an exception becomes an error result.",

@@ -31,14 +31,14 @@ _NAMES = {
     "authoring.efforts": "fit_effort",
     "authoring.environment": "explaining_environment_errors",
     "authoring.event_frames": "EventFrames",
-    "authoring.failures": "DatabaseFailure ErrorRule ErrorTable Failure",
-    "authoring.names": "StoredNames",
+    "authoring.failures": "ErrorRule ErrorTable Failure",
     "authoring.providers": (
         "GeneratedSDKConnection InProcessConnection InProcessResponse SDKProvider SyncOnlyCall SyncOnlyConnection "
         "UserSDKConnection packaged_models"
     ),
     "authoring.rows": "Row RowEntry RowProvider",
     "authoring.schemas": "SchemaRule fit_schema",
+    "authoring.storage": "DatabaseFailure StoredNames",
     "authoring.stored": (
         "JSON_OBJECT Fields History PartReader first_whole_number list_or_empty object_or_empty read_count "
         "text_or_empty unknown_fields without_fields"
@@ -46,6 +46,7 @@ _NAMES = {
     "authoring.transport": "CapturedRequest ClientConnection Library OwnClientConnection",
     "base.errors": "one_line printable",
     "base.failures": "LossKind Strict",
+    "base.files": "create_private_file replace_file",
     "base.models": "Frozen StoredModel describe_validation_error load_stored",
     "base.surface": "show_arguments",
     "base.values": (

@@ -4,8 +4,8 @@
 from sabir.authoring.credentials import KeySource
 from sabir.authoring.efforts import fit_effort
 from sabir.authoring.environment import explaining_environment_errors
-from sabir.authoring.failures import DatabaseFailure, ErrorRule, ErrorTable, Failure
-from sabir.authoring.names import StoredNames
+from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
+from sabir.authoring.storage import DatabaseFailure, StoredNames
 from sabir.authoring.providers import GeneratedSDKConnection, InProcessConnection, InProcessResponse, SDKProvider
 from sabir.authoring.providers import SyncOnlyCall, SyncOnlyConnection, UserSDKConnection, packaged_models
 from sabir.authoring.rows import Row, RowEntry, RowProvider
@@ -16,6 +16,7 @@ from sabir.authoring.event_frames import EventFrames
 from sabir.authoring.transport import CapturedRequest, ClientConnection, Library, OwnClientConnection
 from sabir.base.errors import one_line, printable
 from sabir.base.failures import LossKind, Strict
+from sabir.base.files import create_private_file, replace_file
 from sabir.base.models import Frozen, StoredModel, describe_validation_error, load_stored
 from sabir.base.surface import show_arguments
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, count_values, decode_json
@@ -60,9 +61,9 @@ __all__ = [  # noqa: RUF022
     "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection",
     "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "UserSDKConnection", "WIRE_SETTINGS",
     "WireHead", "WireRequest", "WireResponse", "WrappedAdapter", "as_messages", "call_function", "count_values",
-    "decode_json", "describe_kind", "describe_validation_error", "encode_json", "explaining_environment_errors",
-    "first_whole_number", "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "list_or_empty",
-    "load_entry_point", "load_stored", "object_or_empty", "one_line", "packaged_models", "pair_messages",
-    "printable", "read_count", "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty",
-    "unknown_fields", "without_fields",
+    "create_private_file", "decode_json", "describe_kind", "describe_validation_error", "encode_json",
+    "explaining_environment_errors", "first_whole_number", "fit_effort", "fit_schema", "has_more_values",
+    "installed_hooks", "list_or_empty", "load_entry_point", "load_stored", "object_or_empty", "one_line",
+    "packaged_models", "pair_messages", "printable", "read_count", "replace_file", "run_in_thread",
+    "show_arguments", "side_of", "split_model", "text_or_empty", "unknown_fields", "without_fields",
 ]  # fmt: skip

@@ -1,11 +1,9 @@
-"""Convert failures of vendors, SDKs and databases to sabir's errors.
+"""Convert failures of vendors and SDKs to sabir's errors.
 
     an error body, or an error in a stream ──▶ Failure ──rules, then the status──▶ CallError
     an exception of the SDK or its HTTP client ──translate──▶ CallError, without importing either
-    an error of a database ──DatabaseFailure──▶ "database disk image is malformed; restore the store from a backup, …"
 
-Each message is one line with the remedy, and a database's error is shown without passwords. The codes of databases are
-those of SQLite (https://sqlite.org/rescode.html) and the SQLSTATEs of Postgres.
+Each message is one line with the remedy.
 """
 
 import re
@@ -16,8 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, NamedTuple, TypeAlias
-from urllib.parse import quote
+from typing import Any, NamedTuple, TypeAlias
 
 from sabir import errors
 from sabir.authoring.credentials import secrets_of
@@ -27,62 +24,6 @@ from sabir.base.errors import NotJSON, conceal, one_line
 from sabir.base.failures import CallError
 from sabir.base.values import FrozenDict, JSONValue, decode_json
 from sabir.contract.scope import DecodeScope
-
-_DAMAGE = "restore the store from a backup, or use another store"
-_ROOM = "free space on the store's disk, and try again"
-_REMEDIES: dict[int | str | None, str] = {
-    11: _DAMAGE,  # SQLITE_CORRUPT (https://www.sqlite.org/rescode.html)
-    26: _DAMAGE,  # SQLITE_NOTADB
-    1: _DAMAGE,  # SQLITE_ERROR: one of sabir's tables is missing or has other columns
-    13: _ROOM,  # SQLITE_FULL
-    10: "check that the store's disk works and has space, and try again",  # SQLITE_IOERR
-    8: "check that you may write to the store, and try again",  # SQLITE_READONLY
-    "42P01": _DAMAGE,
-    "42703": _DAMAGE,
-    "53100": _ROOM,
-}
-_OTHER = "check that the store exists, and that you may read and write it"
-
-
-@dataclass(frozen=True)
-class DatabaseFailure:
-    """An error of a database driver, prepared for an error message without the texts in `secrets`. `str()` returns the
-    message and the remedy in one line.
-
-    `error` is the driver's exception, or None. `secrets` are texts, such as passwords, that must not be shown.
-    """
-
-    DAMAGE: ClassVar = _DAMAGE
-    """The remedy for a damaged store, for use in messages."""
-
-    error: BaseException | None
-    secrets: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """Return the driver's message and the remedy in one line."""
-        return f"{one_line(self.text, 200)}; {_REMEDIES.get(_code(self.error), _OTHER)}"
-
-    @property
-    def text(self) -> str:
-        """The driver's message, with "***" in place of each secret, also if the secret is percent-encoded."""
-        text = str(self.error)
-        for secret in filter(None, self.secrets):
-            for written in (secret, quote(secret, safe="")):
-                text = text.replace(written, "***")
-        return text
-
-    @property
-    def is_lasting(self) -> bool:
-        """Whether the error's code says that the store is damaged, full, not writable or on a failing disk, so that
-        trying again helps only after a repair.
-        """
-        return _code(self.error) in _REMEDIES
-
-
-def _code(error: BaseException | None) -> int | str | None:
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    return getattr(error, "sqlstate", None) if code is None else code & 0xFF  # the primary code, without extensions
-
 
 STATUSES: Mapping[int, type[CallError]] = {
     401: errors.AuthenticationFailed,

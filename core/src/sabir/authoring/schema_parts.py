@@ -174,7 +174,7 @@ def without_keywords(schema: Schema, *names: str) -> dict[str, Any]:
 
 
 def short_json(value: JSONValue) -> str:
-    """Return a value as JSON text of at most 40 characters."""
+    """Return a value as JSON text for an error message. A text of more than 40 characters is cut, and ends with "…"."""
     text = encode_json(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 

@@ -90,9 +90,11 @@ def _mend_escapes(body: bytes) -> bytes:
 
 SHOWN_CHARACTERS = 200
 """The largest number of characters of an invalid answer that are read for the error message."""
-_WIDE_BYTES = re.compile(rb"[\xf0-\xff]|\\u[dD]")
+_WIDE_BYTES = re.compile(rb"[\xf0-\xff]|\\u[dD][89abAB]")
 """Matches the beginning of a character beyond U+FFFF in UTF-8, or of its escape in JSON."""
 _WIDE = re.compile(r"[^\x00-\uffff]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Matches a JSON escape of a half of a character beyond U+FFFF; U+D000 to U+D7FF are ordinary Korean letters."""
 KEPT_BYTES = 65_536
 """About how many bytes of an answer without any event are stored, to read the error that the answer may report."""
 
@@ -152,8 +154,8 @@ def read_body(body: bytes, scope: DecodeScope) -> tuple[bytes, bool]:
     `scope.bounds`. A body with characters beyond U+FFFF may have only half of the allowed bytes.
     """
     bounds = scope.bounds
-    if len(body) > bounds.body_bytes // 2 and _WIDE_BYTES.search(body):
-        raise scope.limit_error(f"emoji in a body of more than {bounds.body_bytes // 2:,} bytes", "body_bytes")
+    if len(body) > (most := bounds.body_bytes // 2) and _WIDE_BYTES.search(body):
+        raise scope.limit_error(f"more than {most:,} bytes in a body with emoji (half of body_bytes)", "body_bytes")
     if has_more_values(body, bounds.most_values):
         raise scope.limit_error(f"more than {bounds.most_values:,} JSON values", "values")
     mended, was_broken = mend(body, bounds.body_bytes)
@@ -254,7 +256,7 @@ class StreamState:
             self._dialect.decode(body, self._scope)
         except Exception as error:
             if isinstance(error, CallError) and not isinstance(error, ResponseInvalid):
-                raise  # the provider reported a failure; for any other error, `reply` says what is wrong
+                raise  # the provider reported a failure; other errors are ignored here: `reply` raises StreamBroken
 
     def _convert_events(self, wire_events: Sequence[ServerEvent | None]) -> Iterator[StreamEvent]:
         """Yield the stream events for events of the API. None means the end of the stream."""
@@ -285,12 +287,13 @@ class StreamState:
         too much data with characters beyond U+FFFF has arrived.
         """
         data, bounds = wire_event.data, self._scope.bounds
-        has_escape = r"\ud" in data or r"\uD" in data
+        has_escape = (r"\ud" in data or r"\uD" in data) and _SURROGATE_ESCAPE.search(data) is not None
         if has_escape or (not data.isascii() and _WIDE.search(data)):
             self._wide_bytes += len(data)
             most = bounds.body_bytes // 4
             if self._wide_bytes > most:
-                raise self._scope.limit_error(f"emoji in events of more than {most:,} bytes", "body_bytes")
+                what = f"more than {most:,} bytes of events with emoji (a quarter of body_bytes)"
+                raise self._scope.limit_error(what, "body_bytes")
         if len(data) > self._most_values and has_more_values(data, self._most_values):
             raise self._scope.limit_error(f"an event of more than {self._most_values:,} JSON values", "values")
         if not has_escape:

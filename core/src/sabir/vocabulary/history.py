@@ -11,19 +11,17 @@ data raises HistoryInvalid, in one line that names the file (in `load`), the lin
 """
 
 import json
-import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
-from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from sabir.base.errors import HistoryInvalid, one_line
+from sabir.base.files import replace_file
 from sabir.base.models import PlainSchema, StoredModel, describe_validation_error, load_stored
 from sabir.base.values import DECODER
 from sabir.vocabulary.constructors import as_messages
@@ -89,22 +87,11 @@ def save(path: str | Path, messages: Iterable[Message]) -> None:
     """
     original, path = path, Path(path).resolve()
     text = dumps_lines(messages) if path.suffix == ".jsonl" else dumps(messages)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     if not path.parent.is_dir():
         raise HistoryInvalid(f"{str(original)!r} cannot be written: its folder does not exist; create the folder first")
     if path.exists() and not path.is_file():
         raise HistoryInvalid(f"{str(original)!r} is not a regular file, so it was not replaced; use the path of a file")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            if path.exists():
-                temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before the file has any content
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(path, text)
 
 
 def load(path: str | Path) -> list[Message]:

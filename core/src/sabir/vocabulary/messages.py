@@ -58,7 +58,7 @@ RUNTIME = "runtime"
 """The policy "runtime", for results that sabir itself creates, for example when the arguments of a call are invalid. An
 option with this name raises OptionInvalid, and `speaks_as="runtime"` raises SettingsInvalid.
 """
-RESERVED = f"the name {RUNTIME!r} is reserved for results that sabir itself creates"
+RESERVED = f"{RUNTIME!r} is reserved for results that sabir creates, so it cannot be an option's name or speaks_as"
 """The text in the error message if an option or `speaks_as` has the reserved name."""
 SCHEMA = 1
 """The number of the message format that this version of sabir writes: the default of `Message.schema_number`."""

@@ -164,9 +164,8 @@ class Actor:
         self._interruptions.pop(message.id, None)
         if response.is_error and message.type != "RETRY":
             _remember(self._failed, message.id, message)
-        if (
-            response.data.get("error_code") != ErrorCode.RECORDING_FAILED
-        ):  # not remembered, so that the same message can be tried again
+        # The ERROR RECORDING_FAILED is not remembered, so that the same message can be sent again.
+        if response.data.get("error_code") != ErrorCode.RECORDING_FAILED:
             _remember(self._answers, message.id, response)
         self.system.log(response)
         return response

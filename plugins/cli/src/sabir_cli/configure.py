@@ -11,13 +11,13 @@ from typing import Annotated, Literal, TypeAlias
 from cyclopts import Parameter
 from pydantic_core import to_jsonable_python
 from rich.text import Text
-from sabir.authoring import one_line, printable
+from sabir.authoring import one_line, printable, replace_file
 
 from sabir_cli.config import BUILT_IN, NAMES, SettingRow, check, gather
 from sabir_cli.exits import Exit
 from sabir_cli.folders import read_settings, settings_path, variable_of
 from sabir_cli.inputs import JSONFlag
-from sabir_cli.output import Output, UsageError, replace_file
+from sabir_cli.output import Output, UsageError
 from sabir_cli.record_table import RecordTable
 
 ConfigAction: TypeAlias = Literal["show", "set", "unset", "path"]

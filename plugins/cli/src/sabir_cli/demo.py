@@ -201,7 +201,8 @@ class _Demonstration:
 
     def send(self, named: Sequence[str], *, vendors: bool) -> None:
         """Send the history without its last answer to the installed providers of the model strings in `named` and, with
-        `vendors`, to every vendor whose key is set. Each of them gets the first model that -m names for it.
+        `vendors`, to every vendor whose key is set. The model is the first that -m names for the provider, or else
+        the first known model of the provider.
         """
         self._print_title("3  The same question to other vendors")
         named_providers = set(map(_provider_of, named))

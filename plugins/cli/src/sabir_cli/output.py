@@ -12,13 +12,11 @@ This module does not import pydantic or most of the library, because `sabir chat
 """
 
 import json
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-from uuid import uuid4
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -152,18 +150,3 @@ def refuse_replacing(named: str, path: Path, *, may_replace: bool, otherwise: st
         raise UsageError(f"{named} is not a file; choose a file{otherwise}")
     if path.exists() and not may_replace:
         raise UsageError(f"{named} exists already; choose another file{remedy}")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a text file completely or not at all, through a temporary file next to it. An existing file is replaced and
-    keeps its permissions. Raises OSError.
-    """
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        temporary.touch()
-        if path.exists():
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))  # before the file has any content
-        temporary.write_text(text, "utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

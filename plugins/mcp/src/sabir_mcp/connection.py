@@ -116,7 +116,7 @@ class ServerConnection:
             if not self._keeper.done():
                 self._keeper.cancel()
                 await asyncio.wait({self._keeper}, timeout=self._closing)
-        except asyncio.CancelledError:  # the event loop is being closed, so there is no time to wait
+        except asyncio.CancelledError:  # for example because the event loop is being closed: do not wait
             self.hurry()
             self._keeper.cancel()
             raise

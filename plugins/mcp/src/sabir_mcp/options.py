@@ -27,8 +27,8 @@ OptionValue: TypeAlias = JSONValue | list[ResultPart]
 class MCPOptions(Sequence[Option]):
     """The options of an MCP server, as a sequence for `options=` and `sabir.answer`. Created by `options_from_mcp`.
 
-    Vendors and MCP call an option a tool. The options work until the `async with` block ends. Later calls of an option
-    raise ServerLost.
+    Vendors and MCP call an option a tool. The options work until the `async with` block ends. A later direct call of an
+    option raises ServerLost. `sabir.answer` does not raise it, but returns an error result for the call.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ def block_span(
         name,
         kind=kind,
         attributes=attributes,
-        record_exception=False,  # the exception's message may quote contents
+        record_exception=False,  # it may quote contents: `_record_error` records it if spans may have contents
         set_status_on_exception=False,
     ) as span:
         try:

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from sabir import SabirError, SettingsInvalid
-from sabir.authoring import DatabaseFailure
+from sabir.authoring import DatabaseFailure, create_private_file
 
 MOST_BYTES = 1 << 30
 """The size limit of a store that sets none: 1 GiB."""
@@ -133,7 +133,7 @@ class SQLiteResponses:
         self._max_bytes = max_bytes
         self._lock = Lock()
         try:
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite itself would use the umask
+            create_private_file(self._path)
             self._database = sqlite3.connect(self._path, timeout=10.0, check_same_thread=False, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from sabir import Reply, SabirError
+from sabir.authoring import create_private_file
 
 if sys.platform != "win32":
     import fcntl
@@ -34,7 +35,8 @@ class ReplyJournal:
         self._stored: dict[tuple[str, int], Reply] = {}
         self._numbers: Counter[str] = Counter()
         try:
-            self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+            create_private_file(self._path)
+            self._file = os.open(self._path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             raise self._unusable_file(error) from None
         try:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import sabir
+from sabir.authoring import replace_file
 
-from sabir_cli.output import UsageError, replace_file
+from sabir_cli.output import UsageError
 
 ExportFormat: TypeAlias = Literal["jsonl", "json", "markdown"]
 SUFFIXES: Mapping[str, ExportFormat] = {".jsonl": "jsonl", ".json": "json", ".md": "markdown", ".markdown": "markdown"}

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from sabir.authoring import create_private_file
+
 from sabir_cli.output import Output
 
 if TYPE_CHECKING:  # the editor is loaded only when it is used, not for a pipe
@@ -123,7 +125,7 @@ class _Editor:
 
         if history is not None:
             with suppress(OSError):  # without the file, the history lasts until the program ends
-                history.touch(0o600)
+                create_private_file(history)
         is_writable = history is not None and os.access(history, os.W_OK)
         self._session: PromptSession[str] = PromptSession(
             PROMPT,

@@ -152,7 +152,7 @@ def make_context(context: Callable[[InMemoryRunner], BaseContext]) -> BaseContex
         pass  # some builtin functions have no signature
     new_context: object = context(runner)
     if not isinstance(new_context, BaseContext):
-        raise RuntimeFault(f"a worker serves contexts, not a {type(new_context).__name__}; {_REMEDY}")
+        raise RuntimeFault(f"{context_name!r} returned a {type(new_context).__name__}, not a context; {_REMEDY}")
     return new_context
 
 

@@ -27,7 +27,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from sabir.authoring import DatabaseFailure
+from sabir.authoring import DatabaseFailure, create_private_file
 from sqlalchemy import URL, Connection, Engine, ExceptionContext, NullPool, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -298,7 +298,7 @@ def _try_lock(connection: Connection, worker: str) -> bool:
 def _lock_file(path: Path) -> sqlite3.Connection | None:
     """Return a connection with the file's exclusive lock; None if another process has the lock."""
     with suppress(OSError):  # if the file cannot be created, SQLite's error below says why
-        Path(path).touch(0o600)  # only the owner may read the file
+        create_private_file(path)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("BEGIN EXCLUSIVE")

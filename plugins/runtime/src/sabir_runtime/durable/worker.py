@@ -17,11 +17,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from uuid import uuid4
 
 from dbos import error as engine_errors
+from sabir.authoring import create_private_file
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
@@ -63,7 +63,7 @@ def make_store(database: Engine, url: URL) -> None:
     """Connect to a store, and create or upgrade the tables of runs and of the engine."""
     if is_sqlite(url):
         with suppress(OSError):  # if the file cannot be created, SQLite's error below says why
-            Path(str(url.database)).touch(0o600)  # only the owner may read the file
+            create_private_file(str(url.database))
     reach_store(database)
     make_tables(database)
     url = url.set(drivername=database.dialect.name)

@@ -18,12 +18,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, LiteralString, TypeAlias
 
-from sabir.authoring import DatabaseFailure, one_line
+from sabir.authoring import DatabaseFailure, create_private_file, one_line
 
 from sabir_session.errors import StoreError, StoreLost
 from sabir_session.stores.claims import Claim, busy_error, claim_file, remove_lock_file
 from sabir_session.stores.database import INSERT_RECORD, Row, StatementResult
-from sabir_session.stores.files import absolute_path, address_text, create_private_file, find_identity, find_scheme
+from sabir_session.stores.files import absolute_path, address_text, find_identity, find_scheme
 from sabir_session.stores.layouts import POSTGRES_TABLES, POSTGRES_UPGRADES, SQLITE_TABLES, SQLITE_UPGRADES
 from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store

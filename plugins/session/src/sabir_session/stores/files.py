@@ -77,14 +77,6 @@ def absolute_path(path: str) -> Path | None:
     return absolute
 
 
-def create_private_file(path: str | Path) -> None:
-    """Create a file that only its owner may read and write. An existing file keeps its permissions. Raises OSError.
-
-    SQLite itself would create a file with the permissions of the umask.
-    """
-    Path(path).touch(0o600)
-
-
 def find_identity(path: Path) -> tuple[int, int] | None:
     """Return the device and the inode number of the file at a path; None if no file is found there."""
     try:

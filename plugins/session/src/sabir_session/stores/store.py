@@ -105,7 +105,8 @@ class Store(SyncClosing, Database):
         """The identity of the database: two stores with equal locations have the same database.
 
         An SQLiteStore has the path of its file. By default, as in a PostgresStore, the location is the store object.
-        Conversations of this process with equal locations and names answer one question at a time.
+        Of the conversations of this process with equal locations and names, only one answers a question at a time. The
+        others do not wait: they raise ConversationBusy.
         """
         return self
 

@@ -207,7 +207,7 @@ class Service:
         Missing recordings and errors are left out, because the test case of each question reports them.
         """
         results = [outcome for outcome in self._available_outcomes(ANSWERED, suffix) if outcome.error is None]
-        return results or [self.answer("text", suffix)]  # raises, with the missing recording
+        return results or [self.answer("text", suffix)]  # raises: names the missing recording, or the call's error
 
     def failures(self) -> list[tuple[str, RecordedExchange]]:
         """Return the complete responses with an error status to the questions that must fail, each after the question's

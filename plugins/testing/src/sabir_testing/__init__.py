@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sabir_testing.families import OfflineConformance, ProviderConformance
     from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
-    from sabir_testing.kit.reports import ConformanceFailure, expect
+    from sabir_testing.kit.failures import ConformanceFailure, expect
     from sabir_testing.kit.suite import AdapterUnderTest
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.plugin import MakeScripted
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         reply,
     )
 
-_HOMES = ("scripted", "plugin", "network", "kit.capabilities", "kit.reports", "kit.suite", "families")
+_HOMES = ("scripted", "plugin", "network", "kit.capabilities", "kit.failures", "kit.suite", "families")
 """The modules that define the names, searched in this order."""
 _RENAMED = {"Sent": "ScriptedRequest"}
 """Old name → new name. Earlier programs still use the old names."""

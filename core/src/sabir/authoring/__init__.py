@@ -32,6 +32,7 @@ _NAMES = {
     "authoring.environment": "explaining_environment_errors",
     "authoring.event_frames": "EventFrames",
     "authoring.failures": "ErrorRule ErrorTable Failure",
+    "authoring.grades": "PackageGrade",
     "authoring.providers": (
         "GeneratedSDKConnection InProcessConnection InProcessResponse SDKProvider SyncOnlyCall SyncOnlyConnection "
         "UserSDKConnection packaged_models"

@@ -5,8 +5,7 @@ from sabir.authoring.credentials import KeySource
 from sabir.authoring.efforts import fit_effort
 from sabir.authoring.environment import explaining_environment_errors
 from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
-from sabir.authoring.storage import DatabaseFailure, StoredNames
-from sabir.authoring.grades import PackageGrade
+from sabir.authoring.storage import DatabaseFailure, PackageGrade, StoredNames
 from sabir.authoring.providers import GeneratedSDKConnection, InProcessConnection, InProcessResponse, SDKProvider
 from sabir.authoring.providers import SyncOnlyCall, SyncOnlyConnection, UserSDKConnection, packaged_models
 from sabir.authoring.rows import Row, RowEntry, RowProvider

@@ -7,6 +7,7 @@ A package whose files change has another digest, so it is only declared until it
 """
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -33,7 +34,7 @@ class GradeState(NamedTuple):
     @property
     def document(self) -> dict[str, Any]:  # any JSON
         """The grade for `--json`."""
-        return {"state": self.state, "fits": self.fits, **self.grade.model_dump(mode="json")}
+        return {"state": self.state, "fits": self.fits, **asdict(self.grade)}
 
 
 def results_folder() -> Path:
@@ -62,9 +63,8 @@ def _grade_of(package: str, version: str) -> GradeState | None:
     if not (declared or has_results):
         return None  # hashing the files of every package would take time
     digest = PackageGrade.digest_of(package)
-    if result := PackageGrade.result(folder, package, version, digest):
-        return GradeState("verified", result, fits=True)
-    if declared is None:
-        return None
-    fits = (declared.package, declared.version, declared.digest) == (package, version, digest)
-    return GradeState("declared", declared, fits)
+    path = PackageGrade.stored_path(folder, package, version, digest)
+    local = PackageGrade.read(path) if path.exists() else None
+    if local and local.fits(package, version, digest):
+        return GradeState("verified", local, fits=True)
+    return GradeState("declared", declared, declared.fits(package, version, digest)) if declared else None

@@ -36,7 +36,16 @@ if TYPE_CHECKING:
         reply,
     )
 
-_HOMES = ("scripted", "plugin", "network", "kit.capabilities", "kit.failures", "kit.suite", "live.questions", "families")
+_HOMES = (
+    "scripted",
+    "plugin",
+    "network",
+    "kit.capabilities",
+    "kit.failures",
+    "kit.suite",
+    "live.questions",
+    "families",
+)
 """The modules that define the names, searched in this order."""
 _RENAMED = {"Sent": "ScriptedRequest"}
 """Old name → new name. Earlier programs still use the old names."""

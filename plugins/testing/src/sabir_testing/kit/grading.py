@@ -80,10 +80,10 @@ def write_grades(stats: Mapping[str, Sequence[Any]], *, seed: int, remember: boo
             expected_failures=run.counts["xfailed"],
         )
         yield f"grade of {package} {grade.version}: {grade.passed} cases passed with the kit {grade.kit}, seed {seed}"
-        result = PackageGrade.result_path(results_folder(), package, grade.version, grade.digest)
-        for path in (*([result] if remember else ()), *([Path(file)] if file else ())):
+        in_cache = PackageGrade.stored_path(results_folder(), package, grade.version, grade.digest)
+        for path in (*([in_cache] if remember else ()), *([Path(file)] if file else ())):
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, grade.model_dump_json(indent=2) + "\n")
+            replace_file(path, grade.as_json())
             yield f"  written to {path}"
 
 

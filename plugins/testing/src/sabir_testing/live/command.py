@@ -68,7 +68,7 @@ def check(  # each parameter is a flag
         print(json_text.dumps(document(run, expected), ensure_ascii=False, indent=2), flush=True)
     else:
         print(*summary_lines(run), sep="\n", flush=True)
-    failed = any(result.outcome == "failed" for result in run.results)
+    failed = any(row.outcome == "failed" for row in run.results)
     return INTERRUPTED if run.interrupted else int(failed)
 
 
@@ -90,7 +90,7 @@ def _check_folder(folder: Path) -> None:
 def _confirm(model: str, expected: Estimate, yes: bool) -> bool:
     if not yes and not sys.stdin.isatty():
         raise SettingsInvalid(f"{model}: {expected}: nobody can confirm the start here; pass --yes")
-    _print_note(f"{model}: {expected}")
+    _write_line(f"{model}: {expected}")
     if yes:
         return True
     sys.stderr.write("Start? [y/N] ")
@@ -109,13 +109,13 @@ def _run(run: LiveCheck, *, quietly: bool) -> None:
             sys.stderr.write(f"\r\x1b[K{one_line(name, 60)} …")
             sys.stderr.flush()
 
-    for result in run.run(begin):
+    for row in run.run(begin):
         if shows_progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
         if not quietly:
-            print(*row_lines(result), sep="\n", flush=True)
+            print(*row_lines(row), sep="\n", flush=True)
 
 
-def _print_note(text: str) -> None:
+def _write_line(text: str) -> None:
     sys.stderr.write(text + "\n")

@@ -22,29 +22,29 @@ UNKNOWN = "?"
 
 def header() -> str:
     """Return the line with the titles of the columns."""
-    return _columns("question", "outcome", "seconds", "tokens")
+    return _table_line("question", "outcome", "seconds", "tokens")
 
 
-def row_lines(result: RowResult) -> Iterator[str]:
+def row_lines(row: RowResult) -> Iterator[str]:
     """Yield the line of a row, and a line with its reason if it has one. On a terminal, the reason is cut to its
     width.
     """
-    seconds = f"{result.seconds:.1f}" if result.calls else ""
-    tokens = (UNKNOWN if result.tokens is None else f"{result.tokens:,}") if result.calls else ""
-    yield _columns(result.name, result.outcome, seconds, tokens)
+    seconds = f"{row.seconds:.1f}" if row.calls else ""
+    tokens = (UNKNOWN if row.tokens is None else f"{row.tokens:,}") if row.calls else ""
+    yield _table_line(row.name, row.outcome, seconds, tokens)
     width = shutil.get_terminal_size().columns - 5 if sys.stdout.isatty() else 2_000
-    for text in filter(None, (result.reason, result.note)):
+    for text in filter(None, (row.reason, row.note)):
         yield f"    {printable(one_line(text, max(20, width)))}"
 
 
-def _columns(name: str, outcome: str, seconds: str, tokens: str) -> str:
+def _table_line(name: str, outcome: str, seconds: str, tokens: str) -> str:
     return f"{name:<{_NAME}}  {outcome:<{_OUTCOME}}  {seconds:>7}  {tokens:>7}".rstrip()
 
 
 def summary_lines(check: LiveCheck) -> Iterator[str]:
     """Yield the lines after the table: the numbers of outcomes, and what was sent and paid so far."""
     results = check.results
-    outcomes = [result.outcome for result in results]
+    outcomes = [each.outcome for each in results]
     counts = [f"{outcomes.count(each)} {each}" for each in ("ok", "failed", "not supported") if each in outcomes]
     if check.interrupted:
         not_sent = sum(not row.unsupported for row in check.rows[len(results) :])
@@ -80,29 +80,29 @@ def document(check: LiveCheck, expected: Estimate) -> dict[str, Any]:  # any JSO
             "calls": expected.calls,
             "input_tokens": expected.input_tokens,
             "output_tokens": expected.output_tokens,
-            "cost": _text(expected.cost),
+            "cost": _cost_text(expected.cost),
         },
         "questions": [_row_document(each) for each in results],
         "calls": sum(each.calls for each in results),
         "tokens": total_tokens(results),
-        "cost": _text(total_cost(results)),
+        "cost": _cost_text(total_cost(results)),
         "interrupted": check.interrupted,
     }
 
 
-def _row_document(result: RowResult) -> dict[str, Any]:  # any JSON
+def _row_document(row: RowResult) -> dict[str, Any]:  # any JSON
     return {
-        "question": result.name,
-        "outcome": result.outcome,
-        "reason": result.reason,
-        "seconds": round(result.seconds, 3),
-        "calls": result.calls,
-        "tokens": result.tokens,
-        "cost": _text(result.cost),
-        "cassette": str(result.saved) if result.saved else None,
-        "note": result.note,
+        "question": row.name,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "seconds": round(row.seconds, 3),
+        "calls": row.calls,
+        "tokens": row.tokens,
+        "cost": _cost_text(row.cost),
+        "cassette": str(row.saved) if row.saved else None,
+        "note": row.note,
     }
 
 
-def _text(cost: Decimal | None) -> str | None:
+def _cost_text(cost: Decimal | None) -> str | None:
     return None if cost is None else f"{cost:.6f}"

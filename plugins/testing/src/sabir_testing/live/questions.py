@@ -27,7 +27,7 @@ _SETTING = "settings."
 
 
 @dataclass(frozen=True)
-class Row:
+class CheckedRow:
     """A row of the check: a question of the kit, sent for a complete (`suffix` "") or a streamed response.
 
     `calls` is the usual number of requests. `setting` is the setting that the checked capability needs. The losses of
@@ -41,18 +41,18 @@ class Row:
     setting: str = ""
 
 
-ROWS: Sequence[Row] = (
-    Row("text", "text"),
-    Row("stream", "text", STREAMED),
-    Row("call", "option_call"),
-    Row("parallel calls", "parallel_calls", setting="parallel_options"),
-    Row("result", "option_result"),
-    Row("result with image", "option_picture"),
-    Row("image", "image"),
-    Row("structured output", "structured_output", setting="response_format"),
-    Row("reasoning round trip", "reasoning_loop", calls=2, setting="reasoning_effort"),
-    Row("wrong key", "bad_key"),
-    Row("missing model", "missing_model"),
+ROWS: Sequence[CheckedRow] = (
+    CheckedRow("text", "text"),
+    CheckedRow("stream", "text", STREAMED),
+    CheckedRow("call", "option_call"),
+    CheckedRow("parallel calls", "parallel_calls", setting="parallel_options"),
+    CheckedRow("result", "option_result"),
+    CheckedRow("result with image", "option_picture"),
+    CheckedRow("image", "image"),
+    CheckedRow("structured output", "structured_output", setting="response_format"),
+    CheckedRow("reasoning round trip", "reasoning_loop", calls=2, setting="reasoning_effort"),
+    CheckedRow("wrong key", "bad_key"),
+    CheckedRow("missing model", "missing_model"),
 )
 USAGE = "usage"
 """The last row, without a request: whether the replies of USAGE_ROWS report their tokens."""
@@ -67,7 +67,7 @@ class PlannedRow:
     `input_tokens` is an estimate; `output_tokens` is the most that the question allows. Both are for all its calls.
     """
 
-    row: Row
+    row: CheckedRow
     question: ServiceQuestion
     unsupported: str = ""
     input_tokens: int = 0
@@ -130,7 +130,7 @@ def estimate(adapter: sabir.ModelAdapter, rows: Sequence[PlannedRow]) -> Estimat
     return Estimate(sum(row.calls for row in rows), read, written, installed_hooks().cost(expected))
 
 
-def _plan_row(adapter: sabir.ModelAdapter, row: Row, settings: Mapping[str, Settings]) -> PlannedRow:
+def _plan_row(adapter: sabir.ModelAdapter, row: CheckedRow, settings: Mapping[str, Settings]) -> PlannedRow:
     question = QUESTIONS[row.question]
     if row.question in settings:
         question = replace(question, settings=settings[row.question].laid_over(question.settings))

@@ -96,9 +96,9 @@ class LiveCheck:
         try:
             with ExitStack() as stack:
                 path = self._record(planned, stack)
-                result = send_recorded(self.adapter, planned.new_result(self.adapter), received=received)
-                calls = len(result.exchanges) or len(received) or 1
-                reason = _fault(result)
+                answered = send_recorded(self.adapter, planned.new_result(self.adapter), received=received)
+                calls = len(answered.exchanges) or len(received) or 1
+                reason = _fault(answered)
                 if reason and path is not None:
                     raise _NotSaved
         except _NotSaved:
@@ -145,9 +145,9 @@ class LiveCheck:
         return RowResult(USAGE, "failed" if reason else "ok", reason)
 
 
-def _fault(result: QuestionResult) -> str:
+def _fault(answered: QuestionResult) -> str:
     """Return in one line what is wrong with the result of a question; "" if it is as expected."""
-    expected, error = result.question.expects, result.error
+    expected, error = answered.question.expects, answered.error
     if expected is not None:
         if error is None:
             return f"the service answered; expected an error, {expected.__name__}"
@@ -155,8 +155,8 @@ def _fault(result: QuestionResult) -> str:
     if error is not None:
         return one_line(error)
     try:
-        expect(result.replies, "the service sent no reply")
-        result.question.check(result.replies)
+        expect(answered.replies, "the service sent no reply")
+        answered.question.check(answered.replies)
     except ConformanceFailure as failure:
         return one_line(failure.what)
     return ""
@@ -183,9 +183,9 @@ def secrets_of(adapter: sabir.ModelAdapter) -> list[str]:
     if needs_key(adapter):
         KeySource(provider.name, access.api_key, provider.credentials).read()
     known = KeySource.find(provider.credentials)
-    values = [str(each.value.get_secret_value()) for each in known if each.credential.secret and each.value]
-    values += [access.api_key] if isinstance(access.api_key, str) else []
-    return [value for value in values if len(value) >= SHORTEST_SECRET]
+    keys = [str(each.value.get_secret_value()) for each in known if each.credential.secret and each.value]
+    keys += [access.api_key] if isinstance(access.api_key, str) else []
+    return [key for key in keys if len(key) >= SHORTEST_SECRET]
 
 
 def server_of(adapter: sabir.ModelAdapter) -> str:

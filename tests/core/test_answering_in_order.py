@@ -37,5 +37,5 @@ def test_answer_runs_nothing_if_a_later_call_cannot_run(answer: Callable[..., li
         answer(reply, [pay, report])
 
     assert paid == []
-    assert [result.text or result.result for result in answer(reply, [pay])]  # without it, the first call runs
+    answer(reply, [pay])
     assert paid == [1]

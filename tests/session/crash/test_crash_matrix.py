@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeAlias
 
 import pytest
 from sabir_session import InnerMessage, get_inner_messages
@@ -36,6 +37,10 @@ KILLED = -signal.SIGKILL
 AT_ONCE = os.cpu_count() or 2
 
 
+Starters: TypeAlias = "SimpleQueue[subprocess.Popen[str]]"
+"""Processes of `child.py` that are free to start a child."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One journal, the log of its options' runs, and the requests made for it."""
@@ -45,6 +50,7 @@ class Case:
     store: str
     folder: Path
     server: Service
+    starters: Starters
     is_awaited: bool = False
     kills: list[int] = field(default_factory=list)
 
@@ -64,13 +70,18 @@ class Case:
             "log": str(self.log),
             "is_awaited": self.is_awaited,
         }
-        command = [sys.executable, "-m", "tests.session.crash.child", json.dumps(told)]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
-        if die_at and ended.returncode == KILLED:
+        starter = self.starters.get()
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        starter.stdin.write(json.dumps(told) + "\n")
+        starter.stdin.flush()
+        exit_code, words = json.loads(starter.stdout.readline())
+        self.starters.put(starter)
+        if die_at and exit_code == KILLED:
             self.kills.append(die_at)
             return None
-        assert (ended.returncode, ended.stderr) == (0, ""), f"{self.name}: {ended.returncode} {ended.stderr}"
-        passed: list[str] = json.loads(ended.stdout)
+        assert exit_code == 0, f"{self.name}: {exit_code} {words}"
+        passed: list[str] = json.loads(words)
         return passed
 
     def records(self) -> tuple[InnerMessage, ...]:
@@ -121,6 +132,20 @@ def server() -> Iterator[Service]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def starters() -> Iterator[Starters]:
+    """As many as run at once."""
+    command = [sys.executable, "-m", "tests.session.crash.child"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    free: Starters = SimpleQueue()
+    processes = [subprocess.Popen(command, cwd=ROOT, **pipes) for _ in range(AT_ONCE)]
+    for process in processes:
+        free.put(process)
+    yield free
+    for process in processes:
+        process.communicate(timeout=30)
+
+
 def kill_everywhere(whole: Case, points: list[str], make: Any) -> int:
     """Kill a process at each point and resume it in another one; how many were killed."""
     expected = whole.told()
@@ -141,41 +166,28 @@ def kill_everywhere(whole: Case, points: list[str], make: Any) -> int:
         return sum(pool.map(tried, range(1, len(points) + 1)))
 
 
-WHOLE = os.environ.get("SABIR_ALL_CRASHES") == "1"
-"""Whether every dialect has its turn (`nox -s crashes`); each takes some twenty seconds."""
 CASES = [
-    ("openai.chat", False), ("anthropic.messages", True),
-    *([("openai.responses", False), ("google.generate_content", False)] if WHOLE else []),
+    ("openai.chat", False, "sqlite"), ("anthropic.messages", True, "sqlite"), ("anthropic.messages", False, "postgres"),
 ]  # fmt: skip
-"""Dialect, and whether the evaluation is awaited."""
+"""Dialect, whether the evaluation is awaited, and the store: a file for each run, or one database."""
+if os.environ.get("SABIR_ALL_CRASHES") == "1":  # `nox -s crashes`
+    CASES += [("openai.responses", False, "sqlite"), ("google.generate_content", False, "sqlite")]
+    CASES += [("openai.chat", False, "postgres")]
 
 
-@pytest.mark.parametrize(("dialect", "is_awaited"), CASES)
-def test_a_process_killed_anywhere_is_carried_on_from_sqlite(
-    dialect: str, is_awaited: bool, server: Service, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("dialect", "is_awaited", "kind"), CASES)
+def test_a_process_killed_anywhere_is_carried_on(
+    dialect: str, is_awaited: bool, kind: str, server: Service, starters: Starters, request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:  # fmt: skip
     """WI-01, WI-03, WI-26, WI-42, WI-45 … WI-48, UP-14, UP-16: at every point of a two-option, three-turn run."""
+    database = request.getfixturevalue("database") if kind == "postgres" else None
 
     def make(name: str) -> Case:
-        return Case(name, dialect, str(tmp_path / f"{name}.db"), tmp_path, server, is_awaited)
+        store = database or str(tmp_path / f"{name}.db")
+        return Case(name, dialect, store, tmp_path, server, starters, is_awaited)
 
-    check_matrix(make(f"sqlite-{dialect}"), make)
-
-
-@pytest.mark.parametrize("dialect", ["anthropic.messages", *(["openai.chat"] if WHOLE else [])])
-def test_a_process_killed_anywhere_is_carried_on_from_postgres(
-    dialect: str, server: Service, tmp_path: Path, database: str
-) -> None:
-    """The same with journals in one database of Postgres, whose server outlives the processes."""
-
-    def make(name: str) -> Case:
-        return Case(name, dialect, database, tmp_path, server)
-
-    check_matrix(make(f"postgres-{dialect}"), make)
-
-
-def check_matrix(whole: Case, make: Any) -> None:
-    """One whole run, whose points are counted, and then one kill at each of them."""
+    whole = make(f"{kind}-{dialect}")
     points = whole.start()
 
     assert points is not None
@@ -189,11 +201,13 @@ def check_matrix(whole: Case, make: Any) -> None:
     assert kill_everywhere(whole, points, make) == len(points)
 
 
-def test_a_run_that_is_killed_again_and_again_ends_all_the_same(server: Service, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_again_and_again_ends_all_the_same(
+    server: Service, starters: Starters, tmp_path: Path
+) -> None:
     """WI-50: each process dies at its fifth point, until one has nothing left to do."""
-    whole = Case("whole", "openai.chat", str(tmp_path / "whole.db"), tmp_path, server)
+    whole = Case("whole", "openai.chat", str(tmp_path / "whole.db"), tmp_path, server, starters)
     whole.start()
-    case = Case("again", "openai.chat", str(tmp_path / "again.db"), tmp_path, server)
+    case = Case("again", "openai.chat", str(tmp_path / "again.db"), tmp_path, server, starters)
     recorded: Counter[str] = Counter()
     while case.start(5) is None:
         assert len(case.kills) < 20

@@ -144,3 +144,11 @@ def adapter(dialect: str, serve: Callable[[WireRequest], InProcessResponse]) -> 
     """An adapter of that dialect whose requests go to a function."""
     provider = StandIn(dialect, serve)
     return ModelAdapter(provider, sabir.dialect(dialect).dialect, MODELS[dialect], Access())
+
+
+def import_providers() -> None:
+    """Import what speaks each dialect, which is otherwise imported at the first use."""
+    for dialect in MODELS:
+        provider = sabir.provider(dialect.partition(".")[0])
+        body = ModelAdapter(provider, sabir.dialect(dialect).dialect, MODELS[dialect], Access()).render("Hi").body_bytes
+        sabir.dialect(dialect).decode_history(body)

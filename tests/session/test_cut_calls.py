@@ -35,7 +35,6 @@ def nothing_ran() -> None:
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_a_cut_call_is_answered_and_the_model_may_call_again(is_streamed: bool) -> None:
-    """The model reads what to do."""
     llm = ScriptedAdapter(CUT, call("wipe", {"folder": "/tmp"}), "Done.")
     chat = Conversation(llm, options=[wipe])
     if is_streamed:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sabir import SabirError
 from sabir_session import (
@@ -148,8 +148,9 @@ def check(address: str, template: Template) -> None:
 def test_one_damaged_cell_is_an_error_of_ours_and_never_another_record(
     address: str, template: Template, cell: tuple[str, str], row: int, value: object
 ) -> None:
-    """Of any column and any type that the database accepts there."""
+    """Of any column and any type that the database accepts there; for an id of NULL, SQLite makes up another one."""
     table, column = cell
+    assume((column, value) != ("id", None))
     if write(address, damaged(template, table, column, row % ROWS[table], value)):
         check(address, template)
 

@@ -45,7 +45,6 @@ def hold(path: Path) -> "subprocess.Popen[str]":
 
 
 def test_a_lock_file_is_there_while_its_conversation_is_open(path: Path) -> None:
-    """Also with several objects: until the last of them is closed."""
     chat = Conversation("echo:m", keep=path, name="trip")
     other = Conversation("echo:m", keep=path, name="trip")
     chat.close()

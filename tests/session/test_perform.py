@@ -67,18 +67,12 @@ async def test_whoever_watches_is_told_everything_in_order(is_awaited: bool) -> 
 
 
 def test_a_watcher_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, by the event at which it failed."""
-
     def broken(event: Event) -> None:
         raise RuntimeError("no display")
 
     with caplog.at_level(logging.WARNING, "sabir"):
-        assert (
-            evaluate_sync(
-                ScriptedAdapter(calls(weather=PARIS), "Take one."), PROMPT, options=[weather], watch=broken
-            ).text
-            == "Take one."
-        )
+        llm = ScriptedAdapter(calls(weather=PARIS), "Take one.")
+        assert evaluate_sync(llm, PROMPT, options=[weather], watch=broken).text == "Take one."
     assert "watch failed at RequestStarted: RuntimeError: no display" in caplog.messages[0]
 
 
@@ -94,12 +88,8 @@ async def test_an_option_knows_its_run(is_awaited: bool) -> None:
     def look() -> None:
         deeper()
 
-    def llm() -> ScriptedAdapter:
-        return ScriptedAdapter(call("look", id="x"), call("look", id="x"), "Done.")
-
-    response = (
-        await evaluate(llm(), PROMPT, options=[look]) if is_awaited else evaluate_sync(llm(), PROMPT, options=[look])
-    )
+    llm = ScriptedAdapter(call("look", id="x"), call("look", id="x"), "Done.")
+    response = await evaluate(llm, PROMPT, options=[look]) if is_awaited else evaluate_sync(llm, PROMPT, options=[look])
 
     assert [(context.call_id, context.is_resume) for context in seen] == [("x", False), ("x", False)]
     assert len({context.idempotency_key for context in seen}) == 2
@@ -180,7 +170,6 @@ async def test_what_cannot_be_recorded_ends_the_siblings_too() -> None:
 
 
 async def test_nobody_hears_of_progress_after_a_cancellation() -> None:
-    """Whoever watched has left."""
     told: list[Event] = []
     started = asyncio.Event()
 
@@ -229,10 +218,8 @@ async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
     pending = get_pending_tool_calls(session, get_inner_messages(session)[0].evaluation_id)
     assert [each.name for each in pending] == ["fetch"]
     assert [each.call.invocation_id for each in met.value.running if each.call] == ["call-2"]
-    assert (
-        "the time is over, but the option fetch still runs for the call call-2; its result will be discarded"
-        in caplog.messages
-    )
+    logged = "the time is over, but the option fetch still runs for the call call-2; its result will be discarded"
+    assert logged in caplog.messages
     assert contexts[0].cancelled.is_set()
     opened.set()
     assert evaluate_sync(llm, PROMPT, session=session, options=[quick, fetch], resume=True).text == "Done."

@@ -83,17 +83,14 @@ def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
     session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
     for other in ("Name a mountain.", "Name a river.", [river[0]], [*river, sabir.user("Now.")], river[::-1]):
-        with pytest.raises(
-            PromptMismatch, match=r"was recorded with another text of the prompt; pass the recorded messages or none"
-        ):
+        told = "was recorded with another text of the prompt; pass the recorded messages or none"
+        with pytest.raises(PromptMismatch, match=told):
             evaluate_sync(llm, other, session=session, resume=True)
 
     again = [sabir.system("Be brief."), sabir.user("Name a river.")]
-    assert evaluate_sync(llm, again, session=session, resume=True).text == "The Po."
     hinted = [message.model_copy(update={"role_hint_for_llm": "user", "step_num": 3}) for message in again]
-    assert evaluate_sync(llm, hinted, session=session, resume=True).text == "The Po."
-    assert evaluate_sync(llm, [], session=session, resume=True).text == "The Po."
-    assert evaluate_sync(llm, Prompt[None](), session=session, resume=True).text == "The Po."
+    for same in (again, hinted, [], Prompt[None]()):
+        assert evaluate_sync(llm, same, session=session, resume=True).text == "The Po."
     assert (llm.sent, records_of(session)) == ((), before)
 
 
@@ -123,10 +120,8 @@ def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
     interrupted(journal, calls(weather=[PARIS, ROME]))
     session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
-    with pytest.raises(
-        sabir.errors.OptionInvalid,
-        match=r"open calls of the options weather; pass these options= to resume, or abandon",
-    ):
+    told = "open calls of the options weather; pass these options= to resume, or abandon"
+    with pytest.raises(sabir.errors.OptionInvalid, match=told):
         evaluate_sync(llm, PROMPT, session=session, resume=True)
 
     assert (llm.sent, records_of(session)) == ((), before)
@@ -280,7 +275,6 @@ def test_an_evaluation_within_an_option_hides_nothing() -> None:
     session = recording(journal)
 
     def ask_another(city: str) -> str:
-        "Ask somebody else."
         inner = evaluate_sync(ScriptedAdapter("Rain."), "Weather?", session=session)
         if not ToolContext.current().is_resume:
             raise Stopped
@@ -344,7 +338,6 @@ def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:
 
 
 def test_a_conversations_records_are_those_of_the_same_prompt(tmp_path: Path) -> None:
-    """However the messages are divided among records."""
     with SQLiteStore(tmp_path / "c.db") as store:
         with Conversation(ScriptedAdapter("Po."), instructions="Be brief.", keep=store, name="a") as chat:
             chat.ask_sync("Name a river.")

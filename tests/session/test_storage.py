@@ -74,26 +74,21 @@ def test_a_fork_goes_its_own_way(place: dict[str, Any]) -> None:
 OPENING = "import sys; from sabir_session import Conversation; Conversation('echo:m', keep=sys.argv[1], name='trip')"
 
 
-def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
-    """Until the first one closes it; another name is free."""
-
-    def elsewhere() -> str:
-        command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
-
-    with Conversation("echo:m", keep=tmp_path / "c.db", name="trip"):
-        assert "ConversationBusy: another process has the conversation 'trip' open; close it there" in elsewhere()
-    assert elsewhere() == ""
-    with Conversation("echo:m", keep=tmp_path / "c.db", name="other"):
-        assert elsewhere() == ""
+def open_elsewhere(path: Path) -> str:
+    """Open the conversation `trip` in another process; what went wrong."""
+    command = [sys.executable, "-c", OPENING, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
-async def test_a_closed_conversation_is_free_for_others(tmp_path: Path) -> None:
-    """However it was closed; the object itself is of no more use."""
-    async with Conversation("echo:m", keep=tmp_path / "c.db", name="trip") as chat:
+async def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
+    """The first one has it until it closes the conversation, which is of no more use then; another name is free."""
+    path = tmp_path / "c.db"
+    async with Conversation("echo:m", keep=path, name="trip") as chat:
         await chat.ask("Hi")
-    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+        told = open_elsewhere(path)
+    assert "ConversationBusy: another process has the conversation 'trip' open; close it there" in told
+    with Conversation("echo:m", keep=path, name="other"):
+        assert open_elsewhere(path) == ""
     with pytest.raises(StoreError, match="is closed; open it again"):
         await chat.ask("Hi")
     chat.close()
@@ -112,12 +107,9 @@ def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
 
     monkeypatch.setattr(StoredJournal, "append", full)
     chat = Conversation(ScriptedAdapter("Po.", "Po.", "Rhine."), keep=tmp_path / "c.db")
-    for question in (
-        ["Name a river."],
-        ["Another."],
-    ):  # the reply to the first cannot be kept, then the second question
+    for question in ("Name a river.", "Another."):  # the reply to the first cannot be kept, then the second question
         with pytest.raises(RecordingFailed, match="no space left"):
-            chat.ask_sync(*question)
+            chat.ask_sync(question)
     assert (texts_of(chat), chat.unfinished) == (["Name a river.", "Po."], False)
     assert chat.ask_sync("Another.").text == "Rhine."
     chat.close()
@@ -257,8 +249,7 @@ def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:
         [done.result() for done in [threads.submit(use) for _ in range(3)]]
     Conversation("echo:m", keep=tmp_path / "c.db", name="trip")
     gc.collect()
-    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+    assert open_elsewhere(tmp_path / "c.db") == ""
 
 
 def test_forks_share_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,16 +301,7 @@ def test_a_conversation_continues_the_evaluation_that_recorded_last(
             assert texts_of(chat) == ["One.", "First."]
 
 
-def test_a_place_that_cannot_keep_it_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    """By its reason."""
-    with pytest.raises(StoreError, match="its folder does not exist"):
-        Conversation("echo:m", keep=tmp_path / "no" / "chats.db")
-    with pytest.raises(StoreError, match="it is a folder"):
-        Conversation("echo:m", keep=tmp_path)
-
-
 def test_a_store_and_its_url_keep_it_too(tmp_path: Path) -> None:
-    """An opened store is the caller's to close."""
     with SQLiteStore(tmp_path / "c.db") as store:
         with Conversation(ScriptedAdapter("Po."), keep=store, name="a") as chat:
             chat.ask_sync("Name a river.")

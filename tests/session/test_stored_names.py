@@ -44,7 +44,6 @@ def test_a_log_is_read_whatever_its_class_was_called(open_store: Opener) -> None
 @pytest.mark.parametrize("later", HISTORY[1:])
 @pytest.mark.parametrize("reducer", [append_item, replace_latest])
 def test_a_snapshot_is_restored_whatever_its_class_was_called(later: type[Any], reducer: Any) -> None:
-    """A log and a state alike."""
     session, other = Session(), Session()
     session.mutate(BEFORE).register(BEFORE, reducer)
     session.mutate(BEFORE).append(BEFORE("one"))
@@ -57,7 +56,6 @@ def test_a_snapshot_is_restored_whatever_its_class_was_called(later: type[Any], 
 
 
 def test_a_snapshot_with_one_slice_under_two_names_is_refused() -> None:
-    """Neither of them would be all of it."""
     session = Session()
     session.mutate(NAMED).register(NAMED, append_item)
     snapshot = session.snapshot()

@@ -48,7 +48,6 @@ class Fuse:
         self._die_at = die_at
 
     def point(self, name: str) -> None:
-        """One more point."""
         self.passed.append(name)
         if len(self.passed) == self._die_at:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -62,13 +61,11 @@ class DyingJournal:
         self._fuse = fuse
 
     def append(self, kind: str, body: str) -> None:
-        """Write a record."""
         self._fuse.point("before write")
         self._journal.append(kind, body)
         self._fuse.point("after write")
 
     def read(self) -> Iterable[tuple[str, str]]:
-        """What is there."""
         return self._journal.read()
 
 
@@ -104,19 +101,15 @@ def options(log: Path, fuse: Fuse, *, is_awaited: bool) -> list[sabir.Option]:
         return text
 
     def look_up(city: str) -> str:
-        """Look up a city."""
         return noted("look_up", f"{city} is open")
 
     def book(city: str, seats: int) -> dict[str, Any]:
-        """Book seats."""
         return {"booked": noted("book", city), "seats": seats}
 
     async def look_up_later(city: str) -> str:
-        """Look up a city."""
         return look_up(city)
 
     async def book_later(city: str, seats: int) -> dict[str, Any]:
-        """Book seats."""
         return book(city, seats)
 
     chosen = (look_up_later, book_later) if is_awaited else (look_up, book)

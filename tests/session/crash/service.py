@@ -43,7 +43,6 @@ class Service(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        """Answer."""
         assert isinstance(self.server, Service)
         _, dialect, case = self.path.split("/", 2)
         body = self.rfile.read(int(self.headers["content-length"]))

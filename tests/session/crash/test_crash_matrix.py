@@ -56,7 +56,6 @@ class Case:
 
     @property
     def log(self) -> Path:
-        """Where options note their runs."""
         return self.folder / f"{self.name}.log"
 
     def start(self, die_at: int = 0) -> list[str] | None:
@@ -85,12 +84,10 @@ class Case:
         return passed
 
     def records(self) -> tuple[InnerMessage, ...]:
-        """What the journal holds."""
         with opener(self.store)() as store:
             return get_inner_messages(recording(store.journal(self.name)))
 
     def told(self) -> Any:
-        """What the records say, and their numbers."""
         with opener(self.store)() as store:
             session = recording(store.journal(self.name))
             return records_of(session), numbers_of(session)

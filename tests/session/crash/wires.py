@@ -136,7 +136,6 @@ class StandIn:
         return getattr(self._real, name)
 
     def connect(self, access: Access) -> InProcessConnection:
-        """To the function."""
         return InProcessConnection(self._serve)
 
 

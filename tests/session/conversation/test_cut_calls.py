@@ -10,7 +10,7 @@ from sabir.errors import OutputTruncated
 from sabir_session import Conversation, Decision
 from sabir_testing.scripted import ScriptedAdapter, call, reply
 
-from tests.session.test_outputs import NO_SCHEMA
+from tests.session.evaluation.test_outputs import NO_SCHEMA
 
 CUT = reply(call("wipe", "{}", id="c1"), finish_reason="length")
 ran: list[str] = []

@@ -11,9 +11,11 @@ from sabir_session import (
     Conversation,
     ConversationNotFound,
     InnerMessage,
+    InProcessEventBus,
     Prompt,
     PromptMismatch,
     Session,
+    Snapshot,
     SQLiteStore,
     ToolCallRecord,
     enable_inner_message_recording,
@@ -21,6 +23,8 @@ from sabir_session import (
     evaluate_sync,
     follow_up,
     get_inner_messages,
+    get_latest_evaluation_id,
+    inner_message_append,
     unfinished_evaluations,
 )
 from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
@@ -142,6 +146,28 @@ def test_pending_calls_run_first_and_completed_ones_never_again() -> None:
         "parts", "parts", "option_call", "option_call", "option_result", "option_result",
     ]  # fmt: skip
     assert response.text == "Take one."
+
+
+def test_a_checkpoint_that_an_observer_wrote_is_resumed() -> None:
+    """WI-49, WI-51: as in the specification's usage example; the last snapshot is enough."""
+
+    def make_session() -> Session:
+        session = Session(bus=InProcessEventBus())
+        session.mutate(InnerMessage).register(InnerMessage, inner_message_append)
+        return session
+
+    session, checkpoints = make_session(), list[str]()
+    session.observe(InnerMessage, lambda old, new: checkpoints.append(session.snapshot().to_json()))
+    with pytest.raises(Stopped):
+        Town(stops="Rome").run(ScriptedAdapter(calls(weather=[PARIS, ROME])), session)
+    resumed, town, llm = make_session(), Town(), ScriptedAdapter("Take one.")
+    resumed.mutate().rollback(Snapshot.from_json(checkpoints[-1]))
+    town.run(llm, resumed, resume=True)
+
+    assert (len(llm.sent), town.ran) == (1, [("call-2", True)])
+    assert [record.content for record in get_inner_messages(resumed, get_latest_evaluation_id(resumed))] == [
+        "Be brief.", "Umbrella today?", "", "rain in Paris", "rain in Rome", "Take one.",
+    ]  # fmt: skip
 
 
 def test_an_evaluation_that_ended_answers_from_its_records() -> None:

@@ -1,73 +1,25 @@
-"""Reading a conversation while another connection takes its records back: never a false report of damage.
-
-thread: append · append · rewind · append …          test: store.journal("trip").read()
-"""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Event, Thread
+"""Reading a conversation while another process takes its records back: never a false report of damage."""
 
 import pytest
 from sabir_session import JournalInvalid, Store, StoreError
 
+from tests.session.rewinder import NAME, read, rewinding
 from tests.session.support import Opener
 
-NAME = "trip"
-SHORTEST, LONGEST = 3, 80
-"""The journal's records are between these numbers; record n has the body "n"."""
 READS = 1000
 
 
-@contextmanager
-def rewinding(open_store: Opener) -> Iterator[None]:
-    """Extend the journal to its longest, and take back all but the first records, until the block ends."""
-    started, ended = Event(), Event()
-    failures: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            with open_store() as store:
-                filled(store, SHORTEST)
-                started.set()
-                while not ended.is_set():
-                    length = filled(store, 7)
-                    store.rewind(NAME, SHORTEST if length >= LONGEST - 7 else length - 2, length)
-        except BaseException as error:
-            failures.append(error)
-            started.set()
-
-    writer = Thread(target=write)
-    writer.start()
-    started.wait()
-    try:
-        yield
-    finally:
-        ended.set()
-        writer.join()
-    assert failures == []
-
-
-def filled(store: Store, count: int) -> int:
-    """Append records to the journal, and return its length."""
-    journal = store.journal(NAME)
-    for _ in range(count):
-        journal.append("k", str(len(journal)))
-    return len(journal)
-
-
-def read(store: Store) -> int:
-    """Read the journal once as another program would, check it, and return its length."""
-    bodies = [body for _, body in store.journal(NAME).read()]
-    assert bodies == [str(number) for number in range(len(bodies))]
-    assert SHORTEST <= len(bodies) <= LONGEST
-    return len(bodies)
-
-
-def test_reading_next_to_a_rewinding_writer_finds_no_damage(open_store: Opener) -> None:
+def test_reading_next_to_a_rewinding_writer_finds_no_damage(address: str, open_store: Opener) -> None:
     """Name, length and records are of one moment, in whatever order the writer works."""
-    with open_store() as store, rewinding(open_store):
+    with open_store() as store, rewinding(address):
         lengths = {read(store) for _ in range(READS)}
     assert len(lengths) > 10, "the writer did not write next to the reads"
+
+
+def filled(store: Store, count: int) -> None:
+    journal = store.journal(NAME)
+    for number in range(count):
+        journal.append("k", str(number))
 
 
 def test_a_journal_that_was_taken_back_before_it_was_read_has_the_new_records(open_store: Opener) -> None:

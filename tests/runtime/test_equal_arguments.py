@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
-from sabir import Message, ToolContext
+from sabir import ToolContext
 from sabir.errors import WrongWord
-from sabir_runtime import BaseContext, BaseRunner, PolicyFailed, PolicyInvalid
+from sabir_runtime import BaseContext, BaseRunner, Batch, PolicyFailed, PolicyInvalid
 
 from tests.runtime.every_runner import RUNNERS
-from tests.runtime.support import call, choosing, results
+from tests.runtime.support import Names, call, choosing, results
 from tests.servers.postgres import postgres
 from tests.servers.shared_nats import nats
 
@@ -27,8 +27,6 @@ TRAVELLING = [name for name in RUNNERS if name != "memory"]
 
 
 class Town(BaseModel):
-    """Where it rains."""
-
     name: str
 
 
@@ -39,57 +37,50 @@ class Capital(Town):
 
 
 class Login(BaseModel):
-    """Who asks."""
-
     user: str
     password: SecretStr
 
 
 @dataclass
 class Key:
-    """What opens something, not at once to be seen."""
-
     held: dict[str, list[SecretBytes]]
 
 
 class Unit(StrEnum):
-    """A text that is more than that."""
-
     CELSIUS = "C"
 
 
 async def tell(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int = 0,
-    days: list[date] | None = None, town: Town | None = None, rate: float = 0.0, any: Any = None,
-    login: Login | None = None, key: Key | None = None,
-) -> list[Message]:  # fmt: skip
-    """What was given, with its types."""
+    ctx: BaseContext,
+    observations: Batch,
+    options: Names = None,
+    *,
+    number: int = 0,
+    days: list[date] | None = None,
+    town: Town | None = None,
+    rate: float = 0.0,
+    any: Any = None,
+    login: Login | None = None,
+    key: Key | None = None,
+) -> Batch:
     return [sabir.assistant(repr((number, days, town, rate, any)))]
 
 
-async def tell_all(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **others: Any
-) -> list[Message]:
-    """What was given by names of the caller's own."""
+async def tell_all(ctx: BaseContext, observations: Batch, options: Names = None, **others: Any) -> Batch:
     return [sabir.assistant(repr(others))]
 
 
-async def need(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, city: str
-) -> list[Message]:
-    """Something that must be given."""
+async def need(ctx: BaseContext, observations: Batch, options: Names = None, *, city: str) -> Batch:
     return [sabir.assistant(city)]
 
 
 async def save(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, path: str, context: ToolContext
-) -> list[Message]:
-    """Save a file."""
+    ctx: BaseContext, observations: Batch, options: Names = None, *, path: str, context: ToolContext
+) -> Batch:
     return [sabir.assistant(f"{path} for {context.call_id}")]
 
 
-async def scribble(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Use the lists as if nobody else had them."""
+async def scribble(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     count = len(observations)
     observations.append(sabir.user("Mine."))
     if options is not None:
@@ -97,14 +88,11 @@ async def scribble(ctx: BaseContext, observations: list[Message], options: list[
     return [sabir.assistant(str(count))]
 
 
-async def twice(ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Ask one that scribbles two times."""
+async def twice(ctx: Any, observations: Batch, options: Names = None) -> Batch:
     return [*await ctx.scribble(observations, options), *await ctx.scribble(observations, options)]
 
 
 class Desk(BaseContext):
-    """All of them."""
-
     def __init__(self, runner: BaseRunner) -> None:
         super().__init__(runner)
         self.tell, self.tell_all, self.need = self._bind(tell), self._bind(tell_all), self._bind(need)

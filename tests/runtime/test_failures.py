@@ -11,8 +11,6 @@ from sabir_runtime.failures import MOST_CHARACTERS, MOST_FAILURES, StoredFailure
 
 
 class Unsure(Exception):
-    """Cannot say whether it may pass."""
-
     @property
     def retryable(self) -> bool:
         raise LookupError("unknown")
@@ -40,7 +38,6 @@ def test_a_failure_keeps_class_words_and_whether_to_try_again(
 
 
 def test_causes_of_causes_end() -> None:
-    """Also where they go round."""
     one, two = ValueError("one"), ValueError("two")
     one.__cause__, two.__cause__ = two, one
 

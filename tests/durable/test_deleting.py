@@ -44,7 +44,6 @@ async def two_ended(store: str) -> None:
 
 
 async def test_nothing_is_left_of_a_run_that_was_deleted(store: str) -> None:
-    """Neither its calls, nor what the engine keeps of it; other runs stay whole."""
     await two_ended(store)
     with Runs(store) as runs:
         before = rows(store)
@@ -66,9 +65,7 @@ async def test_several_are_deleted_at_once_and_none_if_one_is_refused(sqlite: st
         with pytest.raises(RunNotFound, match="no run is named 'x'"):
             runs.delete("done", "x")
         for age in (-1.0, float("nan"), float("inf")):
-            with pytest.raises(
-                SettingsInvalid, match="is not a valid age of runs; give a number of seconds, 0 or more"
-            ):
+            with pytest.raises(SettingsInvalid, match="is not a valid age of runs; give a number of seconds, 0 or"):
                 runs.delete_ended(age)
         assert len(runs.list()) == 2
         runs.delete("done", "failed", "done")

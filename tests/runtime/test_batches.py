@@ -45,14 +45,6 @@ async def test_options_of_one_batch_run_at_once_and_come_back_in_the_order_of_th
         assert results(await ctx.chooser(HISTORY, ["first", "second"])) == ["first", "second"]
 
 
-async def test_a_failing_option_loses_nothing_of_its_siblings() -> None:
-    """UP-05, UP-29: an exception is an error result, named after its class."""
-    asked = call("search", "a", query="rain"), call("broken", "b"), call("search", "c", query="sun")
-    batch = await Context(*asked).chooser(HISTORY, ["search", "broken"])
-
-    assert results(batch) == ["3 × rain", "RuntimeError", "3 × sun"]
-
-
 async def test_calls_that_have_their_result_are_not_run_again() -> None:
     """RN-08: a policy that answers its calls itself is left alone."""
     asked = call("broken", "a")

@@ -42,8 +42,6 @@ async def test_a_bound_policy_has_one_name_of_its_own() -> None:
 
 
 def test_a_context_is_stored_under_the_names_that_its_class_assigns() -> None:
-    """Its own class's name by default; a subclass has its own."""
-
     class Desk(BaseContext):
         stored_as: ClassVar[str] = "desk"
 

@@ -55,7 +55,6 @@ async def test_an_option_that_offers_itself_ends_at_a_depth(offered: str) -> Non
 
 
 async def test_calls_up_to_that_depth_are_performed() -> None:
-    """And calls after each other are not within each other."""
     context = Endless()
     for _ in range(3):
         assert (await context.down("Hi.", levels=MOST_DEPTH))[0].text == "There."

@@ -4,6 +4,7 @@ given ──by the parameter's type──▶ what the policy gets        in memo
                               └──▶ JSON and back, the same     where it is written down or sent; else refused by name
 """
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -100,51 +101,45 @@ class Desk(BaseContext):
         self.choose = self._bind(choosing(call("save", "call-7", path="a.txt"), call("save", "call-8", path="b.txt")))
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_arguments_are_of_their_parameters_types_under_every_runner(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
+@pytest.fixture(params=RUNNERS)
+async def desk(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+    """The context under each runner."""
+    async with RUNNERS[request.param](request, Desk) as runner:
+        yield Desk(runner)
+
+
+async def test_arguments_are_of_their_parameters_types_under_every_runner(desk: Desk) -> None:
     """RN-21, RN-29: a text for a number, a tuple for a list, a text for a date are what the types make of them.
 
     WI-48: the context of its run is no argument, so nothing of it is written down or sent.
     """
-    async with RUNNERS[runner](request, Desk) as made:
-        given = {"number": "7", "days": ("2026-11-21",), "town": {"name": "Rome"}, "rate": 1}
-        ctx = Desk(made)
-        (found,) = await ctx.tell([], **given)
-        assert results(await ctx.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
-        with pytest.raises(PolicyFailed, match="'save' needs 'context', a ToolContext, which is not available here"):
-            await ctx.save([], path="a.txt")
-
+    given = {"number": "7", "days": ("2026-11-21",), "town": {"name": "Rome"}, "rate": 1}
+    (found,) = await desk.tell([], **given)
     assert found.text == repr((7, [date(2026, 11, 21)], Town(name="Rome"), 1.0, None))
+    assert results(await desk.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
+    with pytest.raises(PolicyFailed, match="'save' needs 'context', a ToolContext, which is not available here"):
+        await desk.save([], path="a.txt")
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
+async def test_arguments_that_do_not_fit_are_refused_under_every_runner(desk: Desk) -> None:
     """RN-21: by name, before anything is run: of another type, missing, unknown, or named as what
     every policy is given; and messages that are none."""
-    async with RUNNERS[runner](request, Desk) as made:
-        ctx = Desk(made)
-        with pytest.raises(PolicyInvalid, match=r"for policy 'tell': argument 'number': .*valid integer"):
-            await ctx.tell([], number="seven")
-        with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'city': missing"):
-            await ctx.need([])
-        with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'town': unknown; the policy accepts city"):
-            await ctx.need([], city="Rome", town="Rome")
-        with pytest.raises(PolicyInvalid, match="for policy 'tell_all': argument 'ctx': the library fills in"):
-            await ctx.tell_all([], ctx=1)
-        with pytest.raises(WrongWord, match=r"messages\[1\] is a str"):
-            await ctx.tell([HISTORY[0], "Hi."])
+    with pytest.raises(PolicyInvalid, match=r"for policy 'tell': argument 'number': .*valid integer"):
+        await desk.tell([], number="seven")
+    with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'city': missing"):
+        await desk.need([])
+    with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'town': unknown; the policy accepts city"):
+        await desk.need([], city="Rome", town="Rome")
+    with pytest.raises(PolicyInvalid, match="for policy 'tell_all': argument 'ctx': the library fills in"):
+        await desk.tell_all([], ctx=1)
+    with pytest.raises(WrongWord, match=r"messages\[1\] is a str"):
+        await desk.tell([HISTORY[0], "Hi."])
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_a_policy_has_lists_of_its_own(runner: str, request: pytest.FixtureRequest) -> None:
+async def test_a_policy_has_lists_of_its_own(desk: Desk) -> None:
     """RN-09, RN-06, RN-21: what it appends to them reaches neither its caller nor the policy that is asked next."""
     history = list(HISTORY)
-    async with RUNNERS[runner](request, Desk) as made:
-        found = await Desk(made).twice(history, ["tell"])
+    found = await desk.twice(history, ["tell"])
 
     assert [message.text for message in found] == ["2", "2"]
     assert history == HISTORY
@@ -166,14 +161,10 @@ CHANGED: dict[str, tuple[str, dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("runner", TRAVELLING)
-async def test_arguments_that_would_change_on_their_way_are_refused_by_name(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.parametrize("desk", TRAVELLING, indirect=True)
+async def test_arguments_that_would_change_on_their_way_are_refused_by_name(desk: Desk) -> None:
     """RN-29: before anything is written down or sent; of a secret, no text shows."""
-    async with RUNNERS[runner](request, Desk) as made:
-        ctx = Desk(made)
-        for policy, arguments, told in CHANGED.values():
-            with pytest.raises(PolicyInvalid, match=told) as refused:
-                await getattr(ctx, policy)([], **arguments)
-            assert "hidden" not in str(refused.value)
+    for policy, arguments, told in CHANGED.values():
+        with pytest.raises(PolicyInvalid, match=told) as refused:
+            await getattr(desk, policy)([], **arguments)
+        assert "hidden" not in str(refused.value)

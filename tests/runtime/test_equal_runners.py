@@ -91,7 +91,10 @@ def contents(batch: list[Message]) -> list[object]:
 
 @pytest.mark.parametrize("runner", RUNNERS)
 async def test_the_same_policies_give_the_same_messages(runner: str, request: pytest.FixtureRequest) -> None:
-    """RN-21, RN-29, RN-32: texts, media, values, refusals, errors in their own words, nested calls, two at once."""
+    """RN-21, RN-29, RN-32: texts, media, values, refusals, errors in their own words, nested calls, two at once.
+
+    D-44: a batch of text alone becomes a result with that text; another batch becomes dumps, with its media beside.
+    """
     expected = await Assistant(InMemoryRunner()).agent(HISTORY, OPTIONS)
     async with RUNNERS[runner](request, Assistant) as made:
         found = await Assistant(made).agent(HISTORY, OPTIONS)
@@ -100,17 +103,7 @@ async def test_the_same_policies_give_the_same_messages(runner: str, request: py
     errors = [message.result.error_type for message in found if message.result and message.result.is_error]
     assert errors == ["LookupError", "quota", "invalid_arguments", "option_not_offered"]
     assert found[-1].text == "Take one."
-
-
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_d_44_a_batch_becomes_the_same_result_under_every_runner(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
-    """D-44: text alone is the joined text; other batches are dumps, with their media beside."""
-    async with RUNNERS[runner](request, Assistant) as made:
-        batch = await Assistant(made).agent(HISTORY, OPTIONS)
-
-    results = [message for message in batch if message.result and not message.result.is_error]
+    results = [message for message in found if message.result and not message.result.is_error]
     values = [message.result.plain_result() for message in results if message.result]
     texts = [value for value in values if isinstance(value, str)]
     assert texts == ["rain on 21 November", "a on 01 January + b on 01 January"]

@@ -91,13 +91,11 @@ NO_OBJECT = "the arguments are not a JSON object"
     ],
 )  # fmt: skip
 def test_a_text_that_holds_no_arguments_is_refused_in_plain_words(text: str, told: str) -> None:
-    """Whoever sent it, and whatever the policy takes besides."""
     with pytest.raises(PolicyInvalid, match=told):
         read_policy(tell_all).decode(text)
 
 
 def test_a_secret_is_found_wherever_it_is() -> None:
-    """As a key too; what is none is none."""
     assert secret_in({"a": ("b", [SecretStr("x")])}) == "['a'][1][0]"
     assert secret_in(SecretStr("x")) == ""
     assert secret_in({"a": ("b", [1, None])}) is None

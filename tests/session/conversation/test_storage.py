@@ -42,6 +42,7 @@ def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
 
     dropped = chat.drop_last()
     assert [message.kind for message in dropped] == ["parts", "option_call", "option_result", "parts"]
+    assert (chat.ask_sync().text, chat.unfinished, len(llm.sent)) == ("Po.", False, 3)  # read from the records
     assert chat.ask_sync("Another.").text == "Rhine."
     assert texts_of(chat) == ["Name a river.", "Po.", "Another.", "Rhine."]
     if place:
@@ -174,7 +175,6 @@ def test_a_forked_process_claims_nothing_through_its_parents_connection(database
 
 
 def test_a_name_in_postgres_has_one_holder(database: str) -> None:
-    """By its connection: until it closes the conversation, or is lost."""
     store = PostgresStore(database)
     with Conversation(ScriptedAdapter("Po.", "Rhine."), keep=store, name="trip") as chat:
         chat.ask_sync("Name a river.")
@@ -253,7 +253,6 @@ def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:
 
 
 def test_forks_share_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one in memory, and one whose path was relative; closing one leaves the other."""
     monkeypatch.chdir(tmp_path)
     for keep in (":memory:", "c.db"):
         chat = Conversation(ScriptedAdapter("Po.", "Elbe."), keep=keep)

@@ -31,7 +31,6 @@ async def test_a_stream_that_was_left_asks_nothing() -> None:
 
 
 def test_a_stream_shows_what_happens_as_it_happens() -> None:
-    """Texts as they come, a call before its result; a watcher of the conversation hears the same."""
     heard: list[Event] = []
     watch: Watch = heard.append
     chat = Conversation(ScriptedAdapter(calls(weather=ROME), "It rains."), options=[weather], watch=watch)

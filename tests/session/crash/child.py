@@ -9,7 +9,6 @@ holds, and begins where there is nothing to resume.
 """
 
 import asyncio
-import http.client
 import json
 import os
 import signal
@@ -69,19 +68,12 @@ class DyingJournal:
         return self._journal.read()
 
 
-def asking(url: str, fuse: Fuse) -> Callable[[WireRequest], InProcessResponse]:
-    """Sends requests to a server elsewhere, with a point before and after each."""
-    host, path = url.removeprefix("http://").split("/", 1)
+def answering(dialect: str, fuse: Fuse) -> Callable[[WireRequest], InProcessResponse]:
+    """A provider that remembers nothing, with a point before and after each request."""
 
     def serve(request: WireRequest) -> InProcessResponse:
         fuse.point("before call")
-        connection = http.client.HTTPConnection(host, timeout=120)
-        try:
-            connection.request("POST", f"/{path}", request.body)
-            response = connection.getresponse()
-            served = InProcessResponse(response.status, [response.read()])
-        finally:
-            connection.close()
+        served = InProcessResponse(200, [wires.answer(dialect, request.body)])
         fuse.point("after call")
         return served
 
@@ -119,7 +111,7 @@ def options(log: Path, fuse: Fuse, *, is_awaited: bool) -> list[sabir.Option]:
 def run(told: dict[str, Any]) -> list[str]:
     """Resume, or begin; the points that were passed."""
     fuse = Fuse(told["die_at"])
-    llm = wires.adapter(told["dialect"], asking(told["url"], fuse))
+    llm = wires.adapter(told["dialect"], answering(told["dialect"], fuse))
     offered = options(Path(told["log"]), fuse, is_awaited=told["is_awaited"])
     with opener(told["store"])() as opened:
         session = Session(journal=DyingJournal(opened.journal(told["journal"]), fuse))
@@ -169,5 +161,5 @@ def _be_a_child(told: dict[str, Any], output: int) -> None:
 
 
 if __name__ == "__main__":
-    wires.import_providers()
+    wires.import_all()
     serve()

@@ -171,7 +171,6 @@ def test_what_is_no_decision_is_refused_and_nothing_runs(word: object) -> None:
 
 
 async def test_a_person_may_be_awaited() -> None:
-    """A coroutine function, or a plain one that gives an awaitable; the waiting driver refuses both."""
     desk = EvaluationIO()
 
     async def later(message: sabir.Message) -> str:

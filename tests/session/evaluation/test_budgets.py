@@ -91,7 +91,6 @@ def test_a_price_that_no_limit_could_stop_is_refused(cost: Any) -> None:
 
 
 def test_the_error_carries_the_response_so_far() -> None:
-    """Messages with the last results, usage, and the last reply; None where no reply came."""
     with pytest.raises(BudgetExhausted) as met:
         evaluate_sync(endless(), PROMPT, options=[look], budget=Budget(turns=2))
     response = met.value.response
@@ -191,7 +190,6 @@ def test_a_stream_that_breaks_has_cost_what_nobody_said() -> None:
 
 
 async def test_a_wrapped_adapter_is_the_adapter_otherwise() -> None:
-    """Target, rendering, voice and closing are its own; an evaluation takes it."""
     inner = ScriptedAdapter("Done.", speaks_as="clerk")
     llm = with_budget(inner, Budget(turns=1))
 
@@ -209,7 +207,6 @@ async def test_a_wrapped_adapter_is_the_adapter_otherwise() -> None:
     ids=["turns", "tokens", "cost"],
 )
 def test_a_budget_counts_dropped_turns(budget: Budget, spent: object, place: dict[str, Any]) -> None:
-    """Here, after reopening the store, and in a fork, which counts what was spent before it began."""
     llm = ScriptedAdapter(always(reply("Po.", usage=SEVEN)))
     with Conversation(llm, budget=budget, **place) as chat:
         for _ in range(2):
@@ -239,18 +236,6 @@ def refused(chat: Conversation[Any], spent: object, llm: ScriptedAdapter) -> Non
     with pytest.raises(BudgetExhausted) as caught:
         chat.ask_sync("Another.")
     assert (caught.value.spent, len(llm.sent)) == (spent, requests)
-
-
-def test_dropping_turns_leaves_the_turns_before_as_they_were(place: dict[str, Any]) -> None:
-    """The answer before is read again, is dropped next, and the evaluation counts as finished."""
-    llm = ScriptedAdapter(*(f'{{"value": {number}}}' for number in range(1, 6)))
-    with Conversation(llm, output=int, **place) as chat:
-        assert [chat.ask_sync("Next.").output for _ in range(3)] == [1, 2, 3]
-        chat.drop_last()
-        assert (chat.ask_sync().output, chat.unfinished, len(llm.sent)) == (2, False, 3)
-        assert [message.text for message in chat.drop_last()] == ["Next.", '{"value": 2}']
-        assert chat.ask_sync("Next.").output == 4
-        assert [message.text for message in chat.messages] == ["Next.", '{"value": 1}', "Next.", '{"value": 4}']
 
 
 def test_a_replaced_turn_counts(place: dict[str, Any]) -> None:

@@ -198,7 +198,6 @@ def test_a_reply_that_waits_for_the_providers_own_calls_ends_the_evaluation_and_
 
 
 def test_the_response_tells_the_whole_evaluation() -> None:
-    """Messages of all turns, and the sum of what they used; a figure that one of them did not say is not known."""
     first = sabir.Usage(input_tokens=10, output_tokens=2, reasoning_tokens=1)
     second = sabir.Usage(input_tokens=20, output_tokens=3)
     llm = ScriptedAdapter(reply(calls(weather=PARIS), usage=first), reply("Yes.", usage=second))

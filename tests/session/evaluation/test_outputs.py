@@ -79,7 +79,6 @@ def test_a_model_without_schemas_gives_it_by_a_call(form: Any, said: str, output
 
 
 def test_an_output_that_does_not_fit_is_asked_again() -> None:
-    """With every fault, by a message of the runtime, which belongs to the question's turn."""
     llm = ScriptedAdapter('{"days": 0}', "not JSON", ROME)
     chat = Conversation(llm)
     answer = chat.ask_sync("As a trip.", output=Trip)
@@ -118,8 +117,6 @@ def test_a_refusal_and_a_cut_off_answer_are_not_asked_again() -> None:
 
 @pytest.mark.parametrize("is_awaited", [True, False])
 def test_a_validator_may_refuse_or_better_it(is_awaited: bool) -> None:
-    """By a ValueError, whose text the model is told; what it returns is the output, None keeps the model's."""
-
     def near(trip: Trip) -> Trip | None:
         if trip.city == "Rome":
             raise ValueError("Rome is too far")

@@ -119,7 +119,6 @@ def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
 
 
 def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
-    """Before anything is recorded or asked: the call would end in an error for good."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
     session, llm = recording(journal), ScriptedAdapter()

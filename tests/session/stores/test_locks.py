@@ -54,7 +54,6 @@ def test_a_lock_file_is_there_while_its_conversation_is_open(path: Path) -> None
 
 
 def test_a_deleted_conversation_leaves_no_lock_file(path: Path) -> None:
-    """Neither that of a process that died, nor that of one that has it open and closes it later."""
     for ending in ("killed", "closed"):
         child = hold(path)
         if ending == "killed":

@@ -91,7 +91,6 @@ def test_a_run_is_shown_with_its_calls(told: Told) -> None:
 
 
 def test_a_person_decides_from_the_command_line(told: Told) -> None:
-    """The answer is in the store, for the next worker; a second one is refused."""
     told.out("decide", "order-7", "0:main", "yes")
     again = told.error("decide", "order-7", "0:main", "no")
     with Runs("sqlite:///runs.db") as runs:
@@ -111,7 +110,6 @@ def test_messages_are_decided_from_standard_input(told: Told) -> None:
 
 
 def test_runs_are_steered(told: Told) -> None:
-    """Each word does what it says, and shows the run as it is then."""
     assert told.out("pause", "order-7").split()[0] == "paused"
     assert told.out("resume", "order-7").split()[0] == "queued"
     assert told.out("cancel", "order-7").split()[0] == "cancelled"
@@ -141,7 +139,6 @@ def test_a_run_says_which_worker_it_waits_for(told: Told) -> None:
 
 
 def test_runs_of_the_dead_are_given_back(told: Told) -> None:
-    """The worker of the waiting run is gone."""
     assert json.loads(told.out("recover", "--json")) == {"requeued": ["order-7"]}
     assert told.out("recover") == "requeued: nothing\n"
 

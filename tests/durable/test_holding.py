@@ -220,7 +220,6 @@ async def test_a_run_is_waited_for_from_the_moment_that_it_is_written_down(sqlit
 
 
 async def test_a_run_that_was_paused_before_the_engine_knew_it_stays_paused(sqlite: str) -> None:
-    """Between its being written down and its start; it is carried on when it is resumed."""
     gate = Gate()
     gate.opened.set()
     async with working(sqlite, main=gate) as (runner, program):

@@ -62,7 +62,6 @@ async def test_a_run_is_shown_as_a_tree_of_its_calls(sqlite: str, tmp_path: Path
 
 
 async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str) -> None:
-    """Whoever waits for it is told; what was recorded stays."""
     gate = Gate()
     async with working(store, main=gate) as (runner, program):
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
@@ -82,7 +81,6 @@ async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str
 
 
 async def test_a_paused_run_waits_over_a_restart(store: str) -> None:
-    """Another worker does not take it until it is resumed."""
     gate = Gate()
     async with working(store, main=gate) as (runner, program):
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))

@@ -163,7 +163,6 @@ def test_the_providers_own_figures_say_more_where_they_agree(table: None) -> Non
     [{"in": 999, "out": 100, "sound": 50}, {"in": 1000, "out": 100, "read": 1, "sound": 50}, {"sound": 50}, 5],
 )
 def test_figures_that_disagree_or_are_none_of_its_kind_are_not_used(table: None, details: Any) -> None:
-    """The neutral figures count then."""
     assert known(of("spoken", 1000, 100, details=details)).total == Decimal("0.003")
 
 
@@ -317,13 +316,11 @@ def test_calls_that_a_provider_made_for_a_reply_are_paid_at_their_own_rates(
 
 
 def test_a_time_needs_its_zone(table: None) -> None:
-    """Rates change with the hour."""
     with pytest.raises(SettingsInvalid, match="has no time zone"):
         cost(reply(OWN), at=datetime(2030, 1, 1))
 
 
 def test_a_reply_of_a_model_that_nobody_sells_has_no_cost() -> None:
-    """A real one; it has a usage."""
     answered = sabir.adapter("echo:small").complete_sync("one two")
 
     assert answered.usage.input_tokens == 2
@@ -399,7 +396,6 @@ def test_the_tables_own_rates_give_the_cost(provider: str, model: str) -> None:
 
 @pytest.mark.parametrize("model", ["openrouter/auto", "meta-llama/llama-3.3-70b-instruct:free"])
 def test_a_model_without_rates_has_no_cost(model: str) -> None:
-    """It may be known by name."""
     assert cost_of(Usage(input_tokens=1000, output_tokens=100), provider="openrouter", model=model, at=AT) is None
 
 

@@ -64,7 +64,6 @@ async def test_calls_up_to_that_depth_are_performed() -> None:
 
 @pytest.mark.parametrize("way", ["waiting", "awaited", "in threads"])
 async def test_an_evaluation_in_an_option_that_offers_itself_ends_at_a_depth(way: str) -> None:
-    """Each of them asks once."""
     llm = ScriptedAdapter(always(calls(ask={})))
 
     def ask() -> str:

@@ -29,7 +29,6 @@ from tests.session.support import ROME, Ask, texts_of, weather
 
 
 def test_a_question_is_answered_with_its_calls_made(ask: Ask) -> None:
-    """The answer has what this question added: messages, replies, usage; a second question sees the first."""
     usage = sabir.Usage(input_tokens=5, output_tokens=2)
     llm = ScriptedAdapter(reply(calls(weather=ROME), usage=usage), reply("It rains.", usage=usage), "Yes.")
     chat = Conversation(llm, instructions="Be brief.", options=[weather])
@@ -178,7 +177,6 @@ def test_what_a_crash_left_is_finished_first_and_no_finished_call_runs_again(tmp
 
 
 def test_asking_nothing_finishes_or_tells_the_last_answer() -> None:
-    """Where nothing was asked, there is nothing to finish."""
     overloaded = sabir.errors.Overloaded("busy")
     chat = Conversation(ScriptedAdapter(overloaded, "The Po."), settings=sabir.Settings(retries=0))
     with pytest.raises(ConversationNotFound, match="has no question yet"):
@@ -265,7 +263,6 @@ def test_a_wrong_attribute_and_a_wrong_word_are_told_at_once() -> None:
 
 
 async def test_one_question_at_a_time() -> None:
-    """A second one while the first is answered is refused, and disturbs nothing."""
     gate = Gate()
     chat = Conversation(ScriptedAdapter(delayed("Po.", gate), "Rhine."))
     first = asyncio.ensure_future(chat.ask("Name a river."))
@@ -302,8 +299,6 @@ COSTS = [(Decimal("0.01"), Decimal("0.02")), (None, None), (Decimal("NaN"), None
 
 @pytest.mark.parametrize(("cost", "total"), COSTS)
 def test_the_cost_of_an_answer_is_the_sum_of_its_replies(cost: Any, total: Decimal | None) -> None:
-    """By the installed plugins; None as soon as one reply has no known cost, or a plugin is wrong."""
-
     class Tariff:
         @sabir.hookimpl
         def sabir_reply_cost(self, reply: sabir.Reply) -> Any:

@@ -50,7 +50,6 @@ def test_a_cut_call_is_answered_and_the_model_may_call_again(is_streamed: bool) 
 
 
 def test_a_cut_call_stays_cut_when_the_conversation_is_reopened(tmp_path: Path) -> None:
-    """The record of the reply says so, and another process reads it."""
     store = tmp_path / "chats.db"
     with (
         Conversation(ScriptedAdapter(CUT), options=[wipe], name="c", keep=store, approve=lambda _: "wait") as chat,
@@ -66,7 +65,6 @@ def test_a_cut_call_stays_cut_when_the_conversation_is_reopened(tmp_path: Path) 
 
 
 def test_a_person_may_give_the_arguments_of_a_cut_call() -> None:
-    """Then nothing of the call is unfinished."""
     decided: Any = Decision("allow", arguments={"folder": "/tmp"})
     chat = Conversation(ScriptedAdapter(CUT, "Done."), options=[wipe], approve=lambda _: decided)
 

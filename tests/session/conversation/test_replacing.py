@@ -111,7 +111,6 @@ def test_a_refused_rendering_and_an_exhausted_budget_leave_the_old_turn(place: d
 
 
 def test_a_conversation_continued_elsewhere_is_not_replaced(tmp_path: Path) -> None:
-    """The other object's turn stays, and the old turn before it."""
     place: dict[str, Any] = {"keep": tmp_path / "c.db"}
     with Conversation(ScriptedAdapter("Po.", "Rhine."), **place) as chat:
         chat.ask_sync("Name a river.")
@@ -123,7 +122,6 @@ def test_a_conversation_continued_elsewhere_is_not_replaced(tmp_path: Path) -> N
 
 
 def test_a_killed_process_leaves_the_old_turn(tmp_path: Path) -> None:
-    """It dies after the new question was asked and before its answer was complete."""
     script = f"""
         import os
         from sabir_session import Conversation
@@ -145,7 +143,6 @@ def test_a_killed_process_leaves_the_old_turn(tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_written_keeps_the_old_turn(tmp_path: Path) -> None:
-    """The records of a replacement are written all or none."""
     with SQLiteStore(tmp_path / "c.db") as store, Conversation("echo:m", keep=store) as chat:
         chat.ask_sync("Name a river.")
         before = [*store.journal("conversation").read()]

@@ -34,7 +34,6 @@ from tests.session.support import ROME, Opener, asked, minutes, record_all, reco
 
 
 def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
-    """What was said, and all that came of it; the next question follows on what was before, in any process."""
     llm = ScriptedAdapter("Po.", calls(weather=ROME), "Rain.", "Rhine.", "Elbe.")
     chat = Conversation(llm, options=[weather], **place)
     chat.ask_sync("Name a river.")
@@ -59,7 +58,6 @@ def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
 
 
 def test_a_fork_goes_its_own_way(place: dict[str, Any]) -> None:
-    """Both have the past; neither sees what the other says. A name that is taken is refused."""
     with Conversation(ScriptedAdapter("Po.", "Elbe.", "Rhine."), name="one", **place) as chat:
         chat.ask_sync("Name a river.")
         with chat.fork("two") as other:
@@ -98,7 +96,6 @@ async def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
 def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The conversation says where it stands, and goes on from there once there is room again."""
     append, places = StoredJournal.append, iter([True, True, False, True, False, True, True])
 
     def full(journal: StoredJournal, kind: str, body: str) -> None:

@@ -50,7 +50,6 @@ def test_a_stream_shows_what_happens_as_it_happens() -> None:
 
 @pytest.mark.parametrize("is_awaited", [True, False])
 async def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
-    """The question stays unfinished, and the next asking finishes it."""
     chat = Conversation(ScriptedAdapter("One two three.", "One two three four."))
     closed = pytest.raises(sabir.SettingsInvalid, match="closed before the answer was complete")
     if is_awaited:
@@ -114,7 +113,6 @@ def test_break_frees_a_sync_conversation_at_once(what: str) -> None:
 
 
 async def test_a_stream_in_a_variable_is_read_on_or_taken_over() -> None:
-    """It goes on after `break` as long as nobody else asks; then it is left."""
     chat = Conversation(ScriptedAdapter("One two three.", "Four five.", "Six.", "Seven."))
     stream = chat.stream("Count.")
     async for _ in stream.text:

@@ -92,7 +92,6 @@ def test_an_output_that_does_not_fit_is_asked_again() -> None:
 
 @pytest.mark.parametrize("model", ["scripted:model", NO_SCHEMA])
 def test_retries_bound_it(model: str) -> None:
-    """The error has the last reply; what was said stays, and the next question is asked."""
     bad: Any = "{}" if model != NO_SCHEMA else calls(final_answer={})
     llm = ScriptedAdapter(bad, bad, "Well.", model=model)
     chat = Conversation(llm, retries=1)
@@ -241,8 +240,6 @@ def working(function: Any) -> sabir.Option:
 
 
 def test_an_option_may_have_the_outputs_name_where_no_call_gives_it() -> None:
-    """It is an option like any other; a model that needs the name refuses it before anything is asked."""
-
     def final_answer(text: str) -> str:
         return text
 
@@ -255,7 +252,6 @@ def test_an_option_may_have_the_outputs_name_where_no_call_gives_it() -> None:
 
 
 def test_a_call_of_that_name_that_nobody_wants_is_answered_as_any_other() -> None:
-    """It was not offered, and the model goes on."""
     chat = Conversation(ScriptedAdapter(calls(final_answer={"x": 1}), "Well."))
     assert chat.ask_sync("?").text == "Well."
     assert [message.result.error_type for message in chat.messages if message.result] == ["option_not_offered"]

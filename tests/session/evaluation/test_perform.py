@@ -225,7 +225,6 @@ async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
 
 
 async def test_a_coroutine_is_cancelled_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs on only if it takes no notice."""
     monkeypatch.setattr(performers, "LEAVING", 0.01)
     opened, left = asyncio.Event(), list[str]()
 

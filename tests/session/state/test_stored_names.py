@@ -31,7 +31,6 @@ def notes_in(session: Session, kind: type[Any]) -> list[str]:
 
 
 def test_a_log_is_read_whatever_its_class_was_called(open_store: Opener) -> None:
-    """Each writes under its own name, and reads what the earlier ones wrote."""
     with open_store() as store:
         for number, kind in enumerate(HISTORY):
             session = Session(journal=store.journal("a"))
@@ -67,7 +66,6 @@ def test_a_snapshot_with_one_slice_under_two_names_is_refused() -> None:
 
 @pytest.mark.parametrize("other", [NAMED, MOVED, UNNAMED_AGAIN])
 def test_two_classes_cannot_share_a_name_that_is_read(other: type[Any]) -> None:
-    """Nobody could say whose a stored item is."""
     session = Session()
     session.mutate(BEFORE).register(BEFORE, append_item)
     with pytest.raises(SliceConflict, match=r"the stored name 'app\.notes:Note'; change `stored_as` of one"):

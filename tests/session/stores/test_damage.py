@@ -167,7 +167,6 @@ def paths(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 def test_one_damaged_field_of_a_record_is_an_error_of_ours(
     address: str, template: Template, row: int, path: Any, value: object
 ) -> None:
-    """JSON of another shape, at any depth; a value that fits is read as it is."""
     document = json.loads(template.rows["sabir_session_records"][row][2])
     *way, key = path.choice([each for each in paths(document) if each])
     inner = document

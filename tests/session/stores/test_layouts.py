@@ -109,7 +109,6 @@ def test_an_upgrade_that_is_killed_leaves_the_older_store(old: str, open_store: 
 
 
 def test_programs_that_open_an_older_store_at_once_upgrade_it_once(old: str, open_store: Opener) -> None:
-    """One makes the steps, the others wait for it; all of them read the store then."""
     barrier = Barrier(4)
 
     def length(_: int) -> int | None:

@@ -67,7 +67,6 @@ def test_a_deleted_conversation_leaves_no_lock_file(path: Path) -> None:
 
 
 def test_deleting_a_conversation_does_not_let_a_second_process_in(path: Path) -> None:
-    """The process that has it open keeps its claim."""
     child = hold(path)
     with SQLiteStore(path) as store:
         store.delete("trip")
@@ -78,7 +77,6 @@ def test_deleting_a_conversation_does_not_let_a_second_process_in(path: Path) ->
 
 
 def test_a_lock_file_that_somebody_deleted_is_claimed_again(path: Path) -> None:
-    """The next object of the process makes one that other processes see."""
     with Conversation("echo:m", keep=path, name="trip"):
         lock_files(path)[0].unlink()
         with Conversation("echo:m", keep=path, name="trip"):

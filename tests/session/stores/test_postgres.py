@@ -78,7 +78,6 @@ def server(url: str) -> str:
 
 
 def test_stores_that_open_an_empty_database_at_once_all_find_it_made(database: str) -> None:
-    """Workers on several machines start together."""
     with ThreadPoolExecutor(8) as pool:
         for store in pool.map(lambda _: PostgresStore(database), range(8)):
             store.journal("a")

@@ -10,7 +10,7 @@ import pytest
 from sabir_session import RecordingFailed, SQLiteStore, StoreError
 from sabir_session.stores import layouts
 
-from tests.session.layouts import LAYOUT_1
+from tests.session.layouts import write_old_store
 
 
 def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:
@@ -73,36 +73,25 @@ def test_a_row_costs_the_same_bytes_wherever_it_stands(tmp_path: Path) -> None:
     assert max(grown) < 1.1 * min(grown)
 
 
-OLDER = (
-    "CREATE TABLE sabir_session_schema (version INTEGER NOT NULL)",
-    "INSERT INTO sabir_session_schema VALUES (-1)",
-    "CREATE TABLE journals (name TEXT)",
-    "CREATE TABLE records (name TEXT, position INTEGER, body TEXT)",
-    "INSERT INTO journals VALUES ('monday')",
-    "INSERT INTO records VALUES ('monday', 0, 'first'), ('monday', 1, 'second')",
-)
-"""A database as no version ever wrote it, three layouts back."""
-UPGRADES = {
-    -1: ("ALTER TABLE records ADD COLUMN kind TEXT NOT NULL DEFAULT 'm:K'",),
-    0: (
-        *LAYOUT_1["sqlite"][1:5],
-        "INSERT INTO sabir_journals (name) SELECT name FROM journals",
-        "INSERT INTO sabir_records SELECT sabir_journals.id * 4294967296 + position, kind, body"
-        " FROM records JOIN sabir_journals USING (name)",
-    ),
-    **layouts.SQLITE_UPGRADES,
-}
+EARLIER = {0: ("ALTER TABLE sabir_records RENAME COLUMN text TO body",), **layouts.SQLITE_UPGRADES}
+"""The steps from a layout that no version ever wrote, two layouts back."""
 
 
-def test_older_layouts_are_brought_to_this_one_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An old store is read: each layout says how it becomes the next, and all of it happens or nothing."""
-    monkeypatch.setattr(SQLiteStore, "_upgrades", UPGRADES)
-    execute(tmp_path / "a.db", *OLDER)
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    """A store of that layout."""
+    write_old_store(str(tmp_path / "a.db"))
+    execute(tmp_path / "a.db", "UPDATE sabir_session_schema SET version = 0")
+    execute(tmp_path / "a.db", "ALTER TABLE sabir_records RENAME COLUMN body TO text")
+    return tmp_path / "a.db"
 
-    with SQLiteStore(tmp_path / "a.db") as store:
-        assert list(store.journal("monday").read()) == [("m:K", "first"), ("m:K", "second")]
-        store.journal("monday").append("m:K", "third")
-    assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(layouts.VERSION,)]
+
+def test_older_layouts_are_brought_to_this_one_step_by_step(earlier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each layout says how it becomes the next."""
+    monkeypatch.setattr(SQLiteStore, "_upgrades", EARLIER)
+    with SQLiteStore(earlier) as store:
+        assert len(list(store.journal("trip").read())) == 7
+    assert execute(earlier, "SELECT version FROM sabir_session_schema") == [(layouts.VERSION,)]
 
 
 @pytest.mark.parametrize(
@@ -117,19 +106,15 @@ def test_older_layouts_are_brought_to_this_one_step_by_step(tmp_path: Path, monk
     ids=["a failure", "a rollback of SQLite's own"],
 )
 def test_an_upgrade_that_fails_changes_nothing_and_tells_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statements: list[str], told: str
+    earlier: Path, monkeypatch: pytest.MonkeyPatch, statements: list[str], told: str
 ) -> None:
     """SQLite rolls back by itself where the disk is full; that there is nothing left to roll back is no news."""
-    monkeypatch.setattr(SQLiteStore, "_upgrades", {**UPGRADES, 0: (*UPGRADES[0], *statements)})
-    execute(tmp_path / "a.db", *OLDER)
-
+    monkeypatch.setattr(SQLiteStore, "_upgrades", {**EARLIER, 1: (*EARLIER[1], *statements)})
     with pytest.raises(StoreError, match=f"could not be opened: {told}"):
-        SQLiteStore(tmp_path / "a.db")
+        SQLiteStore(earlier)
 
-    assert execute(tmp_path / "a.db", "SELECT version FROM sabir_session_schema") == [(-1,)]
-    assert execute(tmp_path / "a.db", "SELECT name FROM sqlite_master WHERE name LIKE 'sabir%'") == [
-        ("sabir_session_schema",)
-    ]
+    assert execute(earlier, "SELECT version FROM sabir_session_schema") == [(0,)]
+    assert execute(earlier, "SELECT count(text) > 0 FROM sabir_records") == [(1,)]
 
 
 def zip_head(whole: bytes) -> bytes:

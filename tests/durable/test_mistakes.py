@@ -78,6 +78,8 @@ async def test_two_classes_of_one_name_are_told_apart(sqlite: str, monkeypatch: 
         DurableFault, match=r"support.Program and other_program.Program have the same stored name, .*; rename one"
     ):
         other.Program(runner)
+    with pytest.raises(DurableFault, match="rename one of them, or give one of them another stored_as"):
+        type("Desk", (BaseContext,), {"stored_as": "Program"})(runner)
     async with working(sqlite), DurableRunner(sqlite, beat=BEAT, poll=POLL) as second:  # two runners of one worker
         other.Program(second)
         with pytest.raises(DurableFault, match="have the same stored name"):

@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import subprocess
 import sys
-import textwrap
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from sabir_session import (
 )
 from sabir_testing.scripted import Gate, ScriptedAdapter, always, calls, delayed, reply
 
-from tests.session.support import ROME, Ask, texts_of, weather
+from tests.session.support import ROME, Ask, Stopped, texts_of, weather
 
 
 def test_a_question_is_answered_with_its_calls_made(ask: Ask) -> None:
@@ -125,55 +123,43 @@ def test_changed_instructions_are_recorded_with_the_next_question(
 ) -> None:
     """The record keeps the earlier ones, and a change is logged. What did not change is not recorded again."""
     caplog.set_level(logging.WARNING, "sabir")
+    texts: list[str] = []
     for question, river, instructions in [
         ("Name a river.", "Po.", "Be brief."), ("Another.", "Rhine.", "Be brief."), ("A third.", "Elbe.", "Be loud."),
     ]:  # fmt: skip
         assert caplog.text == ""
         with Conversation(ScriptedAdapter(river), instructions=instructions, keep=tmp_path / "c.db") as chat:
             chat.ask_sync(question)
+            texts = texts_of(chat)
 
     assert "instructions of the conversation 'conversation' differ" in caplog.text
-    assert texts_of(chat) == [
+    assert texts == [
         "Be brief.", "Name a river.", "Po.", "Another.", "Rhine.", "Be loud.", "A third.", "Elbe.",
     ]  # fmt: skip
 
 
-CRASHING = """
-    import os, sys, sabir
-    from sabir_session import Conversation
-    from sabir_testing.scripted import ScriptedAdapter, calls
-    ran = open(sys.argv[2], "a", buffering=1)
-
-    def pay(amount: int) -> str:
-        print("pay", amount, file=ran)
-        if amount == 2:
-            os._exit(9)
-        return "paid"
-
-    llm = ScriptedAdapter(calls(pay=[{"amount": 1}, {"amount": 2}]), "Done.")
-    Conversation(llm, options=[pay], keep=sys.argv[1]).ask_sync("Pay both.")
-"""
-
-
 def test_what_a_crash_left_is_finished_first_and_no_finished_call_runs_again(tmp_path: Path, ask: Ask) -> None:
     """The next question finds the earlier answer in the messages; the call that ended keeps its result."""
-    arguments = [str(tmp_path / "c.db"), str(tmp_path / "ran")]
-    died = subprocess.run([sys.executable, "-c", textwrap.dedent(CRASHING), *arguments], check=False)
-    assert died.returncode == 9
-
     ran: list[tuple[int, bool]] = []
+    crashes = [True]
 
     def pay(amount: int, context: ToolContext) -> str:
+        if amount == 2 and crashes:
+            raise Stopped
         ran.append((amount, context.is_resume))
-        return "paid late"
+        return "paid" if crashes else "paid late"
 
+    llm = ScriptedAdapter(calls(pay=[{"amount": 1}, {"amount": 2}]))
+    with Conversation(llm, options=[pay], keep=tmp_path / "c.db") as chat, pytest.raises(Stopped):
+        chat.ask_sync("Pay both.")
+    crashes.clear()
     llm = ScriptedAdapter("Both are paid.", "You are welcome.")
-    with Conversation(llm, options=[pay], keep=arguments[0]) as chat:
+    with Conversation(llm, options=[pay], keep=tmp_path / "c.db") as chat:
         assert chat.unfinished
-        answer = ask(chat, "Thanks.")
-        assert (answer.text, ran) == ("You are welcome.", [(2, True)])
+        assert ask(chat, "Thanks.").text == "You are welcome."
         assert texts_of(chat) == ["Pay both.", "Both are paid.", "Thanks.", "You are welcome."]
-        assert [result.result for result in llm.sent[0].results] == ["paid", "paid late"]
+    assert ran == [(1, False), (2, True)]
+    assert [result.result for result in llm.sent[0].results] == ["paid", "paid late"]
 
 
 def test_asking_nothing_finishes_or_tells_the_last_answer() -> None:

@@ -1,8 +1,5 @@
 """The last turn is asked again: the old answer is given up only when the new one is complete."""
 
-import subprocess
-import sys
-import textwrap
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -119,27 +116,6 @@ def test_a_conversation_continued_elsewhere_is_not_replaced(tmp_path: Path) -> N
             other.ask_sync("Meanwhile.")
 
         assert texts_of(chat) == ["Name a river.", "Po.", "Meanwhile.", "Meanwhile."]
-
-
-def test_a_killed_process_leaves_the_old_turn(tmp_path: Path) -> None:
-    script = f"""
-        import os
-        from sabir_session import Conversation
-
-        def die() -> None:
-            os._exit(9)
-
-        with Conversation("echo:m", options=[die], keep={str(tmp_path / "c.db")!r}) as chat:
-            chat.ask_sync("Name a river.")
-            with chat.replacing_last():
-                chat.ask_sync("call die {{}}")
-    """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
-
-    assert ended.returncode == 9
-    with Conversation("echo:m", keep=tmp_path / "c.db") as chat:
-        assert texts_of(chat) == ["Name a river.", "Name a river."]
-        assert not chat.unfinished
 
 
 def test_a_store_that_cannot_be_written_keeps_the_old_turn(tmp_path: Path) -> None:

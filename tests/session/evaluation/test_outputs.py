@@ -258,7 +258,7 @@ def test_a_call_of_that_name_that_nobody_wants_is_answered_as_any_other() -> Non
 
 
 def test_a_conversation_with_an_output_gives_plain_text_too() -> None:
-    chat = Conversation(ScriptedAdapter(ROME, "Hello.", '{"value": 7}'), output=Trip)
+    chat = Conversation(ScriptedAdapter(Trip(**TRIP), "Hello.", '{"value": 7}'), output=Trip)
     assert isinstance(chat.ask_sync("?").output, Trip)
     assert chat.ask_sync("Hi", output=None).output is None
     chat.output = int

@@ -45,7 +45,6 @@ def hold(path: Path) -> "subprocess.Popen[str]":
 
 
 def test_a_lock_file_is_there_while_its_conversation_is_open(path: Path) -> None:
-    """Also with several objects: until the last of them is closed."""
     chat = Conversation("echo:m", keep=path, name="trip")
     other = Conversation("echo:m", keep=path, name="trip")
     chat.close()
@@ -54,33 +53,25 @@ def test_a_lock_file_is_there_while_its_conversation_is_open(path: Path) -> None
     assert lock_files(path) == []
 
 
-def test_a_deleted_conversation_leaves_no_lock_file(path: Path) -> None:
-    """Neither that of a process that died, nor that of one that has it open and closes it later."""
-    for ending in ("killed", "closed"):
-        child = hold(path)
-        if ending == "killed":
-            child.kill()
-            child.wait()
-        assert len(lock_files(path)) == 1
-        with SQLiteStore(path) as store:
-            store.delete("trip")
-        child.communicate()
-        assert lock_files(path) == []
-
-
-def test_deleting_a_conversation_does_not_let_a_second_process_in(path: Path) -> None:
-    """The process that has it open keeps its claim."""
+@pytest.mark.parametrize("ending", ["killed", "closed"])
+def test_a_deleted_conversation_leaves_no_lock_file(path: Path, ending: str) -> None:
+    """A process that has it open keeps its claim, so that no second one comes in."""
     child = hold(path)
+    if ending == "killed":
+        child.kill()
+        child.wait()
+    assert len(lock_files(path)) == 1
     with SQLiteStore(path) as store:
         store.delete("trip")
-    with pytest.raises(ConversationBusy):
-        Conversation("echo:m", keep=path, name="trip")
+    if ending == "closed":
+        with pytest.raises(ConversationBusy):
+            Conversation("echo:m", keep=path, name="trip")
     child.communicate()
+    assert lock_files(path) == []
     Conversation("echo:m", keep=path, name="trip").close()
 
 
 def test_a_lock_file_that_somebody_deleted_is_claimed_again(path: Path) -> None:
-    """The next object of the process makes one that other processes see."""
     with Conversation("echo:m", keep=path, name="trip"):
         lock_files(path)[0].unlink()
         with Conversation("echo:m", keep=path, name="trip"):

@@ -38,7 +38,6 @@ from tests.session.support import PARIS, PROMPT, ListJournal, numbers_of, weathe
 
 @pytest.mark.parametrize("is_awaited", [True, False])
 async def test_whoever_watches_is_told_everything_in_order(is_awaited: bool) -> None:
-    """Requests, text as it comes, replies, options and how far they are; only then is anything streamed."""
     told: list[Event] = []
 
     def count(to: int) -> int:
@@ -67,18 +66,12 @@ async def test_whoever_watches_is_told_everything_in_order(is_awaited: bool) -> 
 
 
 def test_a_watcher_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, by the event at which it failed."""
-
     def broken(event: Event) -> None:
         raise RuntimeError("no display")
 
     with caplog.at_level(logging.WARNING, "sabir"):
-        assert (
-            evaluate_sync(
-                ScriptedAdapter(calls(weather=PARIS), "Take one."), PROMPT, options=[weather], watch=broken
-            ).text
-            == "Take one."
-        )
+        llm = ScriptedAdapter(calls(weather=PARIS), "Take one.")
+        assert evaluate_sync(llm, PROMPT, options=[weather], watch=broken).text == "Take one."
     assert "watch failed at RequestStarted: RuntimeError: no display" in caplog.messages[0]
 
 
@@ -94,12 +87,8 @@ async def test_an_option_knows_its_run(is_awaited: bool) -> None:
     def look() -> None:
         deeper()
 
-    def llm() -> ScriptedAdapter:
-        return ScriptedAdapter(call("look", id="x"), call("look", id="x"), "Done.")
-
-    response = (
-        await evaluate(llm(), PROMPT, options=[look]) if is_awaited else evaluate_sync(llm(), PROMPT, options=[look])
-    )
+    llm = ScriptedAdapter(call("look", id="x"), call("look", id="x"), "Done.")
+    response = await evaluate(llm, PROMPT, options=[look]) if is_awaited else evaluate_sync(llm, PROMPT, options=[look])
 
     assert [(context.call_id, context.is_resume) for context in seen] == [("x", False), ("x", False)]
     assert len({context.idempotency_key for context in seen}) == 2
@@ -180,7 +169,6 @@ async def test_what_cannot_be_recorded_ends_the_siblings_too() -> None:
 
 
 async def test_nobody_hears_of_progress_after_a_cancellation() -> None:
-    """Whoever watched has left."""
     told: list[Event] = []
     started = asyncio.Event()
 
@@ -229,17 +217,14 @@ async def test_an_option_that_does_not_return_is_given_up_when_the_time_is_over(
     pending = get_pending_tool_calls(session, get_inner_messages(session)[0].evaluation_id)
     assert [each.name for each in pending] == ["fetch"]
     assert [each.call.invocation_id for each in met.value.running if each.call] == ["call-2"]
-    assert (
-        "the time is over, but the option fetch still runs for the call call-2; its result will be discarded"
-        in caplog.messages
-    )
+    logged = "the time is over, but the option fetch still runs for the call call-2; its result will be discarded"
+    assert logged in caplog.messages
     assert contexts[0].cancelled.is_set()
     opened.set()
     assert evaluate_sync(llm, PROMPT, session=session, options=[quick, fetch], resume=True).text == "Done."
 
 
 async def test_a_coroutine_is_cancelled_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs on only if it takes no notice."""
     monkeypatch.setattr(performers, "LEAVING", 0.01)
     opened, left = asyncio.Event(), list[str]()
 
@@ -292,16 +277,6 @@ async def test_what_ends_while_it_is_stopped_is_recorded() -> None:
     assert len(results) == 1
 
 
-@pytest.mark.parametrize("wait", ["evaluate_sync(*asked, **how)", "asyncio.run(evaluate(*asked, **how))"])
-def test_a_process_ends_though_an_option_does_not_return(wait: str) -> None:
-    """Whoever waits gets the error, and the program its end."""
-    program = HANGING.replace("WAIT", wait)
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-
-    assert told.stdout == "given up\n"
-    assert told.returncode == 0
-
-
 HANGING = """
 import asyncio, threading
 from sabir_session import Budget, BudgetExhausted, evaluate, evaluate_sync
@@ -310,9 +285,16 @@ from sabir_testing.scripted import ScriptedAdapter, calls
 def hang():
     threading.Event().wait()
 
-asked, how = (ScriptedAdapter(calls(hang={})), "Hi."), {"options": [hang], "budget": Budget(seconds=2)}
-try:
-    WAIT
-except BudgetExhausted:
-    print("given up")
+how = {"options": [hang], "budget": Budget(seconds=2)}
+for wait in (evaluate_sync, lambda *asked, **how: asyncio.run(evaluate(*asked, **how))):
+    try:
+        wait(ScriptedAdapter(calls(hang={})), "Hi.", **how)
+    except BudgetExhausted:
+        print("given up")
 """
+
+
+def test_a_process_ends_though_an_option_does_not_return() -> None:
+    told = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
+
+    assert (told.stdout, told.returncode) == ("given up\ngiven up\n", 0)

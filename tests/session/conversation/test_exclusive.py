@@ -61,7 +61,6 @@ def interrupt(keep: str | Store, name: str) -> None:
     """Ask for the seat UNFINISHED, and stop before its option has run."""
 
     def book(seat: str) -> str:
-        """Book a seat."""
         raise Stopped
 
     model = ScriptedAdapter(calls(book={"seat": UNFINISHED}))
@@ -128,7 +127,6 @@ def test_claims_of_different_names_do_not_exclude_each_other(kind: str, place: s
         inner = stack.enter_context(open_conversation(keep, "inner", tmp_path / "log"))
 
         def book(seat: str) -> str:
-            """Book a seat through the other conversation."""
             return inner.ask_sync(seat).text
 
         model = ScriptedAdapter(calls(book={"seat": "one"}), "Done.")

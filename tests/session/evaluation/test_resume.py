@@ -11,9 +11,11 @@ from sabir_session import (
     Conversation,
     ConversationNotFound,
     InnerMessage,
+    InProcessEventBus,
     Prompt,
     PromptMismatch,
     Session,
+    Snapshot,
     SQLiteStore,
     ToolCallRecord,
     enable_inner_message_recording,
@@ -21,6 +23,8 @@ from sabir_session import (
     evaluate_sync,
     follow_up,
     get_inner_messages,
+    get_latest_evaluation_id,
+    inner_message_append,
     unfinished_evaluations,
 )
 from sabir_testing.scripted import ScriptedAdapter, call, calls, reply
@@ -83,17 +87,14 @@ def test_a_prompt_without_a_name_resumes_what_it_asked_itself() -> None:
     session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
     for other in ("Name a mountain.", "Name a river.", [river[0]], [*river, sabir.user("Now.")], river[::-1]):
-        with pytest.raises(
-            PromptMismatch, match=r"was recorded with another text of the prompt; pass the recorded messages or none"
-        ):
+        told = "was recorded with another text of the prompt; pass the recorded messages or none"
+        with pytest.raises(PromptMismatch, match=told):
             evaluate_sync(llm, other, session=session, resume=True)
 
     again = [sabir.system("Be brief."), sabir.user("Name a river.")]
-    assert evaluate_sync(llm, again, session=session, resume=True).text == "The Po."
     hinted = [message.model_copy(update={"role_hint_for_llm": "user", "step_num": 3}) for message in again]
-    assert evaluate_sync(llm, hinted, session=session, resume=True).text == "The Po."
-    assert evaluate_sync(llm, [], session=session, resume=True).text == "The Po."
-    assert evaluate_sync(llm, Prompt[None](), session=session, resume=True).text == "The Po."
+    for same in (again, hinted, [], Prompt[None]()):
+        assert evaluate_sync(llm, same, session=session, resume=True).text == "The Po."
     assert (llm.sent, records_of(session)) == ((), before)
 
 
@@ -118,15 +119,12 @@ def test_a_named_prompt_goes_on_as_it_was_recorded_and_a_changed_text_is_logged(
 
 
 def test_a_resume_without_the_option_of_a_pending_call_is_refused() -> None:
-    """Before anything is recorded or asked: the call would end in an error for good."""
     journal = ListJournal()
     interrupted(journal, calls(weather=[PARIS, ROME]))
     session, llm = recording(journal), ScriptedAdapter()
     before = records_of(session)
-    with pytest.raises(
-        sabir.errors.OptionInvalid,
-        match=r"open calls of the options weather; pass these options= to resume, or abandon",
-    ):
+    told = "open calls of the options weather; pass these options= to resume, or abandon"
+    with pytest.raises(sabir.errors.OptionInvalid, match=told):
         evaluate_sync(llm, PROMPT, session=session, resume=True)
 
     assert (llm.sent, records_of(session)) == ((), before)
@@ -147,6 +145,28 @@ def test_pending_calls_run_first_and_completed_ones_never_again() -> None:
         "parts", "parts", "option_call", "option_call", "option_result", "option_result",
     ]  # fmt: skip
     assert response.text == "Take one."
+
+
+def test_a_checkpoint_that_an_observer_wrote_is_resumed() -> None:
+    """WI-49, WI-51: as in the specification's usage example; the last snapshot is enough."""
+
+    def make_session() -> Session:
+        session = Session(bus=InProcessEventBus())
+        session.mutate(InnerMessage).register(InnerMessage, inner_message_append)
+        return session
+
+    session, checkpoints = make_session(), list[str]()
+    session.observe(InnerMessage, lambda old, new: checkpoints.append(session.snapshot().to_json()))
+    with pytest.raises(Stopped):
+        Town(stops="Rome").run(ScriptedAdapter(calls(weather=[PARIS, ROME])), session)
+    resumed, town, llm = make_session(), Town(), ScriptedAdapter("Take one.")
+    resumed.mutate().rollback(Snapshot.from_json(checkpoints[-1]))
+    town.run(llm, resumed, resume=True)
+
+    assert (len(llm.sent), town.ran) == (1, [("call-2", True)])
+    assert [record.content for record in get_inner_messages(resumed, get_latest_evaluation_id(resumed))] == [
+        "Be brief.", "Umbrella today?", "", "rain in Paris", "rain in Rome", "Take one.",
+    ]  # fmt: skip
 
 
 def test_an_evaluation_that_ended_answers_from_its_records() -> None:
@@ -280,7 +300,6 @@ def test_an_evaluation_within_an_option_hides_nothing() -> None:
     session = recording(journal)
 
     def ask_another(city: str) -> str:
-        "Ask somebody else."
         inner = evaluate_sync(ScriptedAdapter("Rain."), "Weather?", session=session)
         if not ToolContext.current().is_resume:
             raise Stopped
@@ -344,7 +363,6 @@ def test_calls_that_the_user_did_not_wait_for_are_abandoned() -> None:
 
 
 def test_a_conversations_records_are_those_of_the_same_prompt(tmp_path: Path) -> None:
-    """However the messages are divided among records."""
     with SQLiteStore(tmp_path / "c.db") as store:
         with Conversation(ScriptedAdapter("Po."), instructions="Be brief.", keep=store, name="a") as chat:
             chat.ask_sync("Name a river.")

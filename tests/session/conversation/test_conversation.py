@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import subprocess
 import sys
-import textwrap
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from sabir.rendering.renderer import Renderer
 from sabir_session import (
     ApprovalPending,
     Budget,
-    BudgetExhausted,
     Conversation,
     ConversationBusy,
     ConversationNotFound,
@@ -26,11 +23,10 @@ from sabir_session import (
 )
 from sabir_testing.scripted import Gate, ScriptedAdapter, always, calls, delayed, reply
 
-from tests.session.support import ROME, Ask, texts_of, weather
+from tests.session.support import ROME, Ask, Stopped, texts_of, weather
 
 
 def test_a_question_is_answered_with_its_calls_made(ask: Ask) -> None:
-    """The answer has what this question added: messages, replies, usage; a second question sees the first."""
     usage = sabir.Usage(input_tokens=5, output_tokens=2)
     llm = ScriptedAdapter(reply(calls(weather=ROME), usage=usage), reply("It rains.", usage=usage), "Yes.")
     chat = Conversation(llm, instructions="Be brief.", options=[weather])
@@ -113,10 +109,7 @@ def test_a_refused_rendering_leaves_the_conversation_as_it_was(ask: Ask) -> None
 
 
 def test_a_function_that_cannot_run_leaves_the_conversation_as_it_was() -> None:
-    """A coroutine function where nobody awaits is told before anything is recorded."""
-
     async def look() -> str:
-        """Look."""
         return "grey"
 
     chat = Conversation(ScriptedAdapter("Hi."), options=[look])
@@ -125,83 +118,51 @@ def test_a_function_that_cannot_run_leaves_the_conversation_as_it_was() -> None:
     assert (chat.messages, chat.unfinished) == ((), False)
 
 
-def test_it_goes_on_in_another_process(tmp_path: Path) -> None:
-    """What one process recorded, the next one has; instructions that did not change are not recorded again."""
-    kept: dict[str, Any] = {"keep": tmp_path / "chats.db", "name": "trip", "instructions": "Be brief."}
-    with Conversation(ScriptedAdapter("The Po."), **kept) as chat:
-        chat.ask_sync("Name a river.")
-    llm = ScriptedAdapter("The Rhine.")
-    with Conversation(llm, **kept) as chat:
-        assert texts_of(chat) == ["Be brief.", "Name a river.", "The Po."]
-        chat.ask_sync("Another.")
-    assert [message.text for message in llm.last.messages] == ["Be brief.", "Name a river.", "The Po.", "Another."]
-
-
 def test_changed_instructions_are_recorded_with_the_next_question(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The record keeps the earlier ones; the change is logged if another process made the records."""
-    with Conversation(ScriptedAdapter("Po."), instructions="Be brief.", keep=tmp_path / "c.db") as chat:
-        chat.ask_sync("Name a river.")
-    with (
-        caplog.at_level(logging.WARNING, "sabir"),
-        Conversation(ScriptedAdapter("Rhine!", "Elbe!"), instructions="Be loud.", keep=tmp_path / "c.db") as chat,
-    ):
-        chat.ask_sync("Another.")
-        chat.ask_sync("A third.")
-        assert texts_of(chat) == [
-            "Be brief.",
-            "Name a river.",
-            "Po.",
-            "Be loud.",
-            "Another.",
-            "Rhine!",
-            "A third.",
-            "Elbe!",
-        ]
+    """The record keeps the earlier ones, and a change is logged. What did not change is not recorded again."""
+    caplog.set_level(logging.WARNING, "sabir")
+    texts: list[str] = []
+    for question, river, instructions in [
+        ("Name a river.", "Po.", "Be brief."), ("Another.", "Rhine.", "Be brief."), ("A third.", "Elbe.", "Be loud."),
+    ]:  # fmt: skip
+        assert caplog.text == ""
+        with Conversation(ScriptedAdapter(river), instructions=instructions, keep=tmp_path / "c.db") as chat:
+            chat.ask_sync(question)
+            texts = texts_of(chat)
+
     assert "instructions of the conversation 'conversation' differ" in caplog.text
-
-
-CRASHING = """
-    import os, sys, sabir
-    from sabir_session import Conversation
-    from sabir_testing.scripted import ScriptedAdapter, calls
-    ran = open(sys.argv[2], "a", buffering=1)
-
-    def pay(amount: int) -> str:
-        print("pay", amount, file=ran)
-        if amount == 2:
-            os._exit(9)
-        return "paid"
-
-    llm = ScriptedAdapter(calls(pay=[{"amount": 1}, {"amount": 2}]), "Done.")
-    Conversation(llm, options=[pay], keep=sys.argv[1]).ask_sync("Pay both.")
-"""
+    assert texts == [
+        "Be brief.", "Name a river.", "Po.", "Another.", "Rhine.", "Be loud.", "A third.", "Elbe.",
+    ]  # fmt: skip
 
 
 def test_what_a_crash_left_is_finished_first_and_no_finished_call_runs_again(tmp_path: Path, ask: Ask) -> None:
     """The next question finds the earlier answer in the messages; the call that ended keeps its result."""
-    arguments = [str(tmp_path / "c.db"), str(tmp_path / "ran")]
-    died = subprocess.run([sys.executable, "-c", textwrap.dedent(CRASHING), *arguments], check=False)
-    assert died.returncode == 9
-
     ran: list[tuple[int, bool]] = []
+    crashes = [True]
 
     def pay(amount: int, context: ToolContext) -> str:
+        if amount == 2 and crashes:
+            raise Stopped
         ran.append((amount, context.is_resume))
-        return "paid late"
+        return "paid" if crashes else "paid late"
 
+    llm = ScriptedAdapter(calls(pay=[{"amount": 1}, {"amount": 2}]))
+    with Conversation(llm, options=[pay], keep=tmp_path / "c.db") as chat, pytest.raises(Stopped):
+        chat.ask_sync("Pay both.")
+    crashes.clear()
     llm = ScriptedAdapter("Both are paid.", "You are welcome.")
-    with Conversation(llm, options=[pay], keep=arguments[0]) as chat:
+    with Conversation(llm, options=[pay], keep=tmp_path / "c.db") as chat:
         assert chat.unfinished
-        answer = ask(chat, "Thanks.")
-        assert (answer.text, ran) == ("You are welcome.", [(2, True)])
+        assert ask(chat, "Thanks.").text == "You are welcome."
         assert texts_of(chat) == ["Pay both.", "Both are paid.", "Thanks.", "You are welcome."]
-        assert [result.result for result in llm.sent[0].results] == ["paid", "paid late"]
+    assert ran == [(1, False), (2, True)]
+    assert [result.result for result in llm.sent[0].results] == ["paid", "paid late"]
 
 
 def test_asking_nothing_finishes_or_tells_the_last_answer() -> None:
-    """Where nothing was asked, there is nothing to finish."""
     overloaded = sabir.errors.Overloaded("busy")
     chat = Conversation(ScriptedAdapter(overloaded, "The Po."), settings=sabir.Settings(retries=0))
     with pytest.raises(ConversationNotFound, match="has no question yet"):
@@ -230,19 +191,7 @@ def test_a_call_that_waits_for_a_person_stops_the_next_question(ask: Ask) -> Non
     assert texts_of(chat) == ["Umbrella?", "Rain.", "Bye.", "Bye."]
 
 
-def test_a_budget_limits_the_whole_conversation() -> None:
-    """The question beyond it is kept; with a larger one it is answered."""
-    chat = Conversation(ScriptedAdapter("One.", "Two."), budget=Budget(turns=1))
-    chat.ask_sync("First?")
-    with pytest.raises(BudgetExhausted):
-        chat.ask_sync("Second?")
-    chat.budget = Budget(turns=2)
-
-    assert (chat.unfinished, chat.ask_sync().text) == (True, "Two.")
-
-
 def test_a_question_of_several_messages_is_one_turn(tmp_path: Path) -> None:
-    """Examples of both sides, new instructions, and the question; after `drop_last` the instructions come again."""
     llm = ScriptedAdapter("Rhine.", "Elbe.", "Oder.")
     chat = Conversation(llm, instructions="Be brief.", keep=tmp_path / "c.db")
     chat.ask_sync(sabir.user("Name one."), sabir.assistant("Po."), "Name another.")
@@ -287,9 +236,11 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("given", "kind", "said"), WRONG)
 def test_a_wrong_argument_is_told_at_once(given: dict[str, Any], kind: type[Exception], said: str) -> None:
-    """By what was expected, or by our word; an attribute that is not there too."""
     with pytest.raises(kind, match=said):
         Conversation("echo:m", **given)
+
+
+def test_a_wrong_attribute_and_a_wrong_word_are_told_at_once() -> None:
     chat = Conversation("echo:m")
     with pytest.raises(AttributeError, match="no attribute 'tools' to set; you can set model, instructions, options"):
         chat.tools = []  # type: ignore[attr-defined]
@@ -298,7 +249,6 @@ def test_a_wrong_argument_is_told_at_once(given: dict[str, Any], kind: type[Exce
 
 
 async def test_one_question_at_a_time() -> None:
-    """A second one while the first is answered is refused, and disturbs nothing."""
     gate = Gate()
     chat = Conversation(ScriptedAdapter(delayed("Po.", gate), "Rhine."))
     first = asyncio.ensure_future(chat.ask("Name a river."))
@@ -314,13 +264,10 @@ def test_options_get_what_they_need_without_globals() -> None:
     """A bound method has its object, and a parameter of the type ToolContext is filled in and not shown."""
 
     class Desk:
-        """Holds what a program holds."""
-
         def __init__(self) -> None:
             self.keys: list[str] = []
 
         def note(self, text: str, context: ToolContext) -> str:
-            """Take a note."""
             context.report(1, 1, text)
             self.keys.append(context.idempotency_key)
             return "noted"
@@ -333,25 +280,17 @@ def test_options_get_what_they_need_without_globals() -> None:
     assert list(llm.sent[0].options[0].parameters["properties"]) == ["text"]
 
 
-class Tariff:
-    """A plugin that knows what replies cost."""
-
-    def __init__(self, cost: Any) -> None:
-        self.cost = cost
-
-    @sabir.hookimpl
-    def sabir_reply_cost(self, reply: sabir.Reply) -> Any:
-        """A penny each."""
-        return self.cost
-
-
 COSTS = [(Decimal("0.01"), Decimal("0.02")), (None, None), (Decimal("NaN"), None), (7, None)]
 
 
 @pytest.mark.parametrize(("cost", "total"), COSTS)
 def test_the_cost_of_an_answer_is_the_sum_of_its_replies(cost: Any, total: Decimal | None) -> None:
-    """By the installed plugins; None as soon as one reply has no known cost, or a plugin is wrong."""
-    tariff = Tariff(cost)
+    class Tariff:
+        @sabir.hookimpl
+        def sabir_reply_cost(self, reply: sabir.Reply) -> Any:
+            return cost
+
+    tariff = Tariff()
     installed_hooks().register(tariff)
     try:
         chat = Conversation(ScriptedAdapter(calls(weather=ROME), "Rain."), options=[weather])
@@ -361,7 +300,6 @@ def test_the_cost_of_an_answer_is_the_sum_of_its_replies(cost: Any, total: Decim
 
 
 def test_it_reads_in_a_line_or_two() -> None:
-    """Itself, and its answers, however long."""
     chat = Conversation(ScriptedAdapter("It rains. " * 1000), name="trip")
     answer = chat.ask_sync("Umbrella? " * 1000)
 
@@ -384,7 +322,6 @@ ENDINGS = [
 def test_an_answer_shows_a_refusal_and_a_cut(
     ask: Ask, answered: Any, reason: str, refusal: str | None, shown: str
 ) -> None:
-    """As attributes and in its repr, which is silent for an answer that is complete."""
     answer = ask(Conversation(ScriptedAdapter(answered)), "Umbrella?")
 
     assert (answer.finish_reason, answer.refusal) == (reason, refusal)

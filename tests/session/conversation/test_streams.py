@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir_session import (
-    CallEnded,
-    Conversation,
-    ConversationBusy,
-    Event,
-    TextArrived,
-    Watch,
-)
+from sabir_session import CallEnded, Conversation, ConversationBusy, Event, TextArrived, Watch
 from sabir_testing.scripted import ScriptedAdapter, calls
 
 from tests.session.support import ROME, texts_of, weather
@@ -38,7 +31,6 @@ async def test_a_stream_that_was_left_asks_nothing() -> None:
 
 
 def test_a_stream_shows_what_happens_as_it_happens() -> None:
-    """Texts as they come, a call before its result; a watcher of the conversation hears the same."""
     heard: list[Event] = []
     watch: Watch = heard.append
     chat = Conversation(ScriptedAdapter(calls(weather=ROME), "It rains."), options=[weather], watch=watch)
@@ -57,84 +49,70 @@ def test_a_stream_shows_what_happens_as_it_happens() -> None:
 
 
 @pytest.mark.parametrize("is_awaited", [True, False])
-def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
-    """The question stays unfinished, and the next asking finishes it."""
+async def test_a_stream_that_is_left_stops(is_awaited: bool) -> None:
     chat = Conversation(ScriptedAdapter("One two three.", "One two three four."))
-
-    async def leave() -> None:
+    closed = pytest.raises(sabir.SettingsInvalid, match="closed before the answer was complete")
+    if is_awaited:
         async with chat.stream("Count.") as stream:
             async for _ in stream.text:
                 break
-        with pytest.raises(sabir.SettingsInvalid, match="closed before the answer was complete"):
+        with closed:
             await stream.answer()
-
-    if is_awaited:
-        asyncio.run(leave())
     else:
-        with chat.stream_sync("Count.") as stream:
-            assert next(iter(stream.text)) == "One "
-        with pytest.raises(sabir.SettingsInvalid, match="closed before the answer was complete"):
-            stream.answer()
+        with chat.stream_sync("Count.") as sync_stream:
+            assert next(iter(sync_stream.text)) == "One "
+        with closed:
+            sync_stream.answer()
     assert (chat.unfinished, texts_of(chat)) == (True, ["Count."])
     assert chat.ask_sync().text == "One two three four."
 
 
-STREAMS = ["text", "events"]
-
-
-def opened(chat: Conversation, question: str, what: str, *, is_awaited: bool) -> Any:
+def opened(chat: Conversation[Any], what: str, *, is_awaited: bool) -> Any:
     """Return an iterator over a new stream to which nothing else refers."""
-    stream: Any = chat.stream(question) if is_awaited else chat.stream_sync(question)
+    stream: Any = chat.stream("Count.") if is_awaited else chat.stream_sync("Count.")
     return stream.text if what == "text" else stream
 
 
-@pytest.mark.parametrize("what", STREAMS)
-@pytest.mark.parametrize("is_kept", [False, True])
-async def test_break_frees_a_conversation_at_once(what: str, is_kept: bool, tmp_path: Path) -> None:
-    """Without an await in between; the question can be dropped for nothing, or is finished first."""
-    llm = ScriptedAdapter("One two three.", "Four.", "Five six.", "Seven.", "Eight.")
-    chat = Conversation(llm, keep=tmp_path / "c.db" if is_kept else None)
-    async for item in opened(chat, "Count.", what, is_awaited=True):
+async def read_a_word(chat: Conversation[Any], what: str) -> None:
+    """Read a new stream to its first word, and leave it by `break`; nothing else is awaited."""
+    async for item in opened(chat, what, is_awaited=True):
         if isinstance(item, str | TextArrived):
             break
+
+
+@pytest.mark.parametrize("what", ["text", "events"])
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_break_frees_a_conversation_at_once(what: str, is_kept: bool, tmp_path: Path) -> None:
+    """The question can be dropped for nothing, or is finished first; another object can ask as well."""
+    llm = ScriptedAdapter("One two three.", "Four.", "Five six.", "Seven.", "Eight.", "Nine ten.", "Ten.", "Eleven.")
+    chat = Conversation(llm, keep=tmp_path / "c.db" if is_kept else None)
+    await read_a_word(chat, what)
     assert chat.unfinished
     assert [message.text for message in chat.drop_last()] == ["Count."]
     assert (await chat.ask("Go on.")).text == "Four."
     assert len(llm.sent) == 2
 
-    async for item in opened(chat, "Count.", what, is_awaited=True):
-        if isinstance(item, str | TextArrived):
-            break
+    await read_a_word(chat, what)
     assert chat.ask_sync("And?").text == "Eight."
     assert texts_of(chat) == ["Go on.", "Four.", "Count.", "Seven.", "And?", "Eight."]
+    if is_kept:
+        await read_a_word(chat, what)
+        assert (await Conversation(llm, keep=tmp_path / "c.db").ask("Go on.")).text == "Eleven."
     await asyncio.sleep(0)
     await chat.aclose()
 
 
-@pytest.mark.parametrize("what", STREAMS)
+@pytest.mark.parametrize("what", ["text", "events"])
 def test_break_frees_a_sync_conversation_at_once(what: str) -> None:
-    llm = ScriptedAdapter("One two three.", "Four.")
-    chat = Conversation(llm)
-    for item in opened(chat, "Count.", what, is_awaited=False):
+    chat = Conversation(ScriptedAdapter("One two three.", "Four."))
+    for item in opened(chat, what, is_awaited=False):
         if isinstance(item, str | TextArrived):
             break
     chat.drop_last()
     assert chat.ask_sync("Go on.").text == "Four."
 
 
-@pytest.mark.parametrize("what", STREAMS)
-async def test_break_lets_another_object_ask(what: str, tmp_path: Path) -> None:
-    """The right to answer is given back when the stream is gone, not when the conversation is used again."""
-    one = Conversation(ScriptedAdapter("One two.", "Three."), keep=tmp_path / "c.db")
-    async for item in opened(one, "Count.", what, is_awaited=True):
-        if isinstance(item, str | TextArrived):
-            break
-    reopened = Conversation(ScriptedAdapter("Two.", "Three."), keep=tmp_path / "c.db")
-    assert (await reopened.ask("Go on.")).text == "Three."
-
-
 async def test_a_stream_in_a_variable_is_read_on_or_taken_over() -> None:
-    """It goes on after `break` as long as nobody else asks; then it is left."""
     chat = Conversation(ScriptedAdapter("One two three.", "Four five.", "Six.", "Seven."))
     stream = chat.stream("Count.")
     async for _ in stream.text:
@@ -152,7 +130,6 @@ async def test_a_stream_in_a_variable_is_read_on_or_taken_over() -> None:
 
 
 async def test_a_stream_that_is_read_keeps_the_conversation_busy() -> None:
-    """In a loop over it, and in its block."""
     chat = Conversation(ScriptedAdapter("One two three.", "Four five."))
     async for _ in chat.stream("Count.").text:
         with pytest.raises(ConversationBusy):
@@ -188,10 +165,8 @@ async def test_events_name_their_question_and_text_has_the_new_answer(is_awaited
             answer = sync_stream.answer()
     asked = [message.id for message in chat.messages if message.policy == "user"]
     first = [event for event in events if event.question == asked[0]]
-    assert (
-        events[: len(first)] == first
-        and "".join(e.text for e in first if isinstance(e, TextArrived)) == "One two three."
-    )
+    assert events[: len(first)] == first
+    assert "".join(event.text for event in first if isinstance(event, TextArrived)) == "One two three."
     assert {event.question for event in events[len(first) :]} == {asked[1]} == {answer.messages[0].id}
     assert watched[-len(events) :] == events
 
@@ -206,7 +181,6 @@ async def test_results_of_options_are_recorded_although_the_stream_was_left() ->
     ran: list[str] = []
 
     async def pay(to: str) -> str:
-        """Pay."""
         ran.append(to)
         if to == "Ann":
             return "paid"

@@ -1,8 +1,5 @@
 """The last turn is asked again: the old answer is given up only when the new one is complete."""
 
-import subprocess
-import sys
-import textwrap
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,32 +46,24 @@ def texts_elsewhere(place: dict[str, Any], chat: Conversation[Any]) -> list[str]
 
 
 def test_a_complete_answer_replaces_the_last_turn(chat: Conversation[Any], place: dict[str, Any]) -> None:
-    """The replacement continues the conversation, in this process and in the next one."""
+    """The replacement continues the conversation, in this process and in the next one. Whoever reads the store
+    meanwhile, or after this process died, sees the old turn."""
+    before = texts_of(chat)
     with chat.replacing_last() as turn:
         assert turn[0].text == "Umbrella?"
         assert texts_of(chat) == ["Name a river.", "Po."]
         chat.ask_sync("Umbrella?")
+        assert not place or texts_elsewhere(place, chat) == before
     chat.ask_sync("Another.")
 
     expected = ["Name a river.", "Po.", "Umbrella?", "Sun.", "Another.", "Elbe."]
     assert texts_of(chat) == expected == texts_elsewhere(place, chat)
 
 
-def test_the_old_turn_is_stored_until_the_new_one_is_complete(chat: Conversation[Any], place: dict[str, Any]) -> None:
-    """Whoever reads the store meanwhile, or after this process died, sees the old turn."""
-    before = texts_of(chat)
-    with chat.replacing_last():
-        chat.ask_sync("Umbrella?")
-        assert not place or texts_elsewhere(place, chat) == before
-
-    assert texts_elsewhere(place, chat) != before
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit, RuntimeError])
 def test_an_error_brings_the_old_turn_back(
     chat: Conversation[Any], place: dict[str, Any], error: type[BaseException]
 ) -> None:
-    """Whatever ends the block, before the question and after it."""
     before = texts_of(chat)
     with suppress(error), chat.replacing_last():
         raise error
@@ -89,7 +78,7 @@ def test_an_error_brings_the_old_turn_back(
 
 
 def test_a_block_that_asks_nothing_changes_nothing(chat: Conversation[Any], place: dict[str, Any]) -> None:
-    """The first turn, too, which leaves nothing before it."""
+    """The first turn, too, which leaves nothing before it; where nothing was asked, nothing can be replaced."""
     before = texts_of(chat)
     with chat.replacing_last():
         pass
@@ -99,10 +88,12 @@ def test_a_block_that_asks_nothing_changes_nothing(chat: Conversation[Any], plac
         assert chat.messages == ()
 
     assert texts_of(chat) == ["Name a river.", "Po."] == texts_elsewhere(place, chat)
+    chat.drop_last()
+    with pytest.raises(ConversationNotFound), chat.replacing_last():
+        raise AssertionError("the block is not entered")
 
 
 def test_a_refused_rendering_and_an_exhausted_budget_leave_the_old_turn(place: dict[str, Any]) -> None:
-    """Neither gives an answer."""
     with Conversation("echo:m", **place) as chat:
         chat.ask_sync("Name a river.")
         before = texts_of(chat)
@@ -116,14 +107,7 @@ def test_a_refused_rendering_and_an_exhausted_budget_leave_the_old_turn(place: d
         assert texts_of(chat) == before == texts_elsewhere(place, chat)
 
 
-def test_nothing_can_be_replaced_where_nothing_was_asked(place: dict[str, Any]) -> None:
-    """As nothing can be removed."""
-    with Conversation("echo:m", **place) as chat, pytest.raises(ConversationNotFound), chat.replacing_last():
-        raise AssertionError("the block is not entered")
-
-
 def test_a_conversation_continued_elsewhere_is_not_replaced(tmp_path: Path) -> None:
-    """The other object's turn stays, and the old turn before it."""
     place: dict[str, Any] = {"keep": tmp_path / "c.db"}
     with Conversation(ScriptedAdapter("Po.", "Rhine."), **place) as chat:
         chat.ask_sync("Name a river.")
@@ -134,30 +118,7 @@ def test_a_conversation_continued_elsewhere_is_not_replaced(tmp_path: Path) -> N
         assert texts_of(chat) == ["Name a river.", "Po.", "Meanwhile.", "Meanwhile."]
 
 
-def test_a_killed_process_leaves_the_old_turn(tmp_path: Path) -> None:
-    """It dies after the new question was asked and before its answer was complete."""
-    script = f"""
-        import os
-        from sabir_session import Conversation
-
-        def die() -> None:
-            os._exit(9)
-
-        with Conversation("echo:m", options=[die], keep={str(tmp_path / "c.db")!r}) as chat:
-            chat.ask_sync("Name a river.")
-            with chat.replacing_last():
-                chat.ask_sync("call die {{}}")
-    """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
-
-    assert ended.returncode == 9
-    with Conversation("echo:m", keep=tmp_path / "c.db") as chat:
-        assert texts_of(chat) == ["Name a river.", "Name a river."]
-        assert not chat.unfinished
-
-
-def test_a_store_that_cannot_be_written_keeps_the_old_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The records of a replacement are written all or none."""
+def test_a_store_that_cannot_be_written_keeps_the_old_turn(tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "c.db") as store, Conversation("echo:m", keep=store) as chat:
         chat.ask_sync("Name a river.")
         before = [*store.journal("conversation").read()]

@@ -115,7 +115,6 @@ def test_observers_are_not_called_where_nothing_changes() -> None:
 def test_a_failing_observer_is_logged_and_stops_neither_the_change_nor_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """UP-27."""
     session, called = recording(), []
 
     def fails(old: object, new: object) -> None:

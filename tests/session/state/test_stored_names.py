@@ -31,7 +31,6 @@ def notes_in(session: Session, kind: type[Any]) -> list[str]:
 
 
 def test_a_log_is_read_whatever_its_class_was_called(open_store: Opener) -> None:
-    """Each writes under its own name, and reads what the earlier ones wrote."""
     with open_store() as store:
         for number, kind in enumerate(HISTORY):
             session = Session(journal=store.journal("a"))
@@ -44,7 +43,6 @@ def test_a_log_is_read_whatever_its_class_was_called(open_store: Opener) -> None
 @pytest.mark.parametrize("later", HISTORY[1:])
 @pytest.mark.parametrize("reducer", [append_item, replace_latest])
 def test_a_snapshot_is_restored_whatever_its_class_was_called(later: type[Any], reducer: Any) -> None:
-    """A log and a state alike."""
     session, other = Session(), Session()
     session.mutate(BEFORE).register(BEFORE, reducer)
     session.mutate(BEFORE).append(BEFORE("one"))
@@ -57,7 +55,6 @@ def test_a_snapshot_is_restored_whatever_its_class_was_called(later: type[Any], 
 
 
 def test_a_snapshot_with_one_slice_under_two_names_is_refused() -> None:
-    """Neither of them would be all of it."""
     session = Session()
     session.mutate(NAMED).register(NAMED, append_item)
     snapshot = session.snapshot()
@@ -69,7 +66,6 @@ def test_a_snapshot_with_one_slice_under_two_names_is_refused() -> None:
 
 @pytest.mark.parametrize("other", [NAMED, MOVED, UNNAMED_AGAIN])
 def test_two_classes_cannot_share_a_name_that_is_read(other: type[Any]) -> None:
-    """Nobody could say whose a stored item is."""
     session = Session()
     session.mutate(BEFORE).register(BEFORE, append_item)
     with pytest.raises(SliceConflict, match=r"the stored name 'app\.notes:Note'; change `stored_as` of one"):

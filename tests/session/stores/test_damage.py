@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sabir import SabirError
 from sabir_session import (
@@ -148,8 +148,9 @@ def check(address: str, template: Template) -> None:
 def test_one_damaged_cell_is_an_error_of_ours_and_never_another_record(
     address: str, template: Template, cell: tuple[str, str], row: int, value: object
 ) -> None:
-    """Of any column and any type that the database accepts there."""
+    """Of any column and any type that the database accepts there; for an id of NULL, SQLite makes up another one."""
     table, column = cell
+    assume((column, value) != ("id", None))
     if write(address, damaged(template, table, column, row % ROWS[table], value)):
         check(address, template)
 
@@ -166,7 +167,6 @@ def paths(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 def test_one_damaged_field_of_a_record_is_an_error_of_ours(
     address: str, template: Template, row: int, path: Any, value: object
 ) -> None:
-    """JSON of another shape, at any depth; a value that fits is read as it is."""
     document = json.loads(template.rows["sabir_session_records"][row][2])
     *way, key = path.choice([each for each in paths(document) if each])
     inner = document

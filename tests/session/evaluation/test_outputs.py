@@ -59,6 +59,8 @@ def test_every_form_of_type_is_asked_for_and_read(form: Any, said: str, output: 
     assert Conversation(llm).ask_sync("?", output=form).output == output
     assert llm.last.settings.response_format is not None
     assert llm.last.settings.response_format.schema_view["type"] == "object"
+    if form is Trip:
+        assert llm.last.settings.response_format.name == "Trip"
 
 
 @pytest.mark.parametrize(("form", "said", "output"), [each for each in FORMS if each[1].startswith("{")])
@@ -77,7 +79,6 @@ def test_a_model_without_schemas_gives_it_by_a_call(form: Any, said: str, output
 
 
 def test_an_output_that_does_not_fit_is_asked_again() -> None:
-    """With every fault, by a message of the runtime, which belongs to the question's turn."""
     llm = ScriptedAdapter('{"days": 0}', "not JSON", ROME)
     chat = Conversation(llm)
     answer = chat.ask_sync("As a trip.", output=Trip)
@@ -91,7 +92,6 @@ def test_an_output_that_does_not_fit_is_asked_again() -> None:
 
 @pytest.mark.parametrize("model", ["scripted:model", NO_SCHEMA])
 def test_retries_bound_it(model: str) -> None:
-    """The error has the last reply; what was said stays, and the next question is asked."""
     bad: Any = "{}" if model != NO_SCHEMA else calls(final_answer={})
     llm = ScriptedAdapter(bad, bad, "Well.", model=model)
     chat = Conversation(llm, retries=1)
@@ -105,7 +105,6 @@ def test_retries_bound_it(model: str) -> None:
 
 
 def test_a_refusal_and_a_cut_off_answer_are_not_asked_again() -> None:
-    """Asking again would give the same."""
     for said, error in (
         (reply(sabir.RefusalPart(text="No.")), OutputRefused),
         (reply('{"city": "Ro', finish_reason="length"), OutputTruncated),
@@ -117,8 +116,6 @@ def test_a_refusal_and_a_cut_off_answer_are_not_asked_again() -> None:
 
 @pytest.mark.parametrize("is_awaited", [True, False])
 def test_a_validator_may_refuse_or_better_it(is_awaited: bool) -> None:
-    """By a ValueError, whose text the model is told; what it returns is the output, None keeps the model's."""
-
     def near(trip: Trip) -> Trip | None:
         if trip.city == "Rome":
             raise ValueError("Rome is too far")
@@ -167,17 +164,6 @@ def test_a_function_is_called_with_what_the_model_gives(is_awaited: bool) -> Non
     assert llm.last.settings.response_format.description == "Book a hotel."
 
 
-def test_an_output_grows_while_it_arrives() -> None:
-    """From when it has what its type requires; the last is the whole one."""
-    llm = ScriptedAdapter(pieces('{"value": [{"city": "Ro', 'me", "days": 3}, {"ci', 'ty": "Bern", "days": 1}]}'))
-    with Conversation(llm).stream_sync("?", output=list[Trip]) as stream:
-        grown = list(stream.outputs)
-        assert stream.answer().output == grown[-1]
-    assert [len(each) for each in grown] == sorted(len(each) for each in grown)
-    assert len(grown) > 1
-    assert [trip.city for trip in grown[-1]] == ["Rome", "Bern"]
-
-
 class Report(BaseModel):
     """What was found."""
 
@@ -197,15 +183,6 @@ def test_a_model_grows_in_its_lists_and_texts() -> None:
     assert grown[-1] == Report.model_validate_json(whole)
 
 
-async def test_an_output_grows_for_a_loop_too() -> None:
-    """The whole one is the last."""
-    llm = ScriptedAdapter(pieces('{"value": [1, ', "2, ", "3]}"))
-    async with Conversation(llm).stream("?", output=list[int]) as stream:
-        grown = [each async for each in stream.outputs]
-    assert grown[-1] == [1, 2, 3]
-    assert all(each == grown[-1][: len(each)] for each in grown)
-
-
 def test_an_output_grows_by_a_call_too() -> None:
     """Its pieces are events of their own, for they are no text of the answer."""
     llm = ScriptedAdapter(calls(final_answer=TRIP), model=NO_SCHEMA)
@@ -216,11 +193,9 @@ def test_an_output_grows_by_a_call_too() -> None:
 
 
 def test_options_run_beside_the_call_that_gives_the_output() -> None:
-    """All calls of the reply have their results, in whatever order they come."""
     ran: list[str] = []
 
     def note(text: str) -> None:
-        """Take a note."""
         ran.append(text)
 
     both = reply(calls(final_answer=TRIP), calls(note={"text": "booked"}))
@@ -233,7 +208,6 @@ def test_a_crash_beside_the_call_that_gives_the_output_leaves_the_question_unfin
     """Its result is recorded after all others, so that what ends the question is the last record."""
 
     def note(text: str) -> None:
-        """Take a note."""
         raise KeyboardInterrupt
 
     both = reply(calls(final_answer=TRIP), calls(note={"text": "booked"}))
@@ -266,10 +240,7 @@ def working(function: Any) -> sabir.Option:
 
 
 def test_an_option_may_have_the_outputs_name_where_no_call_gives_it() -> None:
-    """It is an option like any other; a model that needs the name refuses it before anything is asked."""
-
     def final_answer(text: str) -> str:
-        """Say the last word."""
         return text
 
     chat = Conversation(ScriptedAdapter(calls(final_answer={"text": "so"}), ROME), options=[final_answer])
@@ -281,15 +252,13 @@ def test_an_option_may_have_the_outputs_name_where_no_call_gives_it() -> None:
 
 
 def test_a_call_of_that_name_that_nobody_wants_is_answered_as_any_other() -> None:
-    """It was not offered, and the model goes on."""
     chat = Conversation(ScriptedAdapter(calls(final_answer={"x": 1}), "Well."))
     assert chat.ask_sync("?").text == "Well."
     assert [message.result.error_type for message in chat.messages if message.result] == ["option_not_offered"]
 
 
 def test_a_conversation_with_an_output_gives_plain_text_too() -> None:
-    """Asked with None; and what was wanted can change."""
-    chat = Conversation(ScriptedAdapter(ROME, "Hello.", '{"value": 7}'), output=Trip)
+    chat = Conversation(ScriptedAdapter(Trip(**TRIP), "Hello.", '{"value": 7}'), output=Trip)
     assert isinstance(chat.ask_sync("?").output, Trip)
     assert chat.ask_sync("Hi", output=None).output is None
     chat.output = int
@@ -297,14 +266,10 @@ def test_a_conversation_with_an_output_gives_plain_text_too() -> None:
 
 
 def test_what_cannot_make_an_output_is_refused_before_anything_is_asked() -> None:
-    """A coroutine function where nothing awaits it, and a function that wants an option's context."""
-
     async def book(city: str) -> str:
-        """Book."""
         return city
 
     def pay(city: str, context: sabir.ToolContext) -> str:
-        """Pay."""
         return city
 
     async def check(trip: Trip) -> None:
@@ -325,7 +290,6 @@ def test_a_function_that_is_broken_is_not_the_models_fault() -> None:
     """An error of ours is raised as it is, and no answer is paid for twice."""
 
     def book(city: str) -> str:
-        """Book."""
         raise sabir.SettingsInvalid("the desk has no key")
 
     llm = ScriptedAdapter('{"city": "Rome"}')
@@ -342,15 +306,18 @@ def test_an_object_around_a_wrong_value_is_no_value() -> None:
     assert Conversation(llm).ask_sync("?", output=dict[str, int]).output == {"a": 1}
 
 
-def test_half_a_number_is_none() -> None:
+async def test_half_a_number_is_none() -> None:
     """More digits may follow."""
-    llm = ScriptedAdapter(pieces('{"value": [1', "2, 3", "4]}"))
-    with Conversation(llm).stream_sync("?", output=list[int]) as stream:
+    said = pieces('{"value": [1', "2, 3", "4]}")
+    chat = Conversation(ScriptedAdapter(said, said))
+    with chat.stream_sync("?", output=list[int]) as stream:
         assert list(stream.outputs) == [[], [12], [12, 34]]
+        assert stream.answer().output == [12, 34]
+    async with chat.stream("?", output=list[int]) as awaited:
+        assert [each async for each in awaited.outputs] == [[], [12], [12, 34]]
 
 
 def test_a_finished_output_is_read_again_from_its_records() -> None:
-    """Without a request; by text, and by a call."""
     for said, model in ((ROME, "scripted:m"), (calls(final_answer=TRIP), NO_SCHEMA)):
         session, prompt = Session(), Prompt(ns="a", key="b", messages=[sabir.user("?")], output=Trip)
         llm = ScriptedAdapter(said, model=model)
@@ -362,7 +329,6 @@ def test_a_finished_output_is_read_again_from_its_records() -> None:
 
 
 def test_a_type_without_a_schema_is_refused_before_anything_is_asked() -> None:
-    """By its name; a validator needs something to check."""
     llm = ScriptedAdapter()
     with pytest.raises(sabir.SettingsInvalid, match="has no JSON schema"):
         Conversation(llm, output=asyncio.Lock)

@@ -10,7 +10,7 @@ from sabir.errors import OutputTruncated
 from sabir_session import Conversation, Decision
 from sabir_testing.scripted import ScriptedAdapter, call, reply
 
-from tests.session.test_outputs import NO_SCHEMA
+from tests.session.evaluation.test_outputs import NO_SCHEMA
 
 CUT = reply(call("wipe", "{}", id="c1"), finish_reason="length")
 ran: list[str] = []
@@ -35,7 +35,6 @@ def nothing_ran() -> None:
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_a_cut_call_is_answered_and_the_model_may_call_again(is_streamed: bool) -> None:
-    """The model reads what to do."""
     llm = ScriptedAdapter(CUT, call("wipe", {"folder": "/tmp"}), "Done.")
     chat = Conversation(llm, options=[wipe])
     if is_streamed:
@@ -51,7 +50,6 @@ def test_a_cut_call_is_answered_and_the_model_may_call_again(is_streamed: bool) 
 
 
 def test_a_cut_call_stays_cut_when_the_conversation_is_reopened(tmp_path: Path) -> None:
-    """The record of the reply says so, and another process reads it."""
     store = tmp_path / "chats.db"
     with (
         Conversation(ScriptedAdapter(CUT), options=[wipe], name="c", keep=store, approve=lambda _: "wait") as chat,
@@ -67,7 +65,6 @@ def test_a_cut_call_stays_cut_when_the_conversation_is_reopened(tmp_path: Path) 
 
 
 def test_a_person_may_give_the_arguments_of_a_cut_call() -> None:
-    """Then nothing of the call is unfinished."""
     decided: Any = Decision("allow", arguments={"folder": "/tmp"})
     chat = Conversation(ScriptedAdapter(CUT, "Done."), options=[wipe], approve=lambda _: decided)
 

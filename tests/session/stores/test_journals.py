@@ -68,7 +68,6 @@ def test_a_record_that_the_journal_does_not_take_is_not_in_the_session() -> None
 
 
 def test_a_record_that_cannot_be_written_is_not_taken_either() -> None:
-    """UP-30."""
     session = Session(journal=ListJournal())
     session.mutate(Note).register(Note, append_item)
 
@@ -125,7 +124,7 @@ def test_a_journal_keeps_any_text_byte_for_byte(store: Store) -> None:
         "",
         "\\u0000 \\ud83d",
         "é\N{GRINNING FACE}\u2028\r\n",
-        "'; DROP TABLE sabir_session_records",
+        "'; DROP TABLE a",
         "%s ? {}",
     ]
     journal = store.journal("any 'name' \N{GRINNING FACE}")
@@ -162,10 +161,6 @@ def test_a_journal_is_opened_or_made_and_listed(store: Store) -> None:
 
     assert store.names() == ("a", "b")
     assert (len(store.journal("a")), len(store.journal("b"))) == (0, 2)
-    with pytest.raises(StoreError, match="at least one character"):
-        store.journal("")
-    with pytest.raises(StoreError, match="at least one character"):
-        store.fork("b", "")
 
 
 @pytest.mark.parametrize("at", [-1, 4])
@@ -210,9 +205,8 @@ def test_a_deleted_journal_leaves_nothing_but_what_its_forks_need(store: Store) 
 
     for name in ("b", "c", "a"):
         store.delete(name)
-    assert store._query(
-        "SELECT (SELECT count(*) FROM sabir_session_records), (SELECT count(*) FROM sabir_journals)"
-    ) == [(0, 0)]
+    for table in ("sabir_session_records", "sabir_journals"):
+        assert store._query(f"SELECT count(*) FROM {table}") == [(0,)]
 
 
 @pytest.mark.parametrize("has_fork", [False, True])

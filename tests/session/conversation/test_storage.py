@@ -34,7 +34,6 @@ from tests.session.support import ROME, Opener, asked, minutes, record_all, reco
 
 
 def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
-    """What was said, and all that came of it; the next question follows on what was before, in any process."""
     llm = ScriptedAdapter("Po.", calls(weather=ROME), "Rain.", "Rhine.", "Elbe.")
     chat = Conversation(llm, options=[weather], **place)
     chat.ask_sync("Name a river.")
@@ -42,6 +41,7 @@ def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
 
     dropped = chat.drop_last()
     assert [message.kind for message in dropped] == ["parts", "option_call", "option_result", "parts"]
+    assert (chat.ask_sync().text, chat.unfinished, len(llm.sent)) == ("Po.", False, 3)  # read from the records
     assert chat.ask_sync("Another.").text == "Rhine."
     assert texts_of(chat) == ["Name a river.", "Po.", "Another.", "Rhine."]
     if place:
@@ -58,7 +58,6 @@ def test_the_last_turn_can_be_taken_back(place: dict[str, Any]) -> None:
 
 
 def test_a_fork_goes_its_own_way(place: dict[str, Any]) -> None:
-    """Both have the past; neither sees what the other says. A name that is taken is refused."""
     with Conversation(ScriptedAdapter("Po.", "Elbe.", "Rhine."), name="one", **place) as chat:
         chat.ask_sync("Name a river.")
         with chat.fork("two") as other:
@@ -74,26 +73,21 @@ def test_a_fork_goes_its_own_way(place: dict[str, Any]) -> None:
 OPENING = "import sys; from sabir_session import Conversation; Conversation('echo:m', keep=sys.argv[1], name='trip')"
 
 
-def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
-    """Until the first one closes it; another name is free."""
-
-    def elsewhere() -> str:
-        command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stderr
-
-    with Conversation("echo:m", keep=tmp_path / "c.db", name="trip"):
-        assert "ConversationBusy: another process has the conversation 'trip' open; close it there" in elsewhere()
-    assert elsewhere() == ""
-    with Conversation("echo:m", keep=tmp_path / "c.db", name="other"):
-        assert elsewhere() == ""
+def open_elsewhere(path: Path) -> str:
+    """Open the conversation `trip` in another process; what went wrong."""
+    command = [sys.executable, "-c", OPENING, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
-async def test_a_closed_conversation_is_free_for_others(tmp_path: Path) -> None:
-    """However it was closed; the object itself is of no more use."""
-    async with Conversation("echo:m", keep=tmp_path / "c.db", name="trip") as chat:
+async def test_two_processes_cannot_hold_one_name(tmp_path: Path) -> None:
+    """The first one has it until it closes the conversation, which is of no more use then; another name is free."""
+    path = tmp_path / "c.db"
+    async with Conversation("echo:m", keep=path, name="trip") as chat:
         await chat.ask("Hi")
-    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+        told = open_elsewhere(path)
+    assert "ConversationBusy: another process has the conversation 'trip' open; close it there" in told
+    with Conversation("echo:m", keep=path, name="other"):
+        assert open_elsewhere(path) == ""
     with pytest.raises(StoreError, match="is closed; open it again"):
         await chat.ask("Hi")
     chat.close()
@@ -102,7 +96,6 @@ async def test_a_closed_conversation_is_free_for_others(tmp_path: Path) -> None:
 def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The conversation says where it stands, and goes on from there once there is room again."""
     append, places = StoredJournal.append, iter([True, True, False, True, False, True, True])
 
     def full(journal: StoredJournal, kind: str, body: str) -> None:
@@ -112,12 +105,9 @@ def test_a_record_that_cannot_be_written_leaves_what_was_recorded(
 
     monkeypatch.setattr(StoredJournal, "append", full)
     chat = Conversation(ScriptedAdapter("Po.", "Po.", "Rhine."), keep=tmp_path / "c.db")
-    for question in (
-        ["Name a river."],
-        ["Another."],
-    ):  # the reply to the first cannot be kept, then the second question
+    for question in ("Name a river.", "Another."):  # the reply to the first cannot be kept, then the second question
         with pytest.raises(RecordingFailed, match="no space left"):
-            chat.ask_sync(*question)
+            chat.ask_sync(question)
     assert (texts_of(chat), chat.unfinished) == (["Name a river.", "Po."], False)
     assert chat.ask_sync("Another.").text == "Rhine."
     chat.close()
@@ -182,7 +172,6 @@ def test_a_forked_process_claims_nothing_through_its_parents_connection(database
 
 
 def test_a_name_in_postgres_has_one_holder(database: str) -> None:
-    """By its connection: until it closes the conversation, or is lost."""
     store = PostgresStore(database)
     with Conversation(ScriptedAdapter("Po.", "Rhine."), keep=store, name="trip") as chat:
         chat.ask_sync("Name a river.")
@@ -257,12 +246,10 @@ def test_a_name_that_is_opened_and_forgotten_is_free(tmp_path: Path) -> None:
         [done.result() for done in [threads.submit(use) for _ in range(3)]]
     Conversation("echo:m", keep=tmp_path / "c.db", name="trip")
     gc.collect()
-    command = [sys.executable, "-c", OPENING, str(tmp_path / "c.db")]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+    assert open_elsewhere(tmp_path / "c.db") == ""
 
 
 def test_forks_share_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one in memory, and one whose path was relative; closing one leaves the other."""
     monkeypatch.chdir(tmp_path)
     for keep in (":memory:", "c.db"):
         chat = Conversation(ScriptedAdapter("Po.", "Elbe."), keep=keep)
@@ -310,16 +297,7 @@ def test_a_conversation_continues_the_evaluation_that_recorded_last(
             assert texts_of(chat) == ["One.", "First."]
 
 
-def test_a_place_that_cannot_keep_it_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    """By its reason."""
-    with pytest.raises(StoreError, match="its folder does not exist"):
-        Conversation("echo:m", keep=tmp_path / "no" / "chats.db")
-    with pytest.raises(StoreError, match="it is a folder"):
-        Conversation("echo:m", keep=tmp_path)
-
-
 def test_a_store_and_its_url_keep_it_too(tmp_path: Path) -> None:
-    """An opened store is the caller's to close."""
     with SQLiteStore(tmp_path / "c.db") as store:
         with Conversation(ScriptedAdapter("Po."), keep=store, name="a") as chat:
             chat.ask_sync("Name a river.")

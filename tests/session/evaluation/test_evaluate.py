@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import sabir
-from pydantic import BaseModel
 from sabir_session import (
     Budget,
     BudgetExhausted,
@@ -114,10 +113,8 @@ async def test_failures_of_options_are_results_and_the_conversation_goes_on() ->
     def fails() -> None:
         raise ValueError("no such thing")
 
-    llm = ScriptedAdapter(
-        calls(nothing={}, strictly=[{"count": 1, "more": 2}, "{count", {"count": 3}], fails={}),
-        "I see.",
-    )
+    chosen = calls(nothing={}, strictly=[{"count": 1, "more": 2}, "{count", {"count": 3}], fails={})
+    llm = ScriptedAdapter(chosen, "I see.")
     response = await evaluate(llm, PROMPT, session=session, options=[strictly, fails])
     asked = get_inner_messages(session)[2]
 
@@ -148,7 +145,6 @@ def test_what_cannot_be_recorded_stops_the_evaluation() -> None:
 
 
 def test_what_cannot_run_is_refused_before_anything_is_asked_or_recorded() -> None:
-    """An asynchronous option for the waiting driver, an option without a function, another library's word."""
     session, llm = Session(), ScriptedAdapter()
     with pytest.raises(sabir.errors.OptionInvalid, match="asynchronous"):
         evaluate_sync(llm, PROMPT, session=session, options=[tide])
@@ -170,13 +166,8 @@ def test_a_prompt_may_be_a_text_a_message_or_a_conversation() -> None:
     evaluate_sync(llm, sabir.user("Hi"), session=session)
     quoted = ScriptedAdapter(reply("Before.", calls(weather=PARIS)))
     said = quoted.complete_sync("Hi").messages
-    history = [
-        sabir.system("Be brief."),
-        sabir.user("Hi"),
-        *said,
-        *sabir.answer_sync(said, [weather]),
-        sabir.user("So?"),
-    ]
+    answered = sabir.answer_sync(said, [weather])
+    history = [sabir.system("Be brief."), sabir.user("Hi"), *said, *answered, sabir.user("So?")]
     evaluate_sync(llm, history, session=session, options=[weather])
 
     assert numbers_of(session)[:6] == [("system", 0, 0), ("user", 1, 0), ("assistant", 2, 1)] * 2
@@ -206,41 +197,14 @@ def test_a_reply_that_waits_for_the_providers_own_calls_ends_the_evaluation_and_
     assert (response.text, response.reply.finish_reason) == ("Let me look.", "native_calls")
 
 
-class Forecast(BaseModel):
-    """What the sky does."""
-
-    umbrella: bool
-
-
-def test_the_output_has_the_prompts_type() -> None:
-    """Its schema is asked for, and what comes is validated; a type that is no model works as well."""
-    llm = ScriptedAdapter(Forecast(umbrella=True), "[1, 2]", "not JSON")
-    forecast = evaluate_sync(llm, Prompt(messages=[sabir.user("Umbrella?")], output=Forecast))
-    numbers = evaluate_sync(llm, Prompt(messages=[sabir.user("Numbers?")], output=list[int]))
-
-    assert (forecast.output, numbers.output) == (Forecast(umbrella=True), [1, 2])
-    assert [sent.settings.response_format.name for sent in llm.sent if sent.settings.response_format] == [
-        "Forecast", "list",
-    ]  # fmt: skip
-    with pytest.raises(sabir.OutputInvalid):
-        evaluate_sync(llm, Prompt(messages=[sabir.user("?")], output=Forecast), retries=0)
-
-
 def test_the_response_tells_the_whole_evaluation() -> None:
-    """Messages of all turns, and the sum of what they used; a figure that one of them did not say is not known."""
     first = sabir.Usage(input_tokens=10, output_tokens=2, reasoning_tokens=1)
     second = sabir.Usage(input_tokens=20, output_tokens=3)
     llm = ScriptedAdapter(reply(calls(weather=PARIS), usage=first), reply("Yes.", usage=second))
     response = evaluate_sync(llm, PROMPT, options=[weather])
 
     assert (response.prompt_ns, response.prompt_key, response.text) == ("trips", "umbrella", "Yes.")
-    assert [message.kind for message in response.messages] == [
-        "parts",
-        "parts",
-        "option_call",
-        "option_result",
-        "parts",
-    ]
+    assert [message.kind for message in response.messages] == ["parts"] * 2 + ["option_call", "option_result", "parts"]
     assert (response.usage.input_tokens, response.usage.output_tokens, response.usage.reasoning_tokens) == (30, 5, None)
 
 
@@ -254,7 +218,6 @@ def test_the_response_tells_the_whole_evaluation() -> None:
     ids=["a name", "a journal", "a number"],
 )
 def test_what_is_most_often_given_by_mistake_is_named(adapter: Any, more: dict[str, Any], remedy: str) -> None:
-    """In one line, before anything is asked or recorded."""
     with pytest.raises(sabir.SettingsInvalid, match=remedy):
         evaluate_sync(adapter, "Hello", **more)
 
@@ -267,11 +230,9 @@ class Trips(MainLoop[str, list[int]]):
         self.sessions: list[Session] = []
 
     def create_prompt(self, request: str) -> Prompt[list[int]]:
-        """By the city."""
         return Prompt(ns="trips", key="count", system="Count.", messages=[sabir.user(request)], output=list[int])
 
     def create_session(self) -> Session:
-        """One that a test can look into."""
         self.sessions.append(super().create_session())
         return self.sessions[-1]
 
@@ -315,11 +276,7 @@ def test_the_manner_is_that_of_evaluate() -> None:
     loop = Trips(ScriptedAdapter(calls(look={"city": "Paris"})), options=[look], budget=Budget(turns=1))
     with pytest.raises(BudgetExhausted):
         loop.execute_sync("Paris")
-    assert [record.role for record in loop.sessions[0].select_all(InnerMessage)] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-    ]
+    roles = [record.role for record in loop.sessions[0].select_all(InnerMessage)]
+    assert roles == ["system", "user", "assistant", "tool"]
     with pytest.raises(sabir.errors.WrongWord):
         Trips(ScriptedAdapter(), tools=[look])

@@ -31,12 +31,10 @@ class EvaluationIO:
         self.asked: list[str] = []
 
     def look_up(self, order: int) -> str:
-        """Look up an order."""
         self.ran.append(f"look_up {order}")
         return "paid"
 
     def refund(self, order: int, amount: int = 10) -> str:
-        """Give money back."""
         self.ran.append(f"refund {order} {amount}")
         return "refunded"
 
@@ -51,7 +49,6 @@ class EvaluationIO:
         return approve
 
     def evaluate(self, llm: sabir.Adapter, session: Session, word: Any, *, resume: bool = False) -> str:
-        """Evaluate, waiting."""
         options = [self.look_up, self.refund]
         return evaluate_sync(
             llm, PROMPT, session=session, options=options, approve=self.approving(word), resume=resume
@@ -159,6 +156,8 @@ def test_a_person_may_give_other_arguments() -> None:
     mended = ScriptedAdapter(call("refund", "not JSON"), "Done.")
     desk.evaluate(mended, Session(), Decision("allow", arguments={"order": 9}))
     assert desk.ran == ["refund 7 5", "refund 9 10"]
+    with pytest.raises(sabir.SettingsInvalid, match="only an allowed call runs"):
+        Decision("deny", arguments={"order": 1})
 
 
 @pytest.mark.parametrize("word", ["yes", True, None, 3])
@@ -171,14 +170,7 @@ def test_what_is_no_decision_is_refused_and_nothing_runs(word: object) -> None:
     assert desk.ran == []
 
 
-def test_only_an_allowed_call_takes_arguments() -> None:
-    """A decision says one thing."""
-    with pytest.raises(sabir.SettingsInvalid, match="only an allowed call runs"):
-        Decision("deny", arguments={"order": 1})
-
-
 async def test_a_person_may_be_awaited() -> None:
-    """A coroutine function, or a plain one that gives an awaitable; the waiting driver refuses both."""
     desk = EvaluationIO()
 
     async def later(message: sabir.Message) -> str:

@@ -95,7 +95,6 @@ async def test_one_message_at_a_time_in_order(system: ActorSystem, make: Make) -
 
 
 async def test_heartbeats_are_answered_while_a_message_is_handled(system: ActorSystem, make: Make) -> None:
-    """CH-32: alive, seconds, and the share of the mailbox that is taken."""
     worker = make(mailbox=4)
     waiting = [sent(system, ask("WORK", "worker")) for _ in range(3)]
     await settled()
@@ -107,7 +106,6 @@ async def test_heartbeats_are_answered_while_a_message_is_handled(system: ActorS
 
 
 async def test_a_full_mailbox_refuses_and_says_so(system: ActorSystem, make: Make) -> None:
-    """Of many that come at once just as many are taken in as fit; one that was refused may be sent again as it is."""
     worker = make(mailbox=3)
     waiting = [sent(system, ask("WORK", "worker", f"m{number}")) for number in range(8)]
     await settled()
@@ -122,15 +120,11 @@ async def test_a_full_mailbox_refuses_and_says_so(system: ActorSystem, make: Mak
 
 
 class TestDuplicates:
-    """CH-43: the same id is handled once, and answered with the first response."""
-
     @given(
         deliveries=st.lists(st.tuples(st.sampled_from("abcde"), st.booleans()), max_size=20),
         failing=st.sets(st.sampled_from("abcde")),
     )
     def test_whatever_is_delivered_however_often(self, deliveries: list[tuple[str, bool]], failing: set[str]) -> None:
-        """In any order, with pauses or without: once each, in order of the first delivery; one response for each id."""
-
         async def answers() -> tuple[list[Response], list[str]]:
             worker = Worker(ActorSystem())
             worker.gate.set()
@@ -162,12 +156,9 @@ class TestDuplicates:
 
 
 class TestFailures:
-    """CH-40."""
-
     async def test_an_exception_is_an_error_and_the_actor_goes_on(
         self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """It is logged in one line; the supervisor is told."""
         sent: list[AnyMessage] = []
         system._trace = sent.append
         worker = make()
@@ -185,7 +176,6 @@ class TestFailures:
     async def test_flows_are_logged_without_contents(
         self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """CH-45: type, ids, sender, receiver, of refused messages too."""
         make().gate.set()
         with caplog.at_level(logging.INFO, "sabir.actors"):
             await system.send_message(ask("WORK", "worker", "w1", text="my secret"))
@@ -205,10 +195,7 @@ class TestFailures:
 
 
 class TestRetry:
-    """CH-37, CH-38."""
-
     async def test_it_does_a_failed_message_again(self, system: ActorSystem, make: Make) -> None:
-        """The response has the original's type, and answers the RETRY."""
         worker = make()
         await system.send_message(ask("FAIL", "worker", "f1", times=1))
         retry = ask("RETRY", "worker", "r1", original_message_id="f1", attempt=2, max_attempts=3)
@@ -230,10 +217,7 @@ class TestRetry:
 
 
 class TestEnds:
-    """Stop, abandon, cancellation: everybody who waits is answered."""
-
     async def test_stop(self, system: ActorSystem, make: Make) -> None:
-        """CH-35: answered while another is handled, which ends; what waits and what comes later fails."""
         worker = make()
         handled, waits = sent(system, ask("WORK", "worker", "a")), sent(system, ask("WORK", "worker", "b"))
         await settled()
@@ -256,7 +240,6 @@ class TestEnds:
         assert worker.restarts == 0 and (await system.send_message(ask("HEARTBEAT", "worker"))).data
 
     async def test_what_is_given_up_is_answered_with_an_error(self, system: ActorSystem, make: Make) -> None:
-        """Begun, waiting, or not even begun: no caller is cancelled for it."""
         worker = make()
         waiting = [sent(system, ask("WORK", "worker", name)) for name in "ab"]
         await settled()

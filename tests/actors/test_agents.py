@@ -77,10 +77,7 @@ async def test_an_unknown_agent() -> None:
 
 
 class TestConfiguration:
-    """CH-24, CH-28, CH-30: what a configuration says reaches the request."""
-
     async def test_settings_and_options(self) -> None:
-        """Options by name, those alone; the wire's own fields."""
         desk = Desk(said())
         desk.agent(temperature=0.7, max_tokens=1000, tools=["calculator"], system_prompt="You are brief.")
         await desk.answer()
@@ -102,7 +99,6 @@ class TestConfiguration:
         assert desk.llm.last.settings.temperature == 0.5
 
     async def test_an_update_holds_from_the_next_run_on(self) -> None:
-        """CH-28: the document's message; another model is another adapter; what it does not name stays."""
         desk = Desk(said(), said())
         desk.agent(max_tokens=50)
         await desk.answer()
@@ -119,7 +115,6 @@ class TestConfiguration:
 
 
 async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
-    """CH-25: system, user, assistant; the input last."""
     desk = Desk(said())
     turns = [{"role": "system", "content": "Be kind."}, *PLAY]
     await desk.answer("And now?", context={"messages": turns})
@@ -131,15 +126,12 @@ async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
 
 @pytest.mark.parametrize("turns", ["Hello", [{"role": "robot", "content": "Hi"}], [{"role": "user"}], [7]])
 async def test_no_conversation_is_no_failure_of_the_actor(turns: object) -> None:
-    """It is the sender's error."""
     desk = Desk()
     code, words = failed(await desk.answer(context={"messages": turns}))
     assert code == "INVALID_MESSAGE" and "the context's messages are invalid" in words and desk.llm.sent == ()
 
 
 class TestResults:
-    """What a model says, and nothing else."""
-
     @pytest.mark.parametrize(
         ("text", "response", "confidence"),
         [
@@ -165,7 +157,6 @@ class TestResults:
         ],
     )
     async def test_a_reply_that_says_nothing_is_an_error(self, answer: Scriptable, cause: str | None) -> None:
-        """A refusal, or no text: never an empty response."""
         desk = Desk(answer)
         response = await desk.answer()
         assert failed(response)[0] == "AGENT_ERROR"
@@ -178,10 +169,7 @@ class Verdict(BaseModel):
 
 
 class TestOwnOutputs:
-    """The type that an agent's phase asks for."""
-
     async def test_the_reply_as_that_type(self) -> None:
-        """It is asked for, and given beside the response, which is its JSON; its confidence is no number: None."""
         desk = Desk('{"good": true}')
         desk.agent(Verdict)
         result = (await desk.answer()).data["result"]
@@ -198,15 +186,12 @@ class TestOwnOutputs:
 
 
 class TestFailures:
-    """CH-40, CH-48: which errors of a model a retry may mend."""
-
     async def test_the_time_that_a_provider_names_is_told(self) -> None:
         error = sabir.RateLimited("slower", retry_after=7.0)
         desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         assert (await desk.answer()).data["retry_after"] == 7.0
 
     async def test_d_44_an_agents_result_shows_what_its_options_returned(self) -> None:
-        """D-44: messages of text alone as their joined text; parts with media as JSON; a value as it is."""
         asked = [calls(calculator={"question": "1+1"}, notes={"about": "Rome"}, picture={"of": "Sky"})]
         desk = Desk(*asked, said())
         desk.agent(tools=["calculator", "notes", "picture"])
@@ -216,7 +201,6 @@ class TestFailures:
         assert [part.get("text") or part["url"] for part in results[2]] == ["Sky", "https://example.com/sky.png"]
 
     async def test_a_retry_repeats_no_option_that_is_done(self) -> None:
-        """The run goes on where it stopped."""
         desk = Desk(
             calls(calculator={"question": "1+1"}),
             sabir.errors.ServerFailed("oh"),

@@ -32,11 +32,8 @@ async def update(desk: Desk, **config: Any) -> Response:
 
 
 class TestConfiguration:
-    """CH-28: a field of a configuration takes effect, or is refused by its name."""
-
     @pytest.mark.parametrize("name", UNKNOWN)
     async def test_ch_28_unknown_configuration_fields_are_refused_by_name(self, name: str) -> None:
-        """By an agent, by a phase of a thread and by INITIALIZE_PHASE; the former configuration stays."""
         desk = Desk(said())
         desk.agent(temperature=0.5)
         code, words = failed(await update(desk, temperature=0.25, **{name: {}}))
@@ -64,7 +61,6 @@ class TestConfiguration:
 
     @pytest.mark.parametrize("name", WRONG)
     async def test_ch_28_invalid_values_are_refused_by_name(self, name: str) -> None:
-        """Also by a process that asks for threads and runs none of them."""
         desk = Desk(said())
         assert name.replace("output_", "") in failed(await update(desk, **{name: WRONG[name]}))[1]
         await desk.answer()
@@ -96,10 +92,7 @@ class TestConfiguration:
 
 
 class TestAgentOfTheSender:
-    """CH-27: without an agent id, the agent of the sender's phase answers."""
-
     async def test_ch_27_the_agent_of_the_senders_phase_answers(self) -> None:
-        """While a thread is in its second phase; each phase has its own model."""
         phases = [Phase(name, f"You are the {name} phase.", model=f"scripted:{name}") for name in ("one", "two")]
         model = Model()
         async with system_of(model, chains=[Chain("mine", phases)]) as system:

@@ -82,7 +82,6 @@ def stored(text: str, *, chain: str | None = None, paused: bool = False, dies: b
 
 
 def test_the_command_is_installed(tmp_path: Path) -> None:
-    """As users run it, in a process of its own: a line for each change, then the answer."""
     finished = run("threads", "run", "Why?", "--model", "echo:small", cwd=tmp_path)
     first, *lines = finished.stdout.decode().splitlines()
 
@@ -92,7 +91,6 @@ def test_the_command_is_installed(tmp_path: Path) -> None:
 
 
 def test_a_thread_is_run_listed_and_shown(told: Command) -> None:
-    """The list at 80 columns; each phase with its time and its tokens."""
     thread_id = told("run", "Why is the sky blue? " + "And why " * 20).splitlines()[0].removeprefix("thread ")
     (line,) = told().splitlines()
     shown = told("show", thread_id[:4])
@@ -142,7 +140,6 @@ def test_an_unknown_model_is_refused_before_a_thread_could_fail_of_it(told: Comm
 
 
 def test_a_thread_that_failed_says_why(told: Command) -> None:
-    """On standard error and by its exit code, and each time that it is shown."""
     code, out, err = told.ended("run", "Why?", "--model", "openai:gpt-5")
     thread_id = out.splitlines()[0].removeprefix("thread ")
 
@@ -155,7 +152,6 @@ def test_a_thread_that_failed_says_why(told: Command) -> None:
 
 
 def test_a_thread_whose_process_died_is_resumed(told: Command) -> None:
-    """Whether it was processing, paused, or not even started."""
     for thread_id in (stored("One", dies=True), stored("Two", paused=True), stored("Three")):
         assert told("resume", thread_id).splitlines()[-3] == "completed 6/6"
 
@@ -192,7 +188,6 @@ def test_a_thread_of_a_queue_is_not_taken_from_its_workers(told: Command) -> Non
 
 
 def test_a_thread_is_steered(told: Command) -> None:
-    """Each word does what it says, and shows the thread as it is then; an illegal one changes nothing."""
     thread_id = stored("Why?", dies=True)
 
     assert told.json("pause", thread_id)["status"] == "paused"
@@ -203,7 +198,6 @@ def test_a_thread_is_steered(told: Command) -> None:
 
 
 def test_every_form_is_written_as_json(told: Command) -> None:
-    """One object of a thread everywhere; show adds its phases."""
     thread = told.json("run", "Why?")
     shown = told.json("show", thread["thread_id"])
 
@@ -217,7 +211,6 @@ def test_every_form_is_written_as_json(told: Command) -> None:
 
 
 def test_what_a_model_wrote_cannot_steer_the_terminal(told: Command) -> None:
-    """Nor can what a user asked."""
     thread_id = told("run", f"{ESCAPE}red").splitlines()[0].removeprefix("thread ")
 
     assert "\x1b" not in told("show", thread_id) + told("list")
@@ -275,7 +268,6 @@ sys.exit(main(["threads", *sys.argv[1:]]))
 
 
 def test_a_terminal_is_shown_the_live_table(told: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no line for each change."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     out = told("run", "Why?")

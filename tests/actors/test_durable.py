@@ -26,7 +26,6 @@ def queue(url: str, **how: Any) -> DurableQueue:
 
 
 async def test_a_program_asks_and_a_worker_performs(store: SQLiteStore, url: str) -> None:
-    """The client is the one of one machine; the runs of threads are seen by whoever looks at runs."""
     model = Model()
     async with ActorSystem(store=store, queue=queue(url, at_once=0)) as asking:
         client = ThreadClient(asking)

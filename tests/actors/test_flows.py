@@ -62,20 +62,17 @@ def of_phase(lines: Sequence[str], phase: str) -> list[str]:
 
 
 async def test_creation_and_execution() -> None:
-    """CH-46: what goes between client, thread and phases."""
     lines = await flow(always(said()))
     inner = ("PREPARE_CONTEXT", "AgentManagerActor")
     assert [line for line in lines if not any(word in line for word in inner)] == CREATION
 
 
 async def test_phase_processing() -> None:
-    """CH-27, CH-47: each phase, whole."""
     lines = await flow(always(said()))
     assert [of_phase(lines, phase) for phase in AEIOUY] == [PHASE] * 6
 
 
 async def test_one_run_has_one_correlation_id() -> None:
-    """CH-44: every message from its creation to its result, what goes to the supervisor included."""
     system, _ = scripted(sabir.RateLimited("slower"), always(said()), settings=ONCE)
     found: list[str | None] = []
     system._trace = lambda message: found.append(message.correlation_id)

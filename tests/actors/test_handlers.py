@@ -172,8 +172,6 @@ class TestCancellations:
     async def test_ch_40_a_cancellation_within_a_handler_is_its_error(
         self, worker: Worker, sent: list[AnyMessage], raising: Callable[[], Awaitable[None]]
     ) -> None:
-        """Answered and reported; the actor handles the next message."""
-
         async def work(message: Message) -> None:
             await raising()
 
@@ -238,8 +236,6 @@ class TestCancellations:
 
     @pytest.mark.parametrize("raising", RAISING)
     async def test_ch_40_no_thread_stays_processing(self, raising: Callable[[], Awaitable[None]]) -> None:
-        """An adapter that does so while a phase asks it: the thread fails, and its client is told."""
-
         system, llm = scripted(always(said()))
 
         async def complete(*_: object, **__: object) -> None:
@@ -253,8 +249,6 @@ class TestCancellations:
             assert (await client.status(thread_id)).status == "failed"
 
     async def test_ch_40_an_adapter_that_is_not_made_fails_its_thread(self) -> None:
-        """A cancellation outside of all handlers, in the run of the thread itself."""
-
         def adapters(model: str) -> Any:
             raise asyncio.CancelledError
 
@@ -326,7 +320,6 @@ class TestHanging:
     async def test_ch_34_a_restart_reaches_a_hanging_actor(
         self, worker: Worker, hanging: Any, by: str, ends: threading.Event
     ) -> None:
-        """Sent to it or by its supervisor; the hanging message fails, and waiting ones are handled."""
         caller = await self.hang(worker, hanging, ends)
         waiting = asyncio.ensure_future(worker.system.send_message(ask("WORK", "worker", "m2")))
         await asyncio.sleep(0)
@@ -374,7 +367,6 @@ class TestHanging:
 
     @pytest.mark.parametrize("hanging", HANGING)
     async def test_ch_34_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:
-        """Several actors hang at once; each caller is answered."""
         began = monotonic()
         async with ActorSystem(restarts=QUICK) as system:
             callers = []
@@ -410,8 +402,6 @@ class TestHanging:
 
     @pytest.mark.parametrize("hanging", HANGING)
     async def test_ch_34_leaving_waits_for_no_closing_that_hangs(self, hanging: Any, ends: threading.Event) -> None:
-        """Of actors, and of adapters."""
-
         class Clinging(Worker):
             async def stopping(self) -> None:
                 await hanging(ends)

@@ -74,12 +74,10 @@ class Play:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([*CONTROL, "restart"]) | st.integers(0, 30), max_size=12))
 def test_any_messages_duplicates_and_restarts_lead_where_the_table_says(steps: list[str | int]) -> None:
-    """CH-20, CH-43, D-24: an illegal one is refused and changes nothing; a duplicate is given its first response."""
     asyncio.run(Play().run(steps))
 
 
 async def test_a_paused_thread_stays_paused_and_a_terminated_one_ended(store: SQLiteStore) -> None:
-    """CH-16, CH-18: a restart starts neither."""
     model = Model()
     async with system_of(model, store) as system:
         client = ThreadClient(system)
@@ -228,7 +226,6 @@ async def test_a_damaged_journal_keeps_no_other_thread_from_going_on(
 
 
 async def test_a_status_costs_as_much_in_a_store_of_many_threads_as_in_one_of_few(store: SQLiteStore) -> None:
-    """CH-19: statements are counted; the list of journals is not read, for threads that are not there either."""
     statements: list[str] = []
 
     async def cost(system: object, thread_id: str) -> int:

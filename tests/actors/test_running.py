@@ -18,7 +18,6 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 
 async def test_a_thread_that_one_process_starts_is_performed_by_another(processes: Processes) -> None:
-    """The asking program runs nothing and has no model; of a thread that is over the journal says so at once."""
     system, (_, seat, model) = await processes.asker(), await processes.worker()
     client, thread_id = await begun(system)
     assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
@@ -136,7 +135,6 @@ async def test_a_thread_of_a_time_without_a_queue_is_given_a_run(store: SQLiteSt
 
 
 async def test_a_thread_that_another_process_terminates_is_interrupted(processes: Processes) -> None:
-    """Within a look its phase is given up, and its run is over."""
     system, (_, seat, model) = await processes.asker(), await processes.worker()
     thread_id, run = await processes.at_work(system, seat, model)
     await tell(system, "TERMINATE_THREAD", thread_id=thread_id, reason="enough")
@@ -151,7 +149,6 @@ async def test_a_queue_needs_a_store() -> None:
 
 
 async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore, processes: Processes) -> None:
-    """There is nothing to do."""
     system, (_, seat, model) = await processes.asker(), await processes.worker()
     thread_id = await started(system)
     store.delete(f"thread:{thread_id}")
@@ -208,7 +205,6 @@ async def test_a_run_that_comes_back_to_a_worker_takes_its_thread_again(processe
 
 
 def test_the_records_of_who_lost_a_thread_are_refused_for_good(store: SQLiteStore) -> None:
-    """Not the first one alone: what ends late is not written behind the new holder's records."""
     mine = Thread("t", store, "me")
     mine.record("created", CREATED)
     mine.record("started", {"by": "me"})

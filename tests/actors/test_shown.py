@@ -33,7 +33,6 @@ def drawn(seen: ThreadView, width: int = 80) -> list[str]:
 
 
 def test_the_table_shows_phase_state_time_tokens_and_cost() -> None:
-    """At 80 columns, with sums; nothing is cut off."""
     lines = drawn(view(model="openai:gpt-5", input_tokens=1000, output_tokens=2000))
     cells = [[cell.strip() for cell in line.strip("│┃").replace("┃", "│").split("│")] for line in lines]
 

@@ -67,7 +67,6 @@ async def told(system: ActorSystem, actor_id: str = "frail", **more: object) -> 
 
 
 async def test_the_documents_notification_restarts(system: ActorSystem, clock: Clock) -> None:
-    """CH-36: {actor_id, action_taken, error_logged}."""
     response = await told(system)
     assert response.type == "ERROR_ACKNOWLEDGED"
     assert response.data == {"actor_id": "frail", "action_taken": "restart", "error_logged": True}
@@ -75,7 +74,6 @@ async def test_the_documents_notification_restarts(system: ActorSystem, clock: C
 
 
 async def test_pauses_double_up_to_the_longest_and_restarts_end_at_the_limit(system: ActorSystem, clock: Clock) -> None:
-    """Then it escalates; when the window has passed it restarts again."""
     actions = [(await told(system)).data["action_taken"] for _ in range(5)]
     assert actions == ["restart"] * 3 + ["escalate"] * 2
     assert clock.pauses == [1, 2, 3] and frail(system).restarts == 3
@@ -91,7 +89,6 @@ async def test_who_is_not_here_cannot_be_restarted(system: ActorSystem, clock: C
 
 
 async def test_an_actor_that_is_supervised_is_restarted_whatever_it_fails_of(system: ActorSystem) -> None:
-    """CH-33: its failing message is answered with the ERROR, the next one finds it restarted."""
     assert failed(await system.send_message(ask("WORK", "frail")))[0] == "FAILED"
     assert frail(system).restarts == 0
     response = await system.send_message(ask("SUPERVISE", "supervisor", actor_id="frail"))
@@ -105,7 +102,6 @@ async def test_nobody_is_supervised_who_is_not_here(system: ActorSystem) -> None
 
 
 async def test_restart_by_the_supervisor(system: ActorSystem) -> None:
-    """CH-34; the response, an ERROR too, answers the message that was sent to the supervisor (CH-05)."""
     response = await system.send_message(ask("RESTART", "supervisor", "r1", actor_id="frail", reason="test"))
     assert (response.type, response.data["actor_id"], response.data["status"]) == (
         "RESTART_COMPLETE", "frail", "restarted",
@@ -133,7 +129,6 @@ async def test_nothing_is_kept_of_actors_that_are_gone(system: ActorSystem) -> N
 
 @given(limit=st.integers(0, 4), window=st.floats(0.1, 50), pauses=st.lists(st.floats(0, 30), max_size=30))
 def test_no_window_holds_more_restarts_than_the_limit(limit: int, window: float, pauses: list[float]) -> None:
-    """Whenever errors come."""
     clock, restarts = Clock(), list[float]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(supervisor_module, "monotonic", clock.monotonic)

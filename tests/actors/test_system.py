@@ -22,14 +22,12 @@ class Echo(Actor):
 
 
 async def test_a_message_without_receiver_is_a_value_error() -> None:
-    """CH-41."""
     with pytest.raises(ValueError, match="Message must have a receiver") as caught:
         await ActorSystem().send_message(ask("HEARTBEAT", None))
     assert isinstance(caught.value, ActorError)
 
 
 async def test_an_unknown_receiver_is_an_error_and_a_dead_letter() -> None:
-    """CH-41: the answer is an ERROR, and the latest messages are stored."""
     system = ActorSystem()
     answers = [await system.send_message(ask("HEARTBEAT", "nobody", f"m{number}")) for number in range(1002)]
     assert {failed(each)[0] for each in answers} == {"UNKNOWN_ACTOR"} and answers[-1].message_id == "m1001"
@@ -51,7 +49,6 @@ def test_ids_are_taken_once() -> None:
 
 
 async def test_an_actor_that_is_let_go_answers_what_it_took_in() -> None:
-    """What is handled ends; what waits is answered with an ERROR; then nobody has that id."""
     async with ActorSystem() as system:
         echo = Echo("echo", system)
         echo.gate = asyncio.Event()
@@ -70,7 +67,6 @@ async def test_an_actor_that_is_let_go_answers_what_it_took_in() -> None:
 
 
 async def test_a_system_that_stops_leaves_no_task_behind() -> None:
-    """Nor a caller that waits, nor an error that nobody looked at, while phases run and models are asked."""
     before, unseen = asyncio.all_tasks(), list[dict[str, Any]]()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
     gate = Gate()
@@ -91,7 +87,6 @@ async def test_a_system_that_stops_leaves_no_task_behind() -> None:
 
 
 async def test_states_are_told_while_the_threads_actor_handles_another_message() -> None:
-    """CH-32: heartbeats and GET_THREAD_STATUS; a START waits."""
     system, _ = scripted(always(said()))
     async with system:
         client = ThreadClient(system, "client")

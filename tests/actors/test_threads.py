@@ -30,7 +30,6 @@ STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD",
 
 
 async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
-    """CH-15, CH-16, CH-17: START is answered first; it goes on at the next one, and no phase is asked twice."""
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -48,7 +47,6 @@ async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
 
 
 async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CH-17: also in the moment in which its actors are let go, which takes as long as what they close."""
     closing, may_close = asyncio.Event(), asyncio.Event()
 
     async def stopping(self: AgentManagerActor) -> None:
@@ -69,7 +67,6 @@ async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypat
 
 
 async def test_a_terminated_thread_gives_up_its_phase() -> None:
-    """CH-18: no later phase runs, its actors are gone when the answer comes, and its client is told."""
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -83,7 +80,6 @@ async def test_a_terminated_thread_gives_up_its_phase() -> None:
 
 
 async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> None:
-    """CH-19, CH-21: completed and remaining are the six in order, at every look; a watch tells each state once."""
     model = Model()
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -99,7 +95,6 @@ async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> Non
 
 @pytest.mark.parametrize("kind", STEERING)
 async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> None:
-    """CH-20; no journal is made for it."""
     async with system_of(Model(), store) as system:
         response = await tell(system, kind, thread_id="nobody")
         assert (response.type, response.data["error_code"]) == ("ERROR", "UNKNOWN_THREAD")
@@ -141,7 +136,6 @@ async def test_a_thread_that_cannot_run_here_stays_as_it_was(
 
 
 async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
-    """CH-20: anything after the end but a look at it is refused."""
     async with system_of(Model()) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
@@ -153,7 +147,6 @@ async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
 
 
 async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
-    """CH-40, CH-49: metadata that no phase can read; nobody waits for it for ever."""
     async with system_of(Model()) as system:
         client, thread_id = await begun(system, metadata={"conversation_history": 5})
         result = await asyncio.wait_for(client.result(thread_id, every=0.01), 10)
@@ -162,7 +155,6 @@ async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
 
 
 async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteStore) -> None:
-    """With a store: those that are created, paused or over are in their journals alone."""
     model = Model()
     async with system_of(model, store) as system:
         client = ThreadClient(system)
@@ -185,7 +177,6 @@ async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteSto
 
 
 async def test_the_result_of_a_thread_that_ended_before_this_process_is_given(store: SQLiteStore) -> None:
-    """CH-46: at once, from the state, to any client; as it was given first."""
     async with system_of(Model(), store) as system:
         client, thread_id = await begun(system)
         first = await client.result(thread_id, every=0.01)
@@ -196,7 +187,6 @@ async def test_the_result_of_a_thread_that_ended_before_this_process_is_given(st
 
 
 async def test_whoever_created_a_thread_is_told_of_its_end_without_looking() -> None:
-    """CH-46: the time between two looks is longer than anybody waits."""
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -207,7 +197,6 @@ async def test_whoever_created_a_thread_is_told_of_its_end_without_looking() -> 
 
 
 async def test_what_is_refused_is_raised() -> None:
-    """CH-20: of a thread that is not there, and of one whose state does not allow it."""
     async with system_of(Model()) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
@@ -242,7 +231,6 @@ def view_of(*events: ThreadEvent) -> ThreadView:
 @pytest.mark.parametrize("status", STATES)
 @pytest.mark.parametrize("what", MOVES)
 def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, status: ThreadState) -> None:
-    """CH-20, D-24: any other is INVALID_STATE, names the state, and changes nothing."""
     view = view_of()
     view.status = status
     if status in MOVES[what][0]:
@@ -255,6 +243,5 @@ def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, s
 
 
 def test_no_move_leads_out_of_an_end() -> None:
-    """CH-20: anything after terminate, completed and failed is refused."""
     assert {"completed", "failed", "terminated"} == ENDS
     assert all(before.isdisjoint(ENDS) for before, _ in MOVES.values())

@@ -91,7 +91,6 @@ def check(outcome: tuple[ThreadResult, dict[str, str]]) -> None:
 
 
 async def test_the_program_on_its_recording(tmp_path: Path) -> None:
-    """CH-28, CH-29: the requests are those that were recorded, each is asked for, and nothing else is."""
     assert "not a vendor's own service" in provenance_of(RECORDED)["server"]
     with shell(), replaying(RECORDED) as cassette:
         check(await program(tmp_path))

@@ -17,7 +17,6 @@ NUMBERS = count()
 
 @pytest.fixture(scope="session")
 def url(nats: str) -> str:
-    """The URL of the server."""
     return nats
 
 
@@ -29,13 +28,11 @@ def name() -> str:
 
 @pytest.fixture
 def place(url: str, name: str) -> Place:
-    """The server, and that name."""
     return Place(url, name)
 
 
 @pytest.fixture
 async def desk(place: Place) -> AsyncIterator[Desk]:
-    """A context at a worker."""
     async with place.worker(Desk), place.runner(QUICK) as runner:
         yield Desk(runner)
 
@@ -50,7 +47,6 @@ async def client(url: str) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def caller(url: str, name: str) -> AsyncIterator[Caller]:
-    """A caller of the test's context."""
     client = await connect(url)
     caller = Caller(client, name)
     await caller.listen()
@@ -60,5 +56,4 @@ async def caller(url: str, name: str) -> AsyncIterator[Caller]:
 
 @pytest.fixture
 def gate() -> Gate:
-    """Where the policies of this process wait."""
     return Gate()

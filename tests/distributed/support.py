@@ -36,11 +36,9 @@ class Place:
     name: str
 
     def worker(self, context: Callable[[Any], BaseContext], settings: WorkerSettings | None = None) -> Worker:
-        """A worker there."""
         return Worker(context, self.url, name=self.name, settings=settings)
 
     def runner(self, settings: CallSettings | None = None) -> DistributedRunner:
-        """A runner for the context there."""
         return DistributedRunner(self.url, name=self.name, settings=settings)
 
 

@@ -59,7 +59,6 @@ async def ask(url: str, access: Access | None = None) -> str:
 async def test_credentials_are_read_of_a_file_or_by_the_variables_of_nats_own_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, by: str
 ) -> None:
-    """None of which stands on a command line; the seed of an nkey signs what the server asks, and is never sent."""
     file, key = tmp_path / "secret", user_key()
     written, asked = {
         "password_file": (f"{PASSWORD}\n", ASKS),
@@ -81,14 +80,12 @@ async def test_credentials_are_read_of_a_file_or_by_the_variables_of_nats_own_co
 
 
 async def test_what_the_url_holds_comes_before_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are of somebody else, perhaps."""
     monkeypatch.setenv("NATS_CREDS", "/nowhere")
     with nats_server(configuration=ASKS) as url:
         assert await ask(url.replace("://", f"://ada:{PASSWORD}@")) == "x"
 
 
 async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogCaptureFixture) -> None:
-    """In a line of our own, and long before the patience is over; the secret that did not fit is in no text."""
     caplog.set_level(logging.DEBUG)
     patient = WorkerSettings(patience=1000)
     with nats_server(configuration=ASKS) as url:
@@ -124,7 +121,6 @@ async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogC
 async def test_a_file_that_cannot_be_used_is_named(
     tmp_path: Path, written: bytes | None, given: str, reason: str
 ) -> None:
-    """And nothing of what it holds."""
     file = tmp_path / "file"
     if written is not None:
         file.write_bytes(written)
@@ -188,7 +184,6 @@ def encrypted(files: Path) -> Iterator[str]:
 async def test_a_connection_is_encrypted_and_both_sides_show_certificates(
     encrypted: str, files: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    """As the server asks; the variables are those of NATS' own commands."""
     given = {"ca": files / "ca.pem", "cert": files / "client.pem", "key": files / "client.key"}
     for name, file in given.items() if by == "variable" else ():
         monkeypatch.setenv(f"NATS_{name.upper()}", str(file))
@@ -200,7 +195,6 @@ async def test_a_connection_is_encrypted_and_both_sides_show_certificates(
 async def test_a_certificate_that_is_missing_is_said_at_once(
     encrypted: str, files: Path, given: dict[str, str]
 ) -> None:
-    """The server's is not trusted, or the client's is asked for."""
     access = Access(**{name: files / file for name, file in given.items()})
 
     with pytest.raises(AccessRefused, match=r"was refused: .*; give the file of the CA that signed the server's"):
@@ -251,7 +245,6 @@ async def test_a_key_that_is_encrypted_asks_nobody(files: Path, tmp_path: Path, 
 
 
 def test_the_command_takes_files(files: Path, password_file: Path) -> None:
-    """And never a secret."""
     with nats_server(configuration=ASKS) as url:
         with worker_process(url, "Desk", "--user", "ada", "--password-file", str(password_file)) as worker:
             assert worker.id
@@ -289,7 +282,6 @@ class Waiting(Gated):
 
 
 async def test_the_permissions_of_the_page_suffice(restricted: tuple[str, Path]) -> None:
-    """For a call, and for one that is accepted, kept alive, cancelled, or handed to another worker."""
     url, folder = restricted
     gates = [Gate(), Gate()]
     serving = WorkerSettings(access=of("desk", folder), accept_after=0.0, beat=0.05, drain=0.0)
@@ -316,7 +308,6 @@ async def test_the_permissions_of_the_page_suffice(restricted: tuple[str, Path])
 
 
 async def test_a_subject_that_is_not_allowed_is_said_at_once(restricted: tuple[str, Path]) -> None:
-    """A policy that a caller may not run; a runner, and a worker, that may not listen where they must."""
     url, folder = restricted
     serving, calling = WorkerSettings(access=of("desk", folder)), CallSettings(access=of("alice", folder))
     told = 'refuses: nats: permissions violation for {} to "{}.*"; grant the user this permission'

@@ -20,7 +20,6 @@ from tests.servers.nats import nats_server
 
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_lets_it_finish_its_work_first(place: Place, tmp_path: Path, word: signal.Signals) -> None:
-    """Drain: it takes no more, answers what it has, and leaves with 0."""
     with worker_process(place.url, place.name, "--concurrency", "40") as worker:
         async with place.runner() as runner:
             ctx = Desk(runner)
@@ -71,7 +70,6 @@ async def test_a_signal_ends_the_search_for_a_server() -> None:
     ],
 )
 def test_a_path_that_leads_nowhere_is_one_line(path: str, reason: str) -> None:
-    """With the form that it should have; the exit code is that of wrong arguments."""
     finished = run("worker", path, cwd=ROOT)
 
     assert reason in error_line(finished)
@@ -97,7 +95,6 @@ def test_a_fault_within_the_module_is_not_hidden(tmp_path: Path, monkeypatch: py
     ],
 )
 def test_a_server_that_cannot_be_reached_is_one_line(given: list[str], reason: str) -> None:
-    """Whatever the reason; what cannot be read of a URL is not repeated."""
     finished = run("worker", "tests.distributed.contexts:Desk", *given, cwd=ROOT)
 
     assert reason in error_line(finished)

@@ -56,7 +56,6 @@ async def test_a_cancellation_that_meets_a_publish_is_not_lost() -> None:
 
 
 async def test_a_closed_connection_says_so_to_whoever_sends(url: str) -> None:
-    """In words of our own, and to those who wait for its end."""
     connection = NatsConnection(url, label="test", patience=1)
     await connection.open()
     assert connection.is_open

@@ -33,7 +33,6 @@ def started(folder: Path) -> set[int]:
 async def test_a_request_of_a_killed_worker_is_answered_by_another(
     place: Place, worker: WorkerProcess, tmp_path: Path, when: str
 ) -> None:
-    """SIGKILL in the middle of a policy: as soon as it began, or after the caller knew who was at it."""
     async with place.runner(PATIENT) as runner:
         asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
         await until(lambda: started(tmp_path) == {worker.pid})
@@ -142,7 +141,6 @@ async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_i
 
 
 async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_error() -> None:
-    """After the patience; not at the timeout of each call."""
     gate = Gate()
     with nats_server() as url:
         worker = Worker(gate.context, url, settings=WorkerSettings(patience=0.3))

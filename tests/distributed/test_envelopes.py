@@ -39,7 +39,6 @@ NEWER = """[{"schema": 1, "id": "m1", "policy": "user", "mood": null, "payload":
 
 
 def decode_request(data: bytes) -> Request:
-    """As a worker that knows no message yet."""
     return envelopes.decode_request(data, KnownMessages())
 
 
@@ -56,7 +55,6 @@ def answered(*result: Message) -> Answered:
 def test_any_messages_and_option_names_come_back_as_they_went(
     history: list[Message], options: list[str] | None
 ) -> None:
-    """RN-29: observations, options and results survive, down to ids, origins, states and blocks."""
     there = request(*history, options=None if options is None else tuple(options))
     back = answered(*history)
 
@@ -85,7 +83,6 @@ def test_whatever_is_said_comes_back_as_what_it_is(said: Any) -> None:
 
 
 def test_what_a_newer_writer_said_comes_back_unchanged() -> None:
-    """RN-29: unknown kinds of parts and unknown fields travel through this version, to and fro, nulls included."""
     history = loads(NEWER)
 
     there = decode_request(encode(request(*history)))
@@ -137,14 +134,12 @@ def test_an_unknown_schema_is_refused_by_its_number(decode: Any, envelope: Envel
     ],
 )
 def test_what_is_no_envelope_says_why(data: bytes, reason: str) -> None:
-    """RN-31: a decode crash never reaches a caller."""
     with pytest.raises(EnvelopeInvalid, match=reason):
         decode_reply(data)
 
 
 @given(st.binary(max_size=40))
 def test_no_bytes_crash_a_decoder(data: bytes) -> None:
-    """Law 10, for wires of the library's own."""
     for decode in (decode_request, decode_reply, decode_notice):
         with pytest.raises(EnvelopeInvalid):
             decode(data)

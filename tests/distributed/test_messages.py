@@ -26,7 +26,6 @@ def body_of(*observations: Message) -> bytes:
 
 
 def test_a_message_is_written_once_more_and_then_kept_while_it_lives() -> None:
-    """From the second time on: the next turn sends it again. What was written goes with it."""
     message = sabir.user("once")
     key, first = id(message), lines_of([message])
     assert key not in message_cache._lines
@@ -62,7 +61,6 @@ def test_a_large_message_is_not_held_twice() -> None:
 
 
 def test_each_message_is_a_line_of_json() -> None:
-    """Also where a text has line breaks: JSON escapes them."""
     lines = body_of(*HISTORY).split(b"\n")
 
     assert [json.loads(line.removesuffix(b","))["id"] for line in lines[1:-1]] == [each.id for each in HISTORY]
@@ -128,7 +126,6 @@ def test_the_oldest_messages_are_forgotten_beyond_a_size() -> None:
     ids=["one line", "indented", "broken anywhere", "first"],
 )
 def test_a_request_may_be_written_otherwise(written: Callable[[dict[str, Any]], str]) -> None:
-    """By a program in another language, say."""
     document = json.loads(body_of(*HISTORY))
 
     assert decode_request(written(document).encode(), KnownMessages()).observations == HISTORY

@@ -30,7 +30,6 @@ def test_many_bytes_are_compressed_where_that_makes_them_fewer() -> None:
 
 
 def test_what_stays_too_large_names_the_limit_and_the_remedy() -> None:
-    """One error, before anything is sent."""
     body = b"{" + os.urandom(5000)
 
     told = r"the request has 5,001 bytes, 5,\d{3} compressed; the server accepts 1,000; increase max_payload"
@@ -40,13 +39,11 @@ def test_what_stays_too_large_names_the_limit_and_the_remedy() -> None:
 
 @pytest.mark.parametrize("data", [b"x", b"x\x9c broken", zlib.compress(LONG)[:-5]])
 def test_damaged_bytes_are_an_error_of_our_own(data: bytes) -> None:
-    """Law 10: no zlib.error, and nothing half unpacked."""
     with pytest.raises(EnvelopeInvalid, match="message of"):
         unpack(data)
 
 
 def test_a_megabyte_cannot_unpack_to_gigabytes() -> None:
-    """What others send may be made to; no more is unpacked than it takes to see that it is too much."""
     packing = zlib.compressobj(9)
     bomb = b"".join(packing.compress(bytes(1 << 20)) for _ in range(256)) + packing.flush()
     assert len(bomb) < 1 << 20
@@ -65,7 +62,6 @@ def test_a_megabyte_cannot_unpack_to_gigabytes() -> None:
 
 @pytest.mark.parametrize("sent", [LONG, zlib.compress(LONG)], ids=["plain", "compressed"])
 def test_a_body_may_have_exactly_so_many_bytes(sent: bytes) -> None:
-    """The bound is a setting of both sides."""
     assert unpack(sent, len(LONG)) == LONG
     with pytest.raises(EnvelopeInvalid, match=f"more than {len(LONG) - 1:,}"):
         unpack(sent, len(LONG) - 1)

@@ -68,7 +68,6 @@ async def test_the_first_end_ends_it(script: tuple[Ending, ...]) -> None:
 
 @pytest.mark.parametrize("reply", [BUSY, NoSubscriber()], ids=["busy", "nobody"])
 async def test_it_is_sent_again_while_nobody_takes_it(reply: Busy | NoSubscriber) -> None:
-    """Back-pressure: the caller pauses; being busy counts as no attempt."""
     workers = Workers(
         (reply,), (reply,), (reply,), (reply,), (ANSWER,), settings=QUICK.model_copy(update={"attempts": 1})
     )
@@ -92,7 +91,6 @@ async def test_the_first_word_that_a_worker_is_busy_costs_no_pause() -> None:
 
 @pytest.mark.parametrize("first", [(), (NoSubscriber(),)], ids=["the last one died", "there was none"])
 async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[NoSubscriber, ...]) -> None:
-    """It says which policy of which context."""
     workers = Workers(first, *[(NoSubscriber(),)] * 99)
 
     with pytest.raises(
@@ -155,7 +153,6 @@ async def test_after_so_many_attempts_the_worker_is_lost() -> None:
 
 
 async def test_beats_keep_it_waiting() -> None:
-    """Longer than any silence that is allowed, as long as the worker says that it is at it."""
     workers = Workers((ACCEPTED,), settings=QUICK.model_copy(update={"silence": 0.05, "acceptance": 0.05}))
     waiting = asyncio.ensure_future(workers.carry())
     ends = asyncio.get_running_loop().time() + 0.3
@@ -179,7 +176,6 @@ async def test_a_slow_worker_is_given_three_of_its_own_beats() -> None:
 
 
 async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
-    """With the name of whoever was at it."""
     workers = Workers((ACCEPTED,), settings=CallSettings(timeout=0.05))
 
     with pytest.raises(
@@ -190,7 +186,6 @@ async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
 
 
 async def test_pauses_end_with_the_time_of_a_call() -> None:
-    """A busy cluster does not keep a caller for ever."""
     workers = Workers(*[(BUSY,)] * 99, settings=CallSettings(timeout=0.1))
 
     with pytest.raises(RequestTimedOut, match="no worker had accepted it"):
@@ -198,7 +193,6 @@ async def test_pauses_end_with_the_time_of_a_call() -> None:
 
 
 async def test_a_late_answer_of_the_first_counts_while_the_second_is_asked() -> None:
-    """The first answer is the answer, whoever gives it, in a pause too."""
     workers = Workers((), (WILLING,), (BUSY,), settings=QUICK.model_copy(update={"acceptance": 0.02}))
     asyncio.get_running_loop().call_later(0.03, workers.pending.add_reply, 1, ANSWER)
 
@@ -221,7 +215,6 @@ async def test_what_was_said_about_an_earlier_sending_does_not_disturb_the_lates
 
 
 async def test_a_lost_connection_ends_it() -> None:
-    """The reason is the connection's, not a timeout."""
     workers = Workers((ACCEPTED, NoServer("gone")))
 
     with pytest.raises(NoServer, match="gone"):

@@ -43,7 +43,6 @@ def contents(messages: list[Message]) -> list[Any]:
 async def test_the_same_policies_answer_alike_here_and_there(
     desk: Desk, policy: str, options: list[str] | None, arguments: dict[str, Any]
 ) -> None:
-    """RN-21: options are answered at the worker: results in call order, failures and refusals as results (UP-05)."""
     here = Desk(InMemoryRunner())
 
     expected = await getattr(here, policy)(HISTORY, options, **arguments)
@@ -54,7 +53,6 @@ async def test_the_same_policies_answer_alike_here_and_there(
 
 
 async def test_messages_come_back_unchanged_with_what_is_unknown_in_them(desk: Desk) -> None:
-    """RN-29: through caller, worker and back."""
     history = [*HISTORY, *loads(NEWER)]
 
     assert await soon(desk.give_back(history)) == history
@@ -75,7 +73,6 @@ async def test_two_contexts_answer_side_by_side_each_to_its_own_callers(place: P
 
 
 async def test_a_context_goes_by_the_name_of_its_class(url: str) -> None:
-    """On both sides, unless a name is given."""
     gate = Gate()
     gate.opened.set()
     async with Worker(gate.context, url) as worker, DistributedRunner(url) as runner:
@@ -85,7 +82,6 @@ async def test_a_context_goes_by_the_name_of_its_class(url: str) -> None:
 
 
 async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, place: Place) -> None:
-    """RN-28: {policy, observations, options, arguments}, and `result` in the answer; JSON, whoever wrote the worker."""
     asked: list[dict[str, Any]] = []
 
     async def answer(message: Msg) -> None:

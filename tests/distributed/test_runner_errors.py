@@ -19,8 +19,6 @@ from tests.servers.nats import nats_server
 
 
 async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Client, place: Place) -> None:
-    """RN-31: no decode crash, and no waiting until the timeout."""
-
     async def answer(message: Msg) -> None:
         await message.respond(b'{"schema": 2, "kind": "answered"}')
 
@@ -32,8 +30,6 @@ async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Clie
 
 
 async def test_what_would_end_a_process_is_answered_as_a_failure_with_its_cause(place: Place) -> None:
-    """RN-31: also that of an option, which runs in a task of its own; the worker goes on."""
-
     async def interrupt(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
         raise KeyboardInterrupt from LookupError("no such file")
 
@@ -52,7 +48,6 @@ async def test_what_would_end_a_process_is_answered_as_a_failure_with_its_cause(
 
 
 async def test_what_the_other_side_does_not_have_is_refused_there_by_name(place: Place) -> None:
-    """Version skew: the worker's context binds another set, and takes other arguments."""
     async with place.worker(NewerDesk) as worker, place.runner(QUICK) as runner:
         ctx = Desk(runner)
         with pytest.raises(UnknownOption, match=rf"worker {worker.id} refused the request: NewerDesk binds no policy"):
@@ -62,7 +57,6 @@ async def test_what_the_other_side_does_not_have_is_refused_there_by_name(place:
 
 
 async def test_arguments_that_do_not_fit_there_are_refused(client: Client, place: Place) -> None:
-    """Version skew of a parameter's type: a clear error of the worker's, not the policy's."""
     async with place.worker(Desk):
         body = body_of(place.name, "tell_day", arguments='{"day": "soon"}')
         raw = await client.request(f"sabir.{place.name}.tell_day", body)
@@ -73,7 +67,6 @@ async def test_arguments_that_do_not_fit_there_are_refused(client: Client, place
 
 
 async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_limit(name: str) -> None:
-    """To and fro; the connection survives it, and of an answer the caller learns, not only the worker's log."""
     long = sabir.user("to be or not to be " * 10_000)
     ((large,), (small,)) = [await Desk(InMemoryRunner()).enlarge("x", size=size) for size in (100_000, 10)]
     with nats_server(max_payload=20_000) as url:

@@ -54,7 +54,6 @@ async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Clie
 
 
 async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place) -> None:
-    """Before it was accepted as well as after: every worker of the context hears of it."""
     gate = Gate()
     patient = WorkerSettings(accept_after=1000)
     async with place.worker(gate.context, patient), Worker(Desk, place.url, name=f"{place.name}-other"):
@@ -68,7 +67,6 @@ async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place) -> None
 
 
 async def test_calls_beyond_the_limit_in_flight_wait_for_a_place(place: Place) -> None:
-    """Back-pressure on the caller's side: the worker never sees more at once."""
     gate = Gate()
     settings = CallSettings(in_flight=3)
     async with place.worker(gate.context), place.runner(settings) as runner:
@@ -85,7 +83,6 @@ async def test_calls_beyond_the_limit_in_flight_wait_for_a_place(place: Place) -
 
 
 async def test_waiting_for_a_place_ends_with_the_time_of_a_call(place: Place) -> None:
-    """Nobody waits for ever, and the error says for what."""
     settings = CallSettings(in_flight=1, timeout=0.2)
     async with place.worker(Desk), place.runner(settings) as runner:
         ctx = Desk(runner)
@@ -103,7 +100,6 @@ async def _round_trip(runner: DistributedRunner) -> None:
 
 
 async def test_a_missing_server_is_an_error_that_shows_no_password() -> None:
-    """Within the patience, with where it should be and what to do."""
     runner = DistributedRunner("nats://ada:secret@127.0.0.1:1", settings=CallSettings(patience=0.2))
     with pytest.raises(
         NoServer, match=r"no NATS server at nats://127.0.0.1:1 within 0.2 s:.*start nats-server"
@@ -125,7 +121,6 @@ async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place:
 
 
 async def test_a_closed_runner_connects_again_when_it_is_asked_again(place: Place) -> None:
-    """Closing is for connections, not for good."""
     async with place.worker(Desk):
         runner = place.runner()
         ctx = Desk(runner)
@@ -139,7 +134,6 @@ async def test_a_closed_runner_connects_again_when_it_is_asked_again(place: Plac
     [(1000.0, "a worker may have run it, and was told to stop"), (0.0, r"\S+-\S+ may have run it")],
 )
 async def test_closing_ends_what_is_under_way(place: Place, accept_after: float, told: str) -> None:
-    """The caller hears what happened and whether it may have run; the worker is told that nobody waits."""
     gate, settings = Gate(), CallSettings(in_flight=1)
     async with place.worker(gate.context, WorkerSettings(accept_after=accept_after)):
         runner = place.runner(settings)
@@ -161,7 +155,6 @@ async def test_closing_ends_what_is_under_way(place: Place, accept_after: float,
 
 
 async def test_closing_ends_what_is_about_to_connect(place: Place) -> None:
-    """No connection is left that nobody closes; a later call makes its own."""
     async with place.worker(Desk):
         runner = place.runner()
         ctx = Desk(runner)

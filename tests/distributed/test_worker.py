@@ -28,7 +28,6 @@ NEVER = WorkerSettings(accept_after=1000.0)
 
 
 async def test_a_short_call_is_one_request_and_one_reply(place: Place, caller: Caller) -> None:
-    """No acceptance, no beat: what a call costs beside its own work is one message each way."""
     async with place.worker(Desk) as worker:
         await caller.ask("r1", policy="echo")
         answer = await caller.first(Answered)
@@ -59,7 +58,6 @@ async def test_a_policy_observes_the_same_objects_again(place: Place) -> None:
 async def test_a_longer_call_is_accepted_and_kept_alive_until_it_is_answered(
     place: Place, caller: Caller, gate: Gate
 ) -> None:
-    """A caller learns who is at it, and that it still is: one beat for all of its requests; and then none."""
     async with place.worker(gate.context, EAGER) as worker:
         await caller.ask("r1", "a")
         await caller.ask("r2", "b")
@@ -105,7 +103,6 @@ async def test_a_request_whose_time_is_over_is_stopped_without_a_word_of_the_cal
 
 
 async def test_a_cancelled_request_is_stopped_and_answered_by_nobody(place: Place, caller: Caller, gate: Gate) -> None:
-    """The policy is cancelled where it waits."""
     async with place.worker(gate.context) as worker:
         await caller.ask("r1")
         await until(lambda: gate.began)
@@ -154,14 +151,12 @@ class Needy(BaseContext):
     ],
 )
 def test_what_is_no_context_is_refused(url: str, context: Any, reason: str) -> None:
-    """In one line, before anything is connected to."""
     remedy = "; give a class derived from BaseContext, whose __init__ requires only a runner"
     with pytest.raises(RuntimeFault, match=f"^{re.escape(reason + remedy)}$"):
         Worker(context, url)
 
 
 async def test_a_request_that_names_nobody_to_answer_to_is_dropped(place: Place, caller: Caller, gate: Gate) -> None:
-    """A stray message does no work."""
     async with place.worker(gate.context) as worker:
         request = Request(id="r1", context=place.name, policy="wait", observations=(sabir.user("x"),), seconds_left=5)
         await caller.client.publish(f"sabir.{place.name}.wait", encode(request))
@@ -172,7 +167,6 @@ async def test_a_request_that_names_nobody_to_answer_to_is_dropped(place: Place,
 
 
 async def test_a_worker_and_its_policies_can_be_shown(name: str) -> None:
-    """Without the secrets of its URL."""
     worker = Worker(Desk, "nats://ada:secret@127.0.0.1:1", name=name)
 
     assert repr(worker) == f"<worker {worker.id} for {name!r} at nats://127.0.0.1:1>"
@@ -180,7 +174,6 @@ async def test_a_worker_and_its_policies_can_be_shown(name: str) -> None:
 
 
 async def test_what_is_not_finished_within_the_drain_is_given_to_another_at_once(place: Place, gate: Gate) -> None:
-    """Released: nobody waits for beats of one that left."""
     other = Gate()
     other.opened.set()
     patient = CallSettings(acceptance=1000, silence=1000)
@@ -198,7 +191,6 @@ async def test_what_is_not_finished_within_the_drain_is_given_to_another_at_once
 
 
 async def test_a_second_word_to_stop_ends_the_drain(place: Place, caller: Caller, gate: Gate) -> None:
-    """Whoever waits for it is impatient."""
     leaving = place.worker(gate.context, WorkerSettings(drain=1000))
     running = asyncio.ensure_future(leaving.run())
     await until(lambda: leaving._subscriptions)

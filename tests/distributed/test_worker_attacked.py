@@ -111,7 +111,6 @@ async def test_a_worker_answers_to_inboxes_alone(
 
 
 async def test_callers_may_have_inboxes_of_their_own(place: Place) -> None:
-    """To which the server lets nobody else listen; both sides know the prefix."""
     async with (
         place.worker(Desk, WorkerSettings(inbox="replies.desk")),
         place.runner(CallSettings(inbox="replies.desk")) as runner,
@@ -124,7 +123,6 @@ async def test_callers_may_have_inboxes_of_their_own(place: Place) -> None:
 async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(
     place: Place, caller: Caller, gate: Gate
 ) -> None:
-    """Whatever its caller says it would wait; and the caller is told."""
     brief = WorkerSettings(accept_after=0.0, longest=0.05)
     async with place.worker(gate.context, brief) as worker:
         await caller.ask("r1", left=1e300)
@@ -149,7 +147,6 @@ async def test_no_request_is_older_than_that(place: Place, caller: Caller, gate:
 
 @pytest.mark.parametrize("left", ["NaN", "Infinity", "-Infinity", "1e999", "-1", "0", '"soon"', "null"])
 async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, left: str) -> None:
-    """It must end."""
     async with place.worker(Desk):
         told = await refusal(
             caller, place.name, body_of(place.name).replace(b'"seconds_left": 5', f'"seconds_left": {left}'.encode())
@@ -166,7 +163,6 @@ async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, l
     ids=lambda text: text[:20],
 )  # fmt: skip
 async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, arguments: str) -> None:
-    """By a refusal in a line, and not by silence until the caller's time is over."""
     async with place.worker(Desk):
         told = await refusal(caller, place.name, body_of(place.name, arguments=arguments))
 
@@ -201,7 +197,6 @@ async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, 
     ids=range(21),
 )
 async def test_a_request_of_any_shape_is_answered(place: Place, caller: Caller, body: bytes, reason: str) -> None:
-    """Its depth, names and numbers are bounded, and so is what the answer quotes of it."""
     async with place.worker(Desk):
         told = await refusal(caller, place.name, body)
 
@@ -211,7 +206,6 @@ async def test_a_request_of_any_shape_is_answered(place: Place, caller: Caller, 
 
 
 async def test_a_request_that_unpacks_to_too_much_is_answered(place: Place, caller: Caller) -> None:
-    """It was compressed to a thousandth; the bound is a setting."""
     async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
         told = await refusal(caller, place.name, zlib.compress(b" " * 1_000_001))
 
@@ -270,8 +264,6 @@ async def test_whatever_a_policy_raises_is_answered(place: Place, caller: Caller
     "result", [None, 3, [3], [UNWRITABLE], "text"], ids=["None", "3", "list", "unwritable", "text"]
 )
 async def test_whatever_a_policy_returns_is_answered(place: Place, caller: Caller, result: Any) -> None:
-    """Also what is no batch, and what JSON cannot hold."""
-
     async def give(ctx: Any, observations: Any, options: Any = None) -> Any:
         return result
 

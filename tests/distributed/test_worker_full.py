@@ -32,7 +32,6 @@ async def test_a_full_worker_says_so_at_once(place: Place, caller: Caller, gate:
 
 
 async def test_workers_that_live_and_have_a_place_are_willing(place: Place, caller: Caller, gate: Gate) -> None:
-    """Who is full says nothing, unless it has that very request; and then it may be asked alone."""
     async with place.worker(gate.context, ONE) as worker:
         await caller.ask("r1")
         await until(lambda: gate.began)
@@ -58,7 +57,6 @@ async def test_workers_that_live_and_have_a_place_are_willing(place: Place, call
 async def test_who_asks_again_stands_in_line_the_longest_on_its_way_first(
     place: Place, caller: Caller, gate: Gate
 ) -> None:
-    """In the order in which they were called for, whichever comes first here; and nobody has to ask a third time."""
     async with place.worker(gate.context, ONE) as worker:
         await caller.ask("r1", "first")
         await caller.ask("r2", "younger", waited=1.0, sending=2)
@@ -90,7 +88,6 @@ async def test_who_stands_in_line_hears_beats_and_then_to_ask_again(place: Place
 
 
 async def test_what_stands_in_line_can_be_cancelled(place: Place, caller: Caller, gate: Gate) -> None:
-    """It never begins, also when its time is over while it stands there."""
     async with place.worker(gate.context, ONE.model_copy(update={"accept_after": 0.0})) as worker:
         await caller.ask("r1", "first")
         await until(lambda: gate.began)
@@ -106,7 +103,6 @@ async def test_what_stands_in_line_can_be_cancelled(place: Place, caller: Caller
 
 
 async def test_a_worker_that_stops_sends_its_line_to_others(place: Place, caller: Caller, gate: Gate) -> None:
-    """It finishes what it began; who stands in line is told at once to ask again."""
     leaving = place.worker(gate.context, ONE)
     running = asyncio.ensure_future(leaving.run())
     await until(lambda: leaving._subscriptions)
@@ -124,7 +120,6 @@ async def test_a_worker_that_stops_sends_its_line_to_others(place: Place, caller
 
 
 async def test_a_worker_that_is_added_takes_over_what_stands_in_line_elsewhere(place: Place, gate: Gate) -> None:
-    """However long the other one works on what it has; nothing counts as lost for it."""
     other = Gate()
     other.opened.set()
     stuck = WorkerSettings(concurrency=1, accept_after=0.0, beat=0.05)

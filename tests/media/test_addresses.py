@@ -34,7 +34,6 @@ STRICTER = [IPv4Network(text) for text in ("168.63.129.16/32", "192.88.99.0/24",
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_is_not_public_is_refused_by_its_kind(reason: str) -> None:
-    """Private, loopback, link-local, multicast, reserved, shared, unspecified, wrapped, and of cloud metadata."""
     for text in REFUSED[reason].split():
         assert address_refusal(ip_address(text)) == reason, text
     assert [text for text in ALLOWED.split() if address_refusal(ip_address(text))] == []
@@ -76,7 +75,6 @@ def test_no_ipv6_address_is_visited_that_the_standard_library_calls_special(addr
 
 @given(st.ip_addresses(v=4))
 def test_a_wrapped_ipv4_address_is_judged_as_the_bare_one(address: IPv4Address) -> None:
-    """IPv4-mapped, NAT64 and 6to4: no spelling of an address is more public than another."""
     wrapped = [
         IPv6Address(0xFFFF << 32 | int(address)),
         IPv6Address(0x64FF9B << 96 | int(address)),

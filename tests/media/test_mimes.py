@@ -68,7 +68,6 @@ def test_there_is_a_sample_of_every_allowed_type() -> None:
 
 @pytest.mark.parametrize("mime", sorted(SAMPLES | TEXTS))
 def test_a_claim_that_agrees_with_the_bytes_is_the_type(mime: str) -> None:
-    """In any letter case and with parameters."""
     assert settled(f"{mime.upper()}; charset=utf-8", (SAMPLES | TEXTS)[mime]) == mime
 
 
@@ -91,7 +90,6 @@ def test_a_server_that_says_nothing_leaves_the_word_to_the_bytes(mime: str, cont
     ],
 )
 def test_other_names_and_shared_containers_are_known(content_type: str, mime: str, sample: str) -> None:
-    """The usual name of a type is what a provider is told."""
     assert settled(content_type, SAMPLES[sample]) == mime
 
 
@@ -126,12 +124,10 @@ def test_what_begins_with_a_tag_is_no_plain_text(data: bytes, content_type: str 
 
 @pytest.mark.parametrize("data", [b"<3", b"< img", b"1 <img>", b"<", b"<<EOF"])
 def test_a_sign_that_opens_no_tag_is_text(data: bytes) -> None:
-    """As a browser reads it."""
     assert settled("text/plain", data) == "text/plain"
 
 
 def test_a_type_that_is_not_allowed_is_refused_by_claim_and_by_bytes() -> None:
-    """The remedy names the setting."""
     only_png = frozenset({"image/png"})
 
     assert "image/gif is not allowed; to allow it, add it to allowed_mimes" in refused(
@@ -142,7 +138,6 @@ def test_a_type_that_is_not_allowed_is_refused_by_claim_and_by_bytes() -> None:
 
 
 def test_a_type_that_no_signature_can_tell_is_believed_where_a_user_allowed_it() -> None:
-    """Only then, and not where the bytes are visibly something else."""
     allowed = ALLOWED_MIMES | {"application/msword"}
 
     assert settled("application/msword", b"\xd0\xcf\x11\xe0", allowed) == "application/msword"
@@ -162,7 +157,6 @@ def test_a_type_that_no_signature_can_tell_is_believed_where_a_user_allowed_it()
     ],
 )
 def test_what_is_no_medium_is_refused(content_type: str | None, data: bytes, reason: str) -> None:
-    """Empty bodies, text that is none, and headers that are none."""
     assert reason in refused(content_type, data)
 
 

@@ -82,7 +82,6 @@ async def test_the_clients_own_spans_are_below_the_call_where_it_is_awaited_whol
 
 
 def test_nothing_stays_current_after_a_call_or_during_a_stream(recorded: Recorded, telling: Telling) -> None:
-    """Whatever way it ended."""
     telling()
     llm = sabir.adapter("echo:small")
     before = get_current_span()
@@ -98,7 +97,6 @@ def test_nothing_stays_current_after_a_call_or_during_a_stream(recorded: Recorde
 
 
 async def test_a_cancelled_call_ends_its_span(recorded: Recorded, telling: Telling, probe: Probe) -> None:
-    """And gives the task its context back."""
     telling()
     out = asyncio.Event()
 

@@ -51,13 +51,11 @@ OFFERED = [{"type": "function", "name": "weather"}]
 
 
 def everything(recorded: Recorded) -> str:
-    """All that was told, as one text."""
     spans = [span.to_json() for span in recorded.spans]
     return "".join([*spans, *(str((each.attributes, each.body)) for each in recorded.records())])
 
 
 def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Telling) -> None:
-    """By default, in no span and in no event; whole, streamed, left, failed."""
     telling()
     llm = sabir.adapter("echo:small")
     llm.complete_sync(conversation(), options=[weather])
@@ -78,7 +76,6 @@ def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Tell
 def test_contents_are_recorded_where_they_are_asked_for(
     recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch, contents: Contents
 ) -> None:
-    """As JSON text on spans, as structures on events; a program that says "none" means it, whatever the environment."""
     telling(contents=contents)
     monkeypatch.setenv(CONTENTS_VARIABLE, "SPAN_AND_EVENT")
     sabir.adapter("echo:small").complete_sync(conversation(), options=[weather])
@@ -99,7 +96,6 @@ def test_the_environment_asks_for_contents(
     caplog: pytest.LogCaptureFixture,
     value: str,
 ) -> None:
-    """Each value of the conventions' variable, in any case; an unknown word asks for nothing, and is logged."""
     telling()
     monkeypatch.setenv(CONTENTS_VARIABLE, value.lower())
     with caplog.at_level(logging.WARNING, "sabir"):
@@ -127,7 +123,6 @@ def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, te
 def test_events_can_be_turned_off(
     recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], variable: str
 ) -> None:
-    """By the program or by the environment; spans stay."""
     telling(**given)
     monkeypatch.setenv(EVENTS_VARIABLE, variable)
     sabir.adapter("echo:small").complete_sync("x")
@@ -137,14 +132,12 @@ def test_events_can_be_turned_off(
 
 @pytest.mark.parametrize("given", [{"contents": "all"}, {"events": "yes"}])
 def test_another_word_is_refused(given: dict[str, Any]) -> None:
-    """When it is given, not at the first call."""
     (name,) = given
     with pytest.raises(SettingsInvalid, match=f"^{name} is '.*; expected "):
         Telemetry(**given)
 
 
 def test_an_event_says_what_the_span_says_and_belongs_to_it(recorded: Recorded, telling: Telling) -> None:
-    """The conventions' event of a call's details."""
     telling()
     sabir.adapter("echo:small").complete_sync("x")
 
@@ -156,7 +149,6 @@ def test_an_event_says_what_the_span_says_and_belongs_to_it(recorded: Recorded, 
 
 
 def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
-    """Where they are part of the conversation they stay there, as above."""
     from sabir.contract.dialect import DecodedHistory
     from sabir_otel.contents import _history_attributes
 
@@ -169,7 +161,6 @@ def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
 
 
 def test_media_are_named_without_their_bytes() -> None:
-    """A URL as it is, a provider's file by its id, data by type and length."""
     message = sabir.user(
         sabir.image("https://example.org/a.png"),
         sabir.document("provider-file:openai/file-1"),
@@ -184,7 +175,6 @@ def test_media_are_named_without_their_bytes() -> None:
 
 
 def test_an_answer_is_one_message_however_many_hold_it() -> None:
-    """Text and calls of one answer together; a further answer is a message of its own."""
     opaque = OpaquePart(dialect="acme.talk", block={"secret": SECRET})
     said = sabir.assistant(ReasoningPart(text="Hm."), "Look.", RefusalPart(text="No."), opaque)
     origin = sabir.Origin(provider="acme", dialect="acme.talk", endpoint="", model="m")

@@ -14,7 +14,6 @@ from tests.otel.conftest import Recorded
 
 
 def system(recorded: Recorded, model: str = "echo:small") -> ActorSystem:
-    """A system whose messages are told."""
     return ActorSystem(model, spans=lambda message: message_span(message, tracer_provider=recorded.tracers))
 
 
@@ -49,8 +48,6 @@ def test_a_models_call_stands_below_the_messages_of_its_thread(recorded: Recorde
 
 
 class Safe(Actor):
-    """Opens for nobody."""
-
     async def on_open(self, message: Message) -> dict[str, Any]:
         raise RuntimeError("the code is 1234")
 
@@ -93,8 +90,6 @@ def test_an_error_ends_the_span_as_one_by_its_code(recorded: Recorded) -> None:
 
 
 def test_telemetry_that_cannot_begin_a_span_stops_no_thread(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, and the message is answered."""
-
     def broken(message: Message) -> Any:
         raise RuntimeError("no exporter")
 

@@ -85,7 +85,6 @@ def test_a_failing_policy_ends_its_span_as_an_error(recorded: Recorded, error: B
 
 
 def test_a_cancelled_policy_was_left_and_did_not_fail(recorded: Recorded) -> None:
-    """As a cancelled call."""
     with pytest.raises(asyncio.CancelledError), policy_span("search", tracer_provider=recorded.tracers):
         assert recorded.spans == []
         raise asyncio.CancelledError
@@ -99,7 +98,6 @@ def test_a_cancelled_policy_was_left_and_did_not_fail(recorded: Recorded) -> Non
 def test_what_an_error_says_is_recorded_where_contents_are(
     recorded: Recorded, installed: Telemetry, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """As for calls."""
     if way == "configured":
         installed.configure(**recorded.providers(), contents="span")
     else:
@@ -114,7 +112,6 @@ def test_what_an_error_says_is_recorded_where_contents_are(
 
 
 async def test_policies_at_once_keep_their_calls_apart(recorded: Recorded, telling: Telling) -> None:
-    """Each in a task of its own, all of them open at the same time, one failing."""
     telling()
     tracers = recorded.tracers
     names = ["one", "two", "three"]
@@ -141,7 +138,6 @@ async def test_policies_at_once_keep_their_calls_apart(recorded: Recorded, telli
 
 
 def test_without_a_provider_it_goes_where_calls_go(recorded: Recorded, installed: Telemetry) -> None:
-    """To what `configure` was given last."""
     elsewhere = Recorded()
     with policy_span("first"):
         pass
@@ -155,7 +151,6 @@ def test_without_a_provider_it_goes_where_calls_go(recorded: Recorded, installed
 
 
 def test_where_nothing_is_configured_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the block runs as it would without."""
     monkeypatch.setattr(module, "installed", Telemetry(tracer_provider=trace.NoOpTracerProvider()))
     ran: list[Any] = []
     with policy_span("search") as span:

@@ -42,7 +42,6 @@ def gpt(server: Server, **given: Any) -> sabir.ModelAdapter:
 
 
 def test_a_call_is_one_client_span_with_what_the_conventions_ask_for(recorded: Recorded, telling: Telling) -> None:
-    """Every attribute, from a real exchange through the vendor's SDK."""
     telling()
     asked = {"title": "out", **weather.parameters}
     settings = Settings(max_output_tokens=50, temperature=0.5, top_p=0.9, stop="END", seed=7, response_format=asked)
@@ -80,7 +79,6 @@ def test_a_call_is_one_client_span_with_what_the_conventions_ask_for(recorded: R
 
 
 async def test_asynchronous_and_streamed_calls_are_told_alike(recorded: Recorded, telling: Telling) -> None:
-    """Adapters used directly, in all their ways; a stream says that it was one."""
     telling()
     llm = sabir.adapter("echo:small")
     await llm.complete("one two")
@@ -106,7 +104,6 @@ async def test_asynchronous_and_streamed_calls_are_told_alike(recorded: Recorded
 
 
 def test_losses_are_counted_and_their_kinds_told(recorded: Recorded, telling: Telling) -> None:
-    """One event for each kind that there is."""
     telling()
     message = sabir.user("look", sabir.image("https://example.org/a.png"), sabir.audio("https://example.org/a.wav"))
     sabir.adapter("echo:small").complete_sync(message)
@@ -136,7 +133,6 @@ def test_attempts_that_failed_are_events_of_one_span(recorded: Recorded, telling
 
 
 def test_the_last_failure_is_the_spans(recorded: Recorded, telling: Telling) -> None:
-    """Each attempt is an event; no words of the provider; what was asked for is told, and tokens are not counted."""
     telling()
     settings = Settings(retries=RetryPolicy(attempts=2, first_delay=0), temperature=0.25)
     with pytest.raises(ServerFailed):
@@ -153,7 +149,6 @@ def test_the_last_failure_is_the_spans(recorded: Recorded, telling: Telling) -> 
 
 
 def test_an_error_of_nobodys_is_named_with_its_module(recorded: Recorded, telling: Telling) -> None:
-    """A low number of values, as the conventions want it: no message."""
     telling()
     llm = sabir.adapter("echo:small")
     bug = json.JSONDecodeError("secret words", "", 0)
@@ -175,7 +170,6 @@ def test_an_error_of_nobodys_is_named_with_its_module(recorded: Recorded, tellin
 
 
 def test_a_stream_left_early_ends_its_span_without_an_error(recorded: Recorded, telling: Telling) -> None:
-    """It says that it was left."""
     telling()
     with sabir.adapter("echo:small").stream_sync("one two three") as stream:
         next(stream)
@@ -187,7 +181,6 @@ def test_a_stream_left_early_ends_its_span_without_an_error(recorded: Recorded, 
 
 
 def test_a_broken_stream_is_an_error_that_tells_what_had_come(recorded: Recorded, telling: Telling) -> None:
-    """The answer's id is known, why it ended is not."""
     telling()
     script = [head(kind="text/event-stream"), f"data: {json.dumps(DELTA)}\n\n".encode()]
     with Server(script) as server, gpt(server) as llm, pytest.raises(StreamBroken):

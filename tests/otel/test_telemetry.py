@@ -22,7 +22,6 @@ Telling = Callable[..., None]
 
 
 def test_each_call_is_measured_once(recorded: Recorded, telling: Telling) -> None:
-    """Seconds and tokens, in the conventions' buckets, with what tells calls apart and nothing that is always new."""
     telling()
     llm = sabir.adapter("echo:small")
     llm.complete_sync("one two three")
@@ -68,7 +67,6 @@ BEDROCK, VERTEX = "bedrock-runtime.eu-west-1.amazonaws.com", "europe-west1-aipla
 def test_a_provider_goes_by_the_conventions_name(
     provider: str, endpoint: str, name: str, server: tuple[str | None, int | None]
 ) -> None:
-    """By the host where that says more; one that the conventions do not know goes by its own."""
     found = target_attributes(Target(provider=provider, dialect="any.talk", model="m", endpoint=endpoint))
 
     assert found["gen_ai.provider.name"] == name
@@ -76,7 +74,6 @@ def test_a_provider_goes_by_the_conventions_name(
 
 
 def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded) -> None:
-    """Without any hook being registered by hand; a call that began before keeps its place."""
     installed_hooks.cache_clear()
     llm = sabir.adapter("echo:small")
     before = llm.stream_sync("one two")
@@ -93,7 +90,6 @@ def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded) -
 
 
 def test_two_telemetries_tell_each_to_its_own(recorded: Recorded, telling: Telling) -> None:
-    """Beside each other, neither span below the other's; nothing stays current."""
     other = Recorded()
     telling(Telemetry(**other.providers()))
     before = get_current_span()
@@ -105,7 +101,6 @@ def test_two_telemetries_tell_each_to_its_own(recorded: Recorded, telling: Telli
 
 
 def test_a_telemetry_that_tells_nobody_is_in_no_ones_way(recorded: Recorded, telling: Telling, probe: Probe) -> None:
-    """The installed one, where only another was configured."""
     tracer = recorded.tracers.get_tracer("client")
     probe.before = lambda: tracer.start_span("POST").end()
     telling(Telemetry(**recorded.providers()), tracer_provider=None, meter_provider=None, logger_provider=None)
@@ -116,7 +111,6 @@ def test_a_telemetry_that_tells_nobody_is_in_no_ones_way(recorded: Recorded, tel
 
 
 def test_a_telemetry_that_comes_late_leaves_a_call_alone(recorded: Recorded) -> None:
-    """It was not there when the call began."""
     hooks = Hooks([Telemetry(**recorded.providers())])
     rendering = sabir.adapter("echo:small").render("x")
     hooks.call_started(rendering, 2, 1)
@@ -144,7 +138,6 @@ class Bursting(SpanProcessor):
 def test_a_failing_exporter_breaks_no_call(
     recorded: Recorded, telling: Telling, at_start: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """UP-27: the reply is the same, and the next call's too."""
     recorded.tracers.add_span_processor(Bursting(at_start))
     telling()
     llm = sabir.adapter("echo:small")
@@ -157,7 +150,6 @@ def test_a_failing_exporter_breaks_no_call(
 def test_a_request_that_its_dialect_cannot_read_is_told_without_its_contents(
     recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest is told."""
     telling(contents="span")
     monkeypatch.setattr("sabir_echo.plugin.PLAIN", replace(PLAIN, decode_history=lambda *_: 1 / 0))
     sabir.adapter("echo:small").complete_sync("x")

@@ -24,7 +24,6 @@ def eager_threads() -> Iterator[None]:
 
 
 async def test_a_hundred_tasks_lose_nothing() -> None:
-    """LA-65: all are there, once, and both views are of one order; clearing beside them leaves the system message."""
     manager = MessageManager(system=System.create("Be brief."))
 
     async def add(number: int) -> RoledMessage:

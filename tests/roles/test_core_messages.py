@@ -59,7 +59,6 @@ def same(first: list[Message], second: list[Message]) -> bool:
 
 
 def test_each_kind_becomes_a_message_of_its_side() -> None:
-    """LA-55: policies, hints, invocation ids; ids are the working copies'."""
     manager = asked_and_answered()
     system, asked, request, response, said, _ = sent = manager.to_messages()
 
@@ -73,7 +72,6 @@ def test_each_kind_becomes_a_message_of_its_side() -> None:
 
 
 def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:
-    """LA-05, LA-55: so that a model sees the same side, and a record says who spoke."""
     named = [
         Instruction.create("go", sender="planner"),
         System.create("Be brief.", sender="owner"),
@@ -88,7 +86,6 @@ def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:
 
 
 def test_a_call_and_its_result_go_both_ways() -> None:
-    """LA-55: the invocation id links them, and what a record held is held again."""
     history = [call(raw_arguments='{"a":1}', state={"sealed": "s"}), result(result={"celsius": 18})]
     manager = MessageManager.from_messages(history)
     request, response = manager.action_requests[0], manager.action_responses[0]
@@ -142,7 +139,6 @@ def test_any_history_goes_through_the_manager_and_its_json(history: list[Message
 
 
 def test_an_edited_answer_is_made_anew_and_says_what_it_lost() -> None:
-    """Another id, no origin, no state, no parts of its maker's own; every other message is the same object."""
     spoken = parts(
         "llm",
         ReasoningPart(text="hm", state={"sealed": "r"}),
@@ -260,7 +256,6 @@ def test_images_that_stay_keep_their_place_and_all_that_they_say() -> None:
 
 
 def test_a_detail_is_changed_where_it_was_asked_for() -> None:
-    """In the section of the provider that it was said to."""
     seen = MediaPart(modality="image", url=IMAGE, vendor={"acme": {"detail": "low"}})
     manager = MessageManager.from_messages([parts("user", seen)])
     assert manager.instructions[0].image_detail == "low"
@@ -288,7 +283,6 @@ def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None
     ],
 )
 def test_content_that_no_message_can_be_made_of_is_refused_by_name(wrong: dict[str, Any], words: str) -> None:
-    """When the message is made: what is set by hand, or was stored so, is looked at then."""
     asked = Instruction.create("x")
     asked.content.update(wrong)
     with pytest.raises(RoleError, match=words):

@@ -38,7 +38,6 @@ EVERYTHING: dict[str, Any] = {
 
 
 def test_each_part_is_a_property() -> None:
-    """LA-25: what was given, as JSON."""
     made = Instruction.create(**EVERYTHING)
     assert {name: getattr(made, name) for name in EVERYTHING} == EVERYTHING
     assert made.response_format is None
@@ -59,14 +58,12 @@ def test_each_part_is_a_property() -> None:
     ],
 )
 def test_context_is_a_list(context: Any, held: list[Any]) -> None:
-    """LA-27: a single value is a list of one."""
     assert Instruction.create("x", context=context).context == held
 
 
 @pytest.mark.parametrize("word", ["request_model", "response_format"])
 @pytest.mark.parametrize("model", [City, City(name="x")])
 def test_a_model_says_the_form_of_the_answer(word: str, model: Any) -> None:
-    """LA-29: by either name: its fields, its schema, the sentence that asks for JSON, and what Settings take."""
     made = Instruction.create("x", **{word: model})
     assert made.response_format is City
     assert made.request_fields == {"name": "what it is called", "people": "integer"}
@@ -86,7 +83,6 @@ def test_a_model_says_the_form_of_the_answer(word: str, model: Any) -> None:
     ],
 )
 def test_fields_say_the_form_of_the_answer(fields: Any, held: dict[str, Any]) -> None:
-    """LA-29: names to what they are, or names; no schema, and no settings."""
     made = Instruction.create("x", request_fields=fields)
     assert (made.request_fields, made.respond_schema_info, made.settings) == (held, None, Settings())
 
@@ -104,7 +100,6 @@ def test_fields_say_the_form_of_the_answer(fields: Any, held: dict[str, Any]) ->
     ],
 )
 def test_another_form_is_refused(form: dict[str, Any], words: list[str]) -> None:
-    """LA-29: created or updated, in one line."""
     with refuses(*words):
         Instruction.create("x", **form)
     made = Instruction.create("x", request_model=City)
@@ -114,7 +109,6 @@ def test_another_form_is_refused(form: dict[str, Any], words: list[str]) -> None
 
 
 def test_plain_content_takes_the_place_of_the_sections() -> None:
-    """LA-30, D-56: of the text alone; images stay, and `instruction` is what was given."""
     made = Instruction.create("x", guidance="g", plain_content="## Context\nplain", images=[CAT])
     assert made.text == "## Context\nplain"
     assert (made.instruction, len(made.rendered)) == ("x", 2)
@@ -123,7 +117,6 @@ def test_plain_content_takes_the_place_of_the_sections() -> None:
 
 
 def test_images_make_a_chat_array() -> None:
-    """LA-32: the text first, then each image in order; without images it is the text."""
     assert Instruction.create("x", images=[]).rendered == "x"
     assert Instruction.create("x", images=[CAT, DATA]).rendered == [
         {"type": "text", "text": "x"},
@@ -144,7 +137,6 @@ def test_images_make_a_chat_array() -> None:
     ],
 )
 def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:
-    """LA-33, D-53: kept as given, rendered as a URL, sent as a URL."""
     made = Instruction.create("x", images=image)  # one alone is a list of one
     assert made.images == [image]
     assert [entry["image_url"]["url"] for entry in made.image_content or []] == [url]
@@ -171,7 +163,6 @@ def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:
     ],
 )
 def test_other_images_are_refused(images: Any) -> None:
-    """LA-33, D-02: created, updated or added; the error names the place in the list, and nothing changes."""
     with refuses("image"):
         Instruction.create("x", images=images)
     made = Instruction.create("x", images=[CAT])
@@ -181,7 +172,6 @@ def test_other_images_are_refused(images: Any) -> None:
 
 
 def test_what_is_no_base64_is_refused_where_it_becomes_a_message() -> None:
-    """D-53: the working copy keeps it as it was given."""
     made = Instruction.create("x", images=["abc"])
     assert through_json(made).images == ["abc"]
     for use in (lambda: made.rendered, made.to_message):
@@ -191,7 +181,6 @@ def test_what_is_no_base64_is_refused_where_it_becomes_a_message() -> None:
 
 @pytest.mark.parametrize("detail", ["low", "high", "auto"])
 def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
-    """LA-34, D-29: for whichever provider knows it; and it comes back from the vocabulary."""
     made = Instruction.create("x", images=[CAT, RAW], image_detail=detail)
     assert [entry["image_url"]["detail"] for entry in made.image_content or []] == [detail, detail]
     message = made_of(made)
@@ -202,7 +191,6 @@ def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
 
 
 def test_images_are_added_after_those_that_are_there() -> None:
-    """LA-35: the detail stays unless it is given, and is of all."""
     made = Instruction.create("x", images=[CAT], image_detail="low")
     made.extend_images([DATA])
     assert (made.images, made.image_detail) == ([CAT, DATA], "low")
@@ -214,7 +202,6 @@ def test_images_are_added_after_those_that_are_there() -> None:
 
 
 def test_context_is_added_to() -> None:
-    """LA-36: each argument as it is, each named one as an object of one field."""
     made = Instruction.create("x")
     made.extend_context()
     made.extend_context("a", ["b"], 0, c=1, d=[2])
@@ -227,7 +214,6 @@ def test_context_is_added_to() -> None:
 
 
 def test_a_new_form_replaces_the_old_one() -> None:
-    """LA-37: wholly; what is left is of the new form."""
     made = Instruction.create("x", request_model=City)
     made.update(guidance="g")
     assert made.response_format is City

@@ -29,7 +29,6 @@ from tests.roles.support import asked_and_answered, made_by
 
 
 def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """LA-72, D-34: verbatim, but for its imports and its two unpackings; both module names have the manager."""
     # 1) Create a manager
     manager = MessageManager(system=System.create())
 
@@ -50,7 +49,6 @@ def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixtur
 
 
 def test_the_system_message_is_first_however_it_came() -> None:
-    """LA-57, D-49: as `system=`, among the messages, or later."""
     system, asked = System.create("Be brief."), Instruction.create("Umbrella?")
     later = MessageManager([asked])
     later.set_system(system)
@@ -63,7 +61,6 @@ def test_the_system_message_is_first_however_it_came() -> None:
 
 
 def test_the_progression_is_the_ids_in_their_order() -> None:
-    """LA-58, D-49: `progression=` orders what is given; an id that is unknown, or left out, is refused."""
     one, two = Instruction.create("one"), Instruction.create("two")
 
     assert MessageManager([one, two]).progression == [one.id, two.id]
@@ -74,7 +71,6 @@ def test_the_progression_is_the_ids_in_their_order() -> None:
 
 
 def test_each_kind_has_its_view_in_order() -> None:
-    """LA-59: the latest of a kind, None where there is none, and all of a kind."""
     empty, manager = MessageManager(), asked_and_answered()
     kinds = [type(each) for each in manager]
 
@@ -92,7 +88,6 @@ def test_each_kind_has_its_view_in_order() -> None:
 
 
 def test_set_system_takes_the_place_of_the_old_one() -> None:
-    """LA-60, D-49: the new one is first; the present one changes nothing."""
     manager = asked_and_answered()
     new = System.create("Be wordy.")
     rest = manager.messages[1:]
@@ -107,7 +102,6 @@ def test_set_system_takes_the_place_of_the_old_one() -> None:
 
 
 def test_a_message_that_is_here_keeps_its_place() -> None:
-    """LA-63: added again it is no duplicate, and what else is given updates it."""
     manager = MessageManager()
     first = manager.add_message(instruction="one")
     manager.add_message(instruction="two")
@@ -120,7 +114,6 @@ def test_a_message_that_is_here_keeps_its_place() -> None:
 
 
 def test_metadata_is_kept_as_extra() -> None:
-    """LA-64: beside what the message has of its own."""
     manager = MessageManager()
     made = manager.add_message(instruction="one", metadata={"ticket": 7})
 
@@ -129,7 +122,6 @@ def test_metadata_is_kept_as_extra() -> None:
 
 
 def test_la_64_metadata_is_merged_into_extra() -> None:
-    """Into what earlier calls added; other metadata stays, and a new value replaces the old one of its name."""
     manager = MessageManager()
     message = manager.add_message(instruction="one", metadata={"ticket": 7, "tags": ["a"]})
     message.metadata["own"] = 1
@@ -141,7 +133,6 @@ def test_la_64_metadata_is_merged_into_extra() -> None:
 
 
 async def test_clearing_keeps_the_system_message() -> None:
-    """LA-65, LA-66: of both forms."""
     manager, other = asked_and_answered(), asked_and_answered()
     system = manager.system
     manager.clear_messages()
@@ -153,7 +144,6 @@ async def test_clearing_keeps_the_system_message() -> None:
 
 
 def test_tool_schemas_are_taken_from_the_last_instruction() -> None:
-    """LA-69: without an instruction nothing happens."""
     manager = MessageManager()
     manager.remove_last_instruction_tool_schemas()
     kept = manager.add_message(instruction="one", tool_schemas=[{"name": "weather"}])
@@ -187,7 +177,6 @@ def test_trailing_responses_become_context_oldest_first() -> None:
 
 
 def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:
-    """LA-71, D-26: [] gives [], an unknown id is refused, and None is never among them."""
     manager = asked_and_answered()
     ids = manager.progression
     unset = AssistantResponse.create("nobody says this")
@@ -205,7 +194,6 @@ def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:
 
 
 def test_json_holds_the_whole_manager() -> None:
-    """Order, ids, links and what was made: the loaded one says the same, and is edited on its own."""
     manager = asked_and_answered()
     sent = manager.to_messages()
     loaded = MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
@@ -292,7 +280,6 @@ def updates(manager: MessageManager) -> list[dict[str, Any]]:
 @settings(max_examples=settings().max_examples // 3)
 @given(data=st.data())
 def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> None:
-    """LA-28, LA-61, LA-62, LA-68 and every other refusal: ValueError, in one line, and the same JSON as before."""
     manager = asked_and_answered()
     sent, stored = manager.to_messages(), manager.to_dict()
     for _ in range(data.draw(st.integers(1, 4))):
@@ -316,7 +303,6 @@ def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> No
 
 
 def test_another_message_of_the_same_id_is_refused_before_anything_changes() -> None:
-    """A loaded copy of one that is here; neither it nor the manager is changed."""
     manager = asked_and_answered()
     stored = manager.to_dict()
     for place, word in ((1, "instruction"), (2, "action_request"), (3, "action_response"), (4, "assistant_response")):
@@ -352,7 +338,6 @@ def test_a_history_that_holds_a_message_twice_is_taken() -> None:
 
 
 def test_a_copy_of_a_manager_goes_its_own_way() -> None:
-    """By copy, deepcopy and pickle: messages and links are there, and neither hears of the other's changes."""
     manager = asked_and_answered()
     for twin in (copy.copy(manager), copy.deepcopy(manager), pickle.loads(pickle.dumps(manager))):
         assert (twin.to_dict(), twin.to_messages()) == (manager.to_dict(), manager.to_messages())
@@ -377,7 +362,6 @@ def test_a_copy_of_a_manager_goes_its_own_way() -> None:
     ],
 )
 def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], object]) -> None:
-    """LA-57: in a line of ours, never by an error of Python's."""
     with pytest.raises(RoleError, match=r"; (pass|list)"):
         refused()
 

@@ -65,7 +65,6 @@ HOSTILE = [
 
 @pytest.mark.parametrize("source", HOSTILE)
 def test_a_hostile_template_is_ended_within_its_limits(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a few seconds and 200 MB, with one line that says so."""
     monkeypatch.setattr(template_limits, "SECONDS", 1.0)
     tracemalloc.start()
     try:

@@ -70,7 +70,6 @@ def check_matrix(make: Maker, *, is_whole: bool) -> int:
 
 
 def test_a_thread_goes_on_wherever_its_process_was_killed_on_sqlite(tmp_path: Path) -> None:
-    """CH-17, CH-21, CH-43: at the first point of each name, and at every point in the chore."""
     points = check_matrix(lambda name: Told(0, str(tmp_path / f"{name}.db"), tmp_path, name), is_whole=WHOLE)
     assert points > 100
 
@@ -78,13 +77,11 @@ def test_a_thread_goes_on_wherever_its_process_was_killed_on_sqlite(tmp_path: Pa
 if WHOLE:
 
     def test_a_thread_goes_on_wherever_its_process_was_killed_on_postgres(tmp_path: Path, database: str) -> None:
-        """The same with all journals in one database, whose server outlives the processes."""
         check_matrix(lambda name: Told(0, database, tmp_path, name), is_whole=True)
 
 
 @pytest.mark.parametrize("number", range(THREADS))
 def test_a_thread_ends_though_its_processes_are_killed_at_random_instants(number: int, tmp_path: Path) -> None:
-    """Killed again and again, by another process, whatever it is at; the laws hold at the end."""
     unharmed, told = (Told(0, str(tmp_path / f"{name}.db"), tmp_path, name) for name in ("unharmed", "killed"))
     assert start(unharmed) == 0
     chosen = random.Random(number)

@@ -127,7 +127,6 @@ def unharmed(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> tuple[A
 def test_threads_end_though_workers_and_the_program_are_killed_at_points_that_they_count_to(
     tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]
 ) -> None:
-    """CH-17, CH-43, CH-46: before and after each journal write, put, question to a model and run of an option."""
     whole, names = unharmed
     chosen = random.Random(1)
     points: list[int | str] = [*range(1, 151), *range(1, 151), *sorted(names)] if WHOLE else [*SHORT]

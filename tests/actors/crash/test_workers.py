@@ -36,6 +36,8 @@ SHORT = ("after write phase_done", "after option", 60, 30, 3)
 """Points at which workers die in the short form: the first of that name, or of that number."""
 PATIENCE = 60
 """Seconds after which a process that should die or end is taken to hang."""
+SLOW = 1.5
+"""Seconds between the beats of a worker that has time to come back before it is taken for dead."""
 LATE = 600.0
 """Seconds between the beats of a worker that is to lose its thread: it does not come back in time."""
 
@@ -284,8 +286,8 @@ async def test_a_worker_that_was_cut_off_while_it_lives_makes_no_second_copy(tmp
 async def test_a_worker_that_is_cut_off_and_is_back_soon_goes_on_alone(tmp_path: Path, database: str) -> None:
     """It takes its lock again before others take it for dead: no second copy of the phase begins."""
     crew = Crew(database, tmp_path)
-    async with in_phase(crew, 3.0) as (program, made, first):
-        second = await second_worker(made, 3.0)
+    async with in_phase(crew, SLOW) as (program, made, first):
+        second = await second_worker(made, SLOW)
         cut(crew, "first")
         before = seen_at(crew, first)
         await until(lambda: seen_at(crew, first) > before)

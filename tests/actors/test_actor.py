@@ -224,12 +224,16 @@ class TestEnds:
         response = await system.send_message(ask("STOP", "worker", actor_id="worker", reason="shutdown"))
         assert (response.type, response.data["status"]) == ("STOP_COMPLETE", "stopped")
         assert failed(await system.send_message(ask("HEARTBEAT", "worker")))[0] == "STOPPED"
-        assert not handled.done() and worker.ended == 0
+        going = asyncio.ensure_future(system.stop_actor("worker"))
+        await settled()
+        assert not (handled.done() or going.done()) and worker.ended == 0
         worker.gate.set()
+        await going
         assert (await handled).data == {"done": "a"}
         assert failed(await waits)[0] == "STOPPED"
-        await system.stop_actor("worker")
         assert worker.ended == 1 and worker.begun == ["a"]
+        assert failed(await system.send_message(ask("WORK", "worker")))[0] == "UNKNOWN_ACTOR"
+        await system.stop_actor("worker")
 
     @pytest.mark.parametrize("message_type", ["STOP", "RESTART"])
     async def test_a_message_about_another_actor_changes_nothing(

@@ -77,16 +77,6 @@ async def test_an_unknown_agent() -> None:
 
 
 class TestConfiguration:
-    async def test_settings_and_options(self) -> None:
-        desk = Desk(said())
-        desk.agent(temperature=0.7, max_tokens=1000, tools=["calculator"], system_prompt="You are brief.")
-        await desk.answer()
-        sent = desk.llm.last
-        assert (sent.settings.temperature, sent.settings.max_output_tokens) == (0.7, 1000)
-        assert (body(desk)["temperature"], body(desk)["max_output_tokens"]) == (0.7, 1000)
-        assert sent.option_names == ("calculator",)
-        assert [each.text for each in sent.messages] == ["You are brief.", "Hello"]
-
     @pytest.mark.parametrize("wrong", [{"tools": ["web_search"]}, {"temperature": -1.0}, {"model": "nope:x"}])
     async def test_a_wrong_one_is_refused_and_the_former_stays(self, wrong: dict[str, Any]) -> None:
         desk = Desk(said())

@@ -5,11 +5,10 @@ asks meanwhile (GET_THREAD_STATUS), and name beside the messages what an actor d
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import sabir
 from sabir_actors import AEIOUY
-from sabir_testing.scripted import Scriptable, always
+from sabir_testing.scripted import always
 
 from tests.actors.support import Flow, begun, said, scripted
 
@@ -20,18 +19,14 @@ CREATION = [
     "ThreadActor -> User/Client: THREAD_CREATED",
     "User/Client -> ThreadActor: START_THREAD",
     "ThreadActor -> User/Client: THREAD_STARTED",
-    "ThreadActor -> ActionPhaseActor: PROCESS_PHASE (phase_type=action)",
-    "ActionPhaseActor -> ThreadActor: PHASE_PROCESSED",
-    "ThreadActor -> ExperiencePhaseActor: PROCESS_PHASE (phase_type=experience)",
-    "ExperiencePhaseActor -> ThreadActor: PHASE_PROCESSED",
-    "ThreadActor -> IntentionPhaseActor: PROCESS_PHASE (phase_type=intention)",
-    "IntentionPhaseActor -> ThreadActor: PHASE_PROCESSED",
-    "ThreadActor -> ObservationPhaseActor: PROCESS_PHASE (phase_type=observation)",
-    "ObservationPhaseActor -> ThreadActor: PHASE_PROCESSED",
-    "ThreadActor -> UnderstandingPhaseActor: PROCESS_PHASE (phase_type=understanding)",
-    "UnderstandingPhaseActor -> ThreadActor: PHASE_PROCESSED",
-    "ThreadActor -> YieldPhaseActor: PROCESS_PHASE (phase_type=yield)",
-    "YieldPhaseActor -> ThreadActor: PHASE_PROCESSED",
+    *(
+        line
+        for phase in AEIOUY
+        for line in (
+            f"ThreadActor -> {phase.capitalize()}PhaseActor: PROCESS_PHASE (phase_type={phase})",
+            f"{phase.capitalize()}PhaseActor -> ThreadActor: PHASE_PROCESSED",
+        )
+    ),
     "ThreadActor -> User/Client: THREAD_RESULT",
 ]
 PHASE = [
@@ -43,16 +38,6 @@ PHASE = [
 ]
 
 
-async def flow(*answers: Scriptable, **how: Any) -> list[str]:
-    """What went between actors in one thread, from its creation to its end."""
-    recorded = Flow(client=CLIENT)
-    system, _ = scripted(*answers, trace=recorded, **how)
-    async with system:
-        client, thread_id = await begun(system, name="client")
-        await client.result(thread_id, every=0.01)
-    return [line for line in recorded.lines if not line.endswith(("_ACKNOWLEDGED", "THREAD_STATUS"))]
-
-
 def of_phase(lines: Sequence[str], phase: str) -> list[str]:
     """The lines of one phase, in which its actor is called PhaseActor."""
     name = f"{phase.capitalize()}PhaseActor"
@@ -61,14 +46,15 @@ def of_phase(lines: Sequence[str], phase: str) -> list[str]:
     return [line.replace(name, "PhaseActor").partition(" (")[0] for line in lines[first : last + 1]]
 
 
-async def test_creation_and_execution() -> None:
-    lines = await flow(always(said()))
+async def test_a_thread_goes_through_its_phases_as_the_document_writes_it() -> None:
+    recorded = Flow(client=CLIENT)
+    system, _ = scripted(always(said()), trace=recorded)
+    async with system:
+        client, thread_id = await begun(system, name="client")
+        await client.result(thread_id, every=0.01)
+    lines = [line for line in recorded.lines if not line.endswith(("_ACKNOWLEDGED", "THREAD_STATUS"))]
     inner = ("PREPARE_CONTEXT", "AgentManagerActor")
     assert [line for line in lines if not any(word in line for word in inner)] == CREATION
-
-
-async def test_phase_processing() -> None:
-    lines = await flow(always(said()))
     assert [of_phase(lines, phase) for phase in AEIOUY] == [PHASE] * 6
 
 

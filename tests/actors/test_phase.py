@@ -56,20 +56,16 @@ def web_search(query: str) -> str:
     return "found"
 
 
-async def test_initialize_phase() -> None:
+async def test_a_phase_is_configured_or_refuses() -> None:
     async with Stage(said()) as stage:
+        wrong = await stage.asked("INITIALIZE_PHASE", config={"model": MODEL, "tools": ["no_such"]})
+        assert failed(wrong)[0] == "INVALID_CONFIG" and "no_such" in failed(wrong)[1]
         config = {"model": "openai:gpt-4o", "temperature": 0.7, "max_tokens": 1000, "tools": ["web_search"]}
         response = await stage.asked("INITIALIZE_PHASE", config=config)
         assert response.type == "PHASE_INITIALIZED"
         assert response.data == {"phase_type": "action", "status": "ready", "agent_id": "t1/action"}
         await stage.run()
         assert stage.llm.last.settings.temperature == 0.7 and stage.llm.last.option_names == ("web_search",)
-
-
-async def test_a_configuration_that_cannot_be_is_refused() -> None:
-    async with Stage() as stage:
-        response = await stage.asked("INITIALIZE_PHASE", config={"model": MODEL, "tools": ["no_such"]})
-        assert failed(response)[0] == "INVALID_CONFIG" and "no_such" in failed(response)[1]
 
 
 class TestContext:

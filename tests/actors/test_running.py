@@ -24,6 +24,7 @@ async def test_a_thread_that_one_process_starts_is_performed_by_another(processe
     await seat.begin()
     result = await asyncio.wait_for(client.result(thread_id, every=3600), 10)
     assert (result.status, model.asked) == ("completed", list(AEIOUY))
+    assert result.output is not None and result.output["response"] == "yield is done"
     assert processes.events(thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
 
 
@@ -159,9 +160,6 @@ async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore, pr
 CREATED = {
     "thread_id": "t", "user_id": "u", "initial_input": "Why?", "chain": "aeiou-y", "phases": list(AEIOUY),
 }  # fmt: skip
-
-
-pytestmark = pytest.mark.usefixtures("quick")
 
 
 async def test_a_worker_that_wakes_does_not_take_its_thread_back(

@@ -82,7 +82,8 @@ async def test_pauses_double_up_to_the_longest_and_restarts_end_at_the_limit(sys
     assert clock.pauses[3:] == [1]
 
 
-async def test_who_is_not_here_cannot_be_restarted(system: ActorSystem, clock: Clock) -> None:
+async def test_who_is_not_here_is_neither_restarted_nor_supervised(system: ActorSystem, clock: Clock) -> None:
+    assert failed(await system.send_message(ask("SUPERVISE", "supervisor", actor_id="gone")))[0] == "UNKNOWN_ACTOR"
     assert (await told(system, "gone")).data["action_taken"] == "escalate"
     await frail(system).stop()
     assert (await told(system)).data["action_taken"] == "escalate"
@@ -95,10 +96,6 @@ async def test_an_actor_that_is_supervised_is_restarted_whatever_it_fails_of(sys
     assert (response.type, response.data["status"]) == ("SUPERVISION_STARTED", "supervised")
     assert failed(await system.send_message(ask("WORK", "frail")))[0] == "FAILED"
     assert frail(system).restarts == 1
-
-
-async def test_nobody_is_supervised_who_is_not_here(system: ActorSystem) -> None:
-    assert failed(await system.send_message(ask("SUPERVISE", "supervisor", actor_id="gone")))[0] == "UNKNOWN_ACTOR"
 
 
 async def test_restart_by_the_supervisor(system: ActorSystem) -> None:

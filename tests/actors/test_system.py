@@ -5,20 +5,10 @@ import gc
 from typing import Any
 
 import pytest
-from sabir_actors import Actor, ActorError, ActorSystem, Message, ThreadClient
-from sabir_actors.actor import HandlerResult
+from sabir_actors import Actor, ActorError, ActorSystem, ThreadClient
 from sabir_testing.scripted import Gate, always, delayed
 
 from tests.actors.support import ask, begun, failed, said, scripted
-
-
-class Echo(Actor):
-    gate: asyncio.Event | None = None
-
-    async def on_echo(self, message: Message) -> HandlerResult:
-        if self.gate is not None:
-            await self.gate.wait()
-        return message.data
 
 
 async def test_a_message_without_receiver_is_a_value_error() -> None:
@@ -43,27 +33,9 @@ def test_a_misspelt_observer_is_refused() -> None:
 
 def test_ids_are_taken_once() -> None:
     system = ActorSystem()
-    system.add(Echo("echo", system))
+    system.add(Actor("echo", system))
     with pytest.raises(ActorError, match="an actor 'echo' already exists"):
-        system.add(Echo("echo", system))
-
-
-async def test_an_actor_that_is_let_go_answers_what_it_took_in() -> None:
-    async with ActorSystem() as system:
-        echo = Echo("echo", system)
-        echo.gate = asyncio.Event()
-        system.add(echo)
-        callers = [asyncio.ensure_future(system.send_message(ask("ECHO", "echo", text=text))) for text in "ab"]
-        await asyncio.sleep(0.001)
-        going = asyncio.ensure_future(system.stop_actor("echo"))
-        await asyncio.sleep(0.001)
-        assert not going.done()
-        echo.gate.set()
-        await going
-        first, second = await asyncio.gather(*callers)
-        assert first.data == {"text": "a"} and failed(second)[0] == "STOPPED"
-        assert failed(await system.send_message(ask("ECHO", "echo")))[0] == "UNKNOWN_ACTOR"
-        await system.stop_actor("echo")
+        system.add(Actor("echo", system))
 
 
 async def test_a_system_that_stops_leaves_no_task_behind() -> None:

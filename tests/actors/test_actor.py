@@ -236,9 +236,7 @@ class TestEnds:
         await system.stop_actor("worker")
 
     @pytest.mark.parametrize("message_type", ["STOP", "RESTART"])
-    async def test_a_message_about_another_actor_changes_nothing(
-        self, system: ActorSystem, make: Make, message_type: str
-    ) -> None:
+    async def test_messages_about_others_do_nothing(self, system: ActorSystem, make: Make, message_type: str) -> None:
         worker = make()
         assert failed(await system.send_message(ask(message_type, "worker", actor_id="other")))[0] == "INVALID_MESSAGE"
         assert worker.restarts == 0 and (await system.send_message(ask("HEARTBEAT", "worker"))).data

@@ -181,7 +181,7 @@ class TestFailures:
         desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         assert (await desk.answer()).data["retry_after"] == 7.0
 
-    async def test_d_44_an_agents_result_shows_what_its_options_returned(self) -> None:
+    async def test_an_agents_result_shows_what_its_options_returned(self) -> None:
         asked = [calls(calculator={"question": "1+1"}, notes={"about": "Rome"}, picture={"of": "Sky"})]
         desk = Desk(*asked, said())
         desk.agent(tools=["calculator", "notes", "picture"])

@@ -33,7 +33,7 @@ async def update(desk: Desk, **config: Any) -> Response:
 
 class TestConfiguration:
     @pytest.mark.parametrize("name", UNKNOWN)
-    async def test_ch_28_unknown_configuration_fields_are_refused_by_name(self, name: str) -> None:
+    async def test_unknown_configuration_fields_are_refused_by_name(self, name: str) -> None:
         desk = Desk(said())
         desk.agent(temperature=0.5)
         code, words = failed(await update(desk, temperature=0.25, **{name: {}}))
@@ -49,18 +49,18 @@ class TestConfiguration:
             assert repr(name) in failed(await tell(system, "INITIALIZE_PHASE", **first))[1]
 
     @pytest.mark.parametrize("name", VALUES)
-    async def test_ch_28_every_setting_takes_effect(self, name: str) -> None:
+    async def test_every_setting_takes_effect(self, name: str) -> None:
         desk = Desk(said())
         assert (await update(desk, **{name: VALUES[name]})).data["status"] == "updated"
         await desk.answer()
         field = name if name in Settings.model_fields else f"{name}_json"
         assert getattr(desk.llm.last.settings, field) == getattr(Settings(**{name: VALUES[name]}), field)
 
-    def test_ch_28_no_setting_is_missing(self) -> None:
+    def test_no_setting_is_missing(self) -> None:
         assert set(VALUES) == SETTINGS
 
     @pytest.mark.parametrize("name", WRONG)
-    async def test_ch_28_invalid_values_are_refused_by_name(self, name: str) -> None:
+    async def test_invalid_values_are_refused_by_name(self, name: str) -> None:
         desk = Desk(said())
         assert name.replace("output_", "") in failed(await update(desk, **{name: WRONG[name]}))[1]
         await desk.answer()
@@ -72,7 +72,7 @@ class TestConfiguration:
             assert name.replace("output_", "") in failed(await tell(system, "UPDATE_AGENT_CONFIG", **change))[1]
             system.threads.runs.queue = None
 
-    async def test_ch_28_both_names_of_a_limit_are_one_setting(self) -> None:
+    async def test_both_names_of_a_limit_are_one_setting(self) -> None:
         """The latest change holds; null unsets it, and a model cannot be unset."""
         desk = Desk(*[said()] * 4)
         limits = []
@@ -85,14 +85,14 @@ class TestConfiguration:
         assert "model" in failed(await update(desk, model=None))[1]
 
     @pytest.mark.parametrize("stored", [{"loud": True}, {"top_p": 7}, {"model": None}])
-    def test_ch_28_a_journal_with_fields_that_had_no_effect_is_read(self, stored: dict[str, Any]) -> None:
+    def test_a_journal_with_fields_that_had_no_effect_is_read(self, stored: dict[str, Any]) -> None:
         view, change = ThreadView(), {"phase_type": "action", "config": {"temperature": 0.5, **stored}}
         view.apply(ThreadEvent(what="agent_updated", at=now(), data=change))
         assert view.configs["action"][0].model_dump(exclude_unset=True) == {"temperature": 0.5}
 
 
 class TestAgentOfTheSender:
-    async def test_ch_27_the_agent_of_the_senders_phase_answers(self) -> None:
+    async def test_the_agent_of_the_senders_phase_answers(self) -> None:
         phases = [Phase(name, f"You are the {name} phase.", model=f"scripted:{name}") for name in ("one", "two")]
         model = Model()
         async with system_of(model, chains=[Chain("mine", phases)]) as system:
@@ -119,7 +119,7 @@ class TestAgentOfTheSender:
             assert [first.type, second.type] == ["AGENT_RESPONSE"] * 2
             assert failed(third)[0] == "UNKNOWN_AGENT" and "give agent_id" in failed(third)[1]
 
-    async def test_ch_27_a_phase_without_an_agent_does_not_use_anothers(self) -> None:
+    async def test_a_phase_without_an_agent_does_not_use_anothers(self) -> None:
         system = ActorSystem(adapters=lambda _: ScriptedAdapter(always(said())))
         manager = AgentManagerActor("t/agents", system)
         manager.add_agent("t/action", Agent(AgentConfig(model="m")))

@@ -79,7 +79,7 @@ class TestOwnResponses:
         ],
     )
     @pytest.mark.parametrize("is_error", [False, True])
-    async def test_ch_05_a_response_of_a_handler_answers_its_message(
+    async def test_a_response_of_a_handler_answers_its_message(
         self, worker: Worker, envelope: dict[str, Any], is_error: bool
     ) -> None:
         """Fields that are missing are filled in, and those of another message, as of one that was forwarded, too."""
@@ -89,7 +89,7 @@ class TestOwnResponses:
         assert (response.correlation_id, response.type, response.id) == ("talk", own.type, own.id)
         assert response.data == own.data and type(response) is type(own)
 
-    async def test_ch_05_a_retry_of_such_a_response_answers_the_retry(self, worker: Worker) -> None:
+    async def test_a_retry_of_such_a_response_answers_the_retry(self, worker: Worker) -> None:
         """An ERROR that a handler returns is a failure, and can be tried again."""
         assert failed(await answered(worker, lambda _: ErrorResponse(error_message="no")))[1] == "no"
         retry = ask("RETRY", "worker", "r1", original_message_id="m1", attempt=2, max_attempts=9)
@@ -112,7 +112,7 @@ class TestOwnResponses:
              "output.response"),
         ],
     )  # fmt: skip
-    async def test_ch_08_data_of_a_handlers_response_is_validated(
+    async def test_data_of_a_handlers_response_is_validated(
         self, worker: Worker, sent: list[AnyMessage], kind: str, message: Any, response_type: str, data: Any, field: str
     ) -> None:
         result = Response(type=response_type, data=data) if kind == "Response" else data
@@ -122,9 +122,7 @@ class TestOwnResponses:
         assert response.message_id == "m1" and notified(sent) == [words]
 
     @pytest.mark.parametrize("result", [None, "done", 7, [{}], Message(type="WORK")])
-    async def test_ch_08_a_result_that_is_not_a_response_is_an_error(
-        self, worker: Worker, sent: list[AnyMessage], result: object
-    ) -> None:
+    async def test_no_other_result_is_accepted(self, worker: Worker, sent: list[AnyMessage], result: object) -> None:
         code, words = failed(await answered(worker, lambda _: result))
         assert code == "FAILED" and type(result).__name__ in words and len(notified(sent)) == 1
 
@@ -169,7 +167,7 @@ RAISING = [inner_task, own_task, open_timeout, raised_error, group, panic]
 
 class TestCancellations:
     @pytest.mark.parametrize("raising", RAISING)
-    async def test_ch_40_a_cancellation_within_a_handler_is_its_error(
+    async def test_a_cancellation_within_a_handler_is_its_error(
         self, worker: Worker, sent: list[AnyMessage], raising: Callable[[], Awaitable[None]]
     ) -> None:
         async def work(message: Message) -> None:
@@ -183,7 +181,7 @@ class TestCancellations:
         worker.todo = worker.nothing
         assert not (await worker.system.send_message(ask("WORK", "worker", "m2"))).is_error
 
-    async def test_ch_40_a_caller_that_is_cancelled_is_cancelled_and_the_work_continues(self, worker: Worker) -> None:
+    async def test_a_caller_that_is_cancelled_is_cancelled_and_the_work_continues(self, worker: Worker) -> None:
         gate, begun_ = asyncio.Event(), asyncio.Event()
 
         async def work(message: Message) -> dict[str, Any]:
@@ -200,7 +198,7 @@ class TestCancellations:
         gate.set()
         assert (await worker.system.send_message(ask("WORK", "worker", "m1"))).data == {"done": True}
 
-    async def test_ch_40_a_cancellation_of_the_task_that_answers_propagates(self, worker: Worker) -> None:
+    async def test_a_cancellation_of_the_task_that_answers_propagates(self, worker: Worker) -> None:
         """As asyncio.run cancels all tasks at its end: no ERROR, and the handler is cancelled."""
         ended = asyncio.Event()
 
@@ -219,7 +217,7 @@ class TestCancellations:
         assert ended.is_set()
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-    def test_ch_40_an_end_of_the_program_is_not_an_error_of_a_handler(self, error: type[BaseException]) -> None:
+    def test_an_end_of_the_program_is_not_an_error_of_a_handler(self, error: type[BaseException]) -> None:
         async def run() -> None:
             async with ActorSystem(restarts=QUICK) as system:
                 worker = Worker(system)
@@ -235,7 +233,7 @@ class TestCancellations:
             asyncio.run(run())
 
     @pytest.mark.parametrize("raising", RAISING)
-    async def test_ch_40_no_thread_stays_processing(self, raising: Callable[[], Awaitable[None]]) -> None:
+    async def test_no_thread_stays_processing(self, raising: Callable[[], Awaitable[None]]) -> None:
         system, llm = scripted(always(said()))
 
         async def complete(*_: object, **__: object) -> None:
@@ -248,7 +246,7 @@ class TestCancellations:
             assert (result.status, result.error_code) == ("failed", "FAILED")
             assert (await client.status(thread_id)).status == "failed"
 
-    async def test_ch_40_an_adapter_that_is_not_made_fails_its_thread(self) -> None:
+    async def test_an_adapter_that_is_not_made_fails_its_thread(self) -> None:
         def adapters(model: str) -> Any:
             raise asyncio.CancelledError
 
@@ -318,7 +316,7 @@ class TestHanging:
 
     @pytest.mark.parametrize("by", ["worker", "supervisor"])
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_a_restart_reaches_a_hanging_actor(
+    async def test_a_restart_reaches_a_hanging_actor(
         self, worker: Worker, hanging: Any, by: str, ends: threading.Event
     ) -> None:
         caller = await self.hang(worker, hanging, ends)
@@ -335,7 +333,7 @@ class TestHanging:
         assert (await worker.system.send_message(retry)).data == {"id": "m1"}
         ends.set()
 
-    async def test_ch_34_a_message_that_ends_in_time_is_not_interrupted_by_a_restart(self, worker: Worker) -> None:
+    async def test_a_message_that_ends_in_time_is_not_interrupted_by_a_restart(self, worker: Worker) -> None:
         gate, order = asyncio.Event(), list[str]()
 
         async def work(message: Message) -> dict[str, Any]:
@@ -352,9 +350,7 @@ class TestHanging:
         assert not any(each.is_error for each in [await restarting, *await asyncio.gather(*callers)])
         assert order == ["a after 0 restarts", "b after 1 restarts"]
 
-    async def test_ch_34_a_restart_that_hangs_is_interrupted_by_the_next(
-        self, worker: Worker, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_a_restart_interrupts_a_hanging_one(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
         async def restarting() -> None:
             worker.restarted += 1
             if worker.restarted == 1:
@@ -367,7 +363,7 @@ class TestHanging:
         assert not (await worker.system.send_message(ask("WORK", "worker"))).is_error
 
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:
+    async def test_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:
         """Several actors hang at once, and the models of several threads; each caller is answered."""
         system, llm = scripted(always(said()), restarts=QUICK)
 
@@ -392,7 +388,7 @@ class TestHanging:
         ends.set()
 
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_leaving_waits_for_no_closing_that_hangs(self, hanging: Any, ends: threading.Event) -> None:
+    async def test_leaving_waits_for_no_closing_that_hangs(self, hanging: Any, ends: threading.Event) -> None:
         class Clinging(Worker):
             async def stopping(self) -> None:
                 await hanging(ends)
@@ -411,5 +407,5 @@ class TestHanging:
         assert monotonic() - began < BOUND
         ends.set()
 
-    def test_ch_34_the_default_limits_are_those_of_the_documentation(self) -> None:
+    def test_the_default_limits_are_those_of_the_documentation(self) -> None:
         assert (RestartPolicy().patience, RestartPolicy().leaving) == (1.0, 5.0)

@@ -52,7 +52,7 @@ async def longest_heartbeat(system: ActorSystem, *actors: str, seconds: float = 
     return longest
 
 
-async def test_ch_32_heartbeats_are_answered_while_messages_wait_for_the_store(tmp_path: Path) -> None:
+async def test_heartbeats_are_answered_while_messages_wait_for_the_store(tmp_path: Path) -> None:
     """Each kind has a system of its own; it is done once the store is free, and a status, which only reads, at once."""
     kinds = ("CREATE_THREAD", "START_THREAD", "GET_THREAD_STATUS", "UPDATE_AGENT_CONFIG")
     async with AsyncExitStack() as stack:
@@ -73,9 +73,7 @@ async def test_ch_32_heartbeats_are_answered_while_messages_wait_for_the_store(t
         assert [kind for kind, answer in zip(kinds, asked, strict=True) if (await answer).is_error] == []
 
 
-async def test_ch_32_heartbeats_are_answered_while_phases_wait_for_the_store(
-    store: SQLiteStore, tmp_path: Path
-) -> None:
+async def test_heartbeats_are_answered_while_phases_wait_for_the_store(store: SQLiteStore, tmp_path: Path) -> None:
     """Records of replies and of phases wait in their order; no model is asked twice."""
     model = Model(held=True)
     async with system_of(model, store) as system:
@@ -89,9 +87,7 @@ async def test_ch_32_heartbeats_are_answered_while_phases_wait_for_the_store(
     assert events_of(store, thread_id) == ["created", "started", *AEIOUY, "completed"]
 
 
-async def test_ch_32_heartbeats_are_answered_while_a_queued_thread_waits_for_the_store(
-    processes: Processes, tmp_path: Path
-) -> None:
+async def test_heartbeats_are_answered_while_a_queued_thread_waits(processes: Processes, tmp_path: Path) -> None:
     system = await processes.asker()
     worker, seat, model = await processes.worker()
     client, thread_id = await begun(system)
@@ -104,9 +100,7 @@ async def test_ch_32_heartbeats_are_answered_while_a_queued_thread_waits_for_the
     assert processes.events(thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
 
 
-async def test_ch_32_a_start_that_is_interrupted_while_the_store_is_locked_is_performed(
-    store: SQLiteStore, tmp_path: Path
-) -> None:
+async def test_a_start_interrupted_while_the_store_is_locked_is_performed(store: SQLiteStore, tmp_path: Path) -> None:
     """Its sender gets an ERROR, the record is written, and the thread does not stay processing."""
     async with system_of(Model(), store) as system:
         client = ThreadClient(system)

@@ -196,9 +196,7 @@ EDITS = st.lists(
 
 
 @given(ANY | st.sampled_from(MESSAGES), EDITS)
-def test_a_text_that_was_damaged_is_a_message_or_refused(
-    message: AnyMessage, edits: list[tuple[int, str, bytes]]
-) -> None:
+def test_a_damaged_text_is_a_message_or_refused(message: AnyMessage, edits: list[tuple[int, str, bytes]]) -> None:
     text = serialize_message(message).encode()
     for place, what, put in edits:
         at = place % (len(text) + 1)

@@ -79,9 +79,7 @@ def test_any_messages_duplicates_and_restarts_lead_where_the_table_says(steps: l
     asyncio.run(Play().run(steps))
 
 
-async def test_of_two_systems_that_run_a_thread_the_later_one_goes_on_alone(
-    store: SQLiteStore, other: SQLiteStore
-) -> None:
+async def test_of_two_systems_with_one_thread_the_later_goes_on_alone(store: SQLiteStore, other: SQLiteStore) -> None:
     """The first records nothing from then on, does not repeat what is done, and its client is answered all the same."""
     slow, fast = Model(), Model()
     async with system_of(slow, store) as first:
@@ -174,9 +172,7 @@ async def test_a_record_that_was_written_unheard_is_not_taken_for_anothers(what:
         assert events_of(store, thread_id).count("started") == 1
 
 
-async def test_a_damaged_journal_keeps_no_other_thread_from_going_on(
-    store: SQLiteStore, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_damaged_journal_stops_no_other_thread(store: SQLiteStore, caplog: pytest.LogCaptureFixture) -> None:
     """It is logged by its thread, and asked about it the system says why it cannot be read."""
     model = Model(held=True)
     async with system_of(model, store) as system:

@@ -111,9 +111,7 @@ async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> N
         ({"name": None}, "neither the system nor the phase 'draft' has a model"),
     ],
 )
-async def test_a_thread_that_cannot_run_here_stays_as_it_was(
-    lacking: dict[str, Any], told: str, store: SQLiteStore
-) -> None:
+async def test_a_thread_that_cannot_run_here_stays(lacking: dict[str, Any], told: str, store: SQLiteStore) -> None:
     """START and RESUME of what this process lacks are refused with the remedy, and change nothing."""
 
     def look() -> str:

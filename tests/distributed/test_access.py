@@ -118,9 +118,7 @@ async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogC
         (b"open-sesame", "password_file", "a password is given without a user"),
     ],
 )
-async def test_a_file_that_cannot_be_used_is_named(
-    tmp_path: Path, written: bytes | None, given: str, reason: str
-) -> None:
+async def test_an_unusable_file_is_named(tmp_path: Path, written: bytes | None, given: str, reason: str) -> None:
     file = tmp_path / "file"
     if written is not None:
         file.write_bytes(written)
@@ -192,9 +190,7 @@ async def test_a_connection_is_encrypted_and_both_sides_show_certificates(
 
 
 @pytest.mark.parametrize("given", [{}, {"ca": "ca.pem"}], ids=["nothing", "no certificate of one's own"])
-async def test_a_certificate_that_is_missing_is_said_at_once(
-    encrypted: str, files: Path, given: dict[str, str]
-) -> None:
+async def test_a_missing_certificate_is_said_at_once(encrypted: str, files: Path, given: dict[str, str]) -> None:
     access = Access(**{name: files / file for name, file in given.items()})
 
     with pytest.raises(AccessRefused, match=r"was refused: .*; give the file of the CA that signed the server's"):
@@ -202,9 +198,7 @@ async def test_a_certificate_that_is_missing_is_said_at_once(
 
 
 @pytest.mark.parametrize("asked_by", ["the URL", "the access"])
-async def test_nothing_secret_is_sent_to_a_server_that_does_not_encrypt(
-    files: Path, password_file: Path, asked_by: str
-) -> None:
+async def test_no_secret_is_sent_to_a_server_without_tls(files: Path, password_file: Path, asked_by: str) -> None:
     """Whoever stands in between can take the server's word for TLS away: what is asked for here counts."""
     heard = bytearray()
 

@@ -30,9 +30,7 @@ def started(folder: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("when", ["at once", "accepted"])
-async def test_a_request_of_a_killed_worker_is_answered_by_another(
-    place: Place, worker: WorkerProcess, tmp_path: Path, when: str
-) -> None:
+async def test_a_killed_worker_is_replaced(place: Place, worker: WorkerProcess, tmp_path: Path, when: str) -> None:
     async with place.runner(PATIENT) as runner:
         asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
         await until(lambda: started(tmp_path) == {worker.pid})
@@ -50,9 +48,7 @@ async def test_a_request_of_a_killed_worker_is_answered_by_another(
     assert said.text == str(os.getpid())
 
 
-async def test_a_frozen_worker_is_as_good_as_dead_and_its_late_answer_is_dropped(
-    place: Place, worker: WorkerProcess, tmp_path: Path
-) -> None:
+async def test_a_frozen_worker_counts_as_dead(place: Place, worker: WorkerProcess, tmp_path: Path) -> None:
     """Its connection stands, so only its silence tells; when it wakes it is told that nobody waits."""
     async with place.runner(PATIENT) as runner:
         ctx = Desk(runner)

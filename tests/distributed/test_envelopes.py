@@ -52,9 +52,7 @@ def answered(*result: Message) -> Answered:
 
 
 @given(histories_of(SPEAKERS), st.none() | st.lists(st.text(alphabet="abc_", min_size=1), max_size=3))
-def test_any_messages_and_option_names_come_back_as_they_went(
-    history: list[Message], options: list[str] | None
-) -> None:
+def test_messages_and_option_names_come_back_as_they_went(history: list[Message], options: list[str] | None) -> None:
     there = request(*history, options=None if options is None else tuple(options))
     back = answered(*history)
 

@@ -55,9 +55,7 @@ async def test_a_policy_observes_the_same_objects_again(place: Place) -> None:
     assert all(again is further for again, further in zip(observed[1][:2], observed[2], strict=False))
 
 
-async def test_a_longer_call_is_accepted_and_kept_alive_until_it_is_answered(
-    place: Place, caller: Caller, gate: Gate
-) -> None:
+async def test_a_longer_call_is_accepted_and_kept_alive(place: Place, caller: Caller, gate: Gate) -> None:
     async with place.worker(gate.context, EAGER) as worker:
         await caller.ask("r1", "a")
         await caller.ask("r2", "b")
@@ -88,9 +86,7 @@ async def test_a_request_that_is_repeated_runs_once(place: Place, caller: Caller
     assert len(gate.began) == 1
 
 
-async def test_a_request_whose_time_is_over_is_stopped_without_a_word_of_the_caller(
-    place: Place, caller: Caller, gate: Gate
-) -> None:
+async def test_a_request_whose_time_is_over_is_stopped(place: Place, caller: Caller, gate: Gate) -> None:
     """A caller that died tells nobody; the request itself said how long it counts."""
     async with place.worker(gate.context) as worker:
         await caller.ask("r1", left=0.05)

@@ -30,9 +30,7 @@ async def refusal(caller: Caller, name: str, body: bytes) -> str:
 
 
 @pytest.mark.parametrize("subject", ["sabir.{name}.echo", "sabir-worker.{id}.{name}.echo"])
-async def test_a_request_runs_only_the_policy_of_its_subject(
-    place: Place, caller: Caller, gate: Gate, subject: str
-) -> None:
+async def test_a_subject_runs_its_own_policy_alone(place: Place, caller: Caller, gate: Gate, subject: str) -> None:
     """Who may publish to one policy's subject may run that policy, and no other."""
     gate.opened.set()
 
@@ -120,9 +118,7 @@ async def test_callers_may_have_inboxes_of_their_own(place: Place) -> None:
         assert runner._caller._inbox.startswith("replies.desk.")
 
 
-async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(
-    place: Place, caller: Caller, gate: Gate
-) -> None:
+async def test_no_request_holds_a_place_longer_than_allowed(place: Place, caller: Caller, gate: Gate) -> None:
     brief = WorkerSettings(accept_after=0.0, longest=0.05)
     async with place.worker(gate.context, brief) as worker:
         await caller.ask("r1", left=1e300)

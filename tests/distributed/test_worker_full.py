@@ -54,9 +54,7 @@ async def test_workers_that_live_and_have_a_place_are_willing(place: Place, call
     assert set(told[1:]) == {("r1", other.id), ("r1", worker.id)}
 
 
-async def test_who_asks_again_stands_in_line_the_longest_on_its_way_first(
-    place: Place, caller: Caller, gate: Gate
-) -> None:
+async def test_who_asks_again_stands_in_line_the_oldest_first(place: Place, caller: Caller, gate: Gate) -> None:
     async with place.worker(gate.context, ONE) as worker:
         await caller.ask("r1", "first")
         await caller.ask("r2", "younger", waited=1.0, sending=2)

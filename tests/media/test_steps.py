@@ -170,9 +170,7 @@ HEADERS = st.lists(
 
 
 @given(st.integers(100, 599), HEADERS, st.lists(st.binary(min_size=1, max_size=50), max_size=4))
-def test_any_response_ends_in_a_medium_or_a_refusal(
-    status: int, headers: list[tuple[bytes, bytes]], chunks: list[bytes]
-) -> None:
+def test_any_response_is_read_or_refused(status: int, headers: list[tuple[bytes, bytes]], chunks: list[bytes]) -> None:
     download = Download(fetch_steps(URL, rules(max_bytes=100)))
     download.resume(PUBLIC)
     due = iter([*chunks, b""])

@@ -21,9 +21,7 @@ def parents(recorded: Recorded) -> dict[str, str | None]:
     return {span.name: names[span.parent.span_id] if span.parent else None for span in recorded.spans}
 
 
-def test_a_rendering_that_two_threads_send_at_once_makes_two_spans(
-    recorded: Recorded, telling: Telling, probe: Probe
-) -> None:
+def test_two_threads_that_send_one_rendering_make_two_spans(recorded: Recorded, telling: Telling, probe: Probe) -> None:
     """Each below its own thread's span, although the rendering is one object."""
     telling()
     both_are_out = Barrier(2, timeout=20)

@@ -191,9 +191,7 @@ def test_a_broken_stream_is_an_error_that_tells_what_had_come(recorded: Recorded
     assert "gen_ai.response.finish_reasons" not in attributes
 
 
-def test_a_span_that_is_not_recorded_costs_no_reading_of_the_request(
-    telling: Telling, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unrecorded_span_costs_no_reading_of_the_request(telling: Telling, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody configured OpenTelemetry, installing the package changes little."""
 
     read: list[object] = []

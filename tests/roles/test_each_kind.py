@@ -239,7 +239,7 @@ def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
 
 
 @pytest.mark.parametrize("adapter", ["openai.chat:gpt-5", sabir.adapter("openai.chat:gpt-5")])
-def test_la_44_an_adapter_decodes_a_providers_response(adapter: Any) -> None:
+def test_an_adapter_decodes_a_providers_response(adapter: Any) -> None:
     made = AssistantResponse.create(BODY, adapter=adapter)
     assert (made.response, made.model_response) == ("hello", BODY)
     assert made_of(made).origin.dialect == "openai.chat"

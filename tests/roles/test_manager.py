@@ -121,7 +121,7 @@ def test_metadata_is_kept_as_extra() -> None:
     assert MessageManager.from_dict(manager.to_dict()).messages[0].metadata == {"extra": {"ticket": 7}}
 
 
-def test_la_64_metadata_is_merged_into_extra() -> None:
+def test_metadata_is_merged_into_extra() -> None:
     manager = MessageManager()
     message = manager.add_message(instruction="one", metadata={"ticket": 7, "tags": ["a"]})
     message.metadata["own"] = 1

@@ -126,9 +126,7 @@ def unharmed(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> tuple[A
     return said, {name for (name,) in crew.own.noted("points")}
 
 
-def test_threads_end_though_workers_and_the_program_are_killed_at_points_that_they_count_to(
-    tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]
-) -> None:
+def test_threads_outlive_kills_at_counted_points(tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]) -> None:
     whole, names = unharmed
     chosen = random.Random(1)
     points: list[int | str] = [*range(1, 151), *range(1, 151), *sorted(names)] if WHOLE else [*SHORT]
@@ -152,9 +150,7 @@ def test_threads_end_though_workers_and_the_program_are_killed_at_points_that_th
     check_threads(crew, made.killed, whole)
 
 
-def test_threads_end_though_one_of_four_workers_is_killed_at_random_instants(
-    tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]
-) -> None:
+def test_threads_outlive_random_kills(tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]) -> None:
     """The others go on with its threads, and another worker is started, or is not until a second one is killed."""
     chosen = random.Random(2)
     crew = Crew(database, tmp_path)
@@ -246,9 +242,7 @@ async def second_worker(made: Staff, *beat: float) -> BaseProcess:
     return found
 
 
-async def test_a_worker_that_was_stopped_and_wakes_records_nothing_of_the_thread_that_it_lost(
-    tmp_path: Path, database: str
-) -> None:
+async def test_a_worker_that_wakes_records_nothing_of_the_thread_that_it_lost(tmp_path: Path, database: str) -> None:
     """Stopped in a phase, and its connections gone; it wakes when another has done it all, and serves new ones."""
     crew = Crew(database, tmp_path)
     async with in_phase(crew) as (program, made, first):

@@ -66,20 +66,6 @@ async def test_a_frozen_worker_counts_as_dead(place: Place, worker: WorkerProces
     assert [message.text for (message,) in again] == [str(number) for number in range(50)]
 
 
-async def test_a_worker_whose_caller_died_stops_when_the_time_is_over(place: Place) -> None:
-    """A caller that is killed cancels nothing; its request carried its time."""
-    gate = Gate()
-    async with place.worker(gate.context):
-        runner = place.runner(CallSettings(timeout=0.6))
-        asked = asyncio.ensure_future(Gated(runner).wait("x"))
-        await until(lambda: gate.began)
-        assert runner._caller is not None
-        await runner._caller.connection._client.close()  # as a killed process leaves its connection
-        with pytest.raises(NoServer):
-            await soon(asked)
-        await until(lambda: gate.cancelled)
-
-
 async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
     """What was under way is asked for again under its id, and runs once; nothing waits in a buffer to arrive late."""
     gate = Gate()

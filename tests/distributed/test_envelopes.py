@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sabir
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sabir import Message
 from sabir.vocabulary.history import loads
@@ -51,6 +51,7 @@ def answered(*result: Message) -> Answered:
     return Answered(id="r1", worker="w1", result=result)
 
 
+@settings(max_examples=settings().max_examples // 4)
 @given(histories_of(SPEAKERS), st.none() | st.lists(st.text(alphabet="abc_", min_size=1), max_size=3))
 def test_messages_and_option_names_come_back_as_they_went(history: list[Message], options: list[str] | None) -> None:
     there = request(*history, options=None if options is None else tuple(options))

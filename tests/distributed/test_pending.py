@@ -18,7 +18,6 @@ from sabir_runtime.distributed.envelopes import (
     Reply,
     Willing,
 )
-from sabir_runtime.distributed.errors import NoServer
 
 from tests.distributed.support import QUICK, soon, until
 
@@ -152,19 +151,6 @@ async def test_after_so_many_attempts_the_worker_is_lost() -> None:
     assert workers.pending.may_run_elsewhere
 
 
-async def test_beats_keep_it_waiting() -> None:
-    workers = Workers((ACCEPTED,), settings=QUICK.model_copy(update={"silence": 0.05, "acceptance": 0.05}))
-    waiting = asyncio.ensure_future(workers.carry())
-    ends = asyncio.get_running_loop().time() + 0.3
-    while asyncio.get_running_loop().time() < ends:
-        await asyncio.sleep(0.01)
-        workers.pending.add_reply(0, ALIVE)
-    workers.pending.add_reply(0, ANSWER)
-
-    assert await waiting is ANSWER
-    assert workers.sent == 1
-
-
 async def test_a_slow_worker_is_given_three_of_its_own_beats() -> None:
     """A worker says how often it beats; a caller that expects more would hand over what is in good hands."""
     workers = Workers((Accepted(id="r1", worker="w1", every=0.1),), settings=QUICK.model_copy(update={"silence": 0.01}))
@@ -173,16 +159,6 @@ async def test_a_slow_worker_is_given_three_of_its_own_beats() -> None:
 
     assert await workers.carry() is ANSWER
     assert workers.sent == 1
-
-
-async def test_the_time_of_a_call_ends_it_whatever_is_said() -> None:
-    workers = Workers((ACCEPTED,), settings=CallSettings(timeout=0.05))
-
-    with pytest.raises(
-        RequestTimedOut, match=r"no answer within 0.05 s; worker w1 was working on it; increase CallSettings"
-    ):
-        await workers.carry()
-    assert workers.pending.may_run_elsewhere
 
 
 async def test_pauses_end_with_the_time_of_a_call() -> None:
@@ -212,10 +188,3 @@ async def test_what_was_said_about_an_earlier_sending_does_not_disturb_the_lates
 
     assert await waiting is ANSWER
     assert workers.sent == 3
-
-
-async def test_a_lost_connection_ends_it() -> None:
-    workers = Workers((ACCEPTED, NoServer("gone")))
-
-    with pytest.raises(NoServer, match="gone"):
-        await workers.carry()

@@ -120,15 +120,6 @@ async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place:
     assert not client._subs
 
 
-async def test_a_closed_runner_connects_again_when_it_is_asked_again(place: Place) -> None:
-    async with place.worker(Desk):
-        runner = place.runner()
-        ctx = Desk(runner)
-        for _ in range(2):
-            assert (await soon(ctx.echo("x")))[0].text == "x"
-            await ctx.aclose()
-
-
 @pytest.mark.parametrize(
     ("accept_after", "told"),
     [(1000.0, "a worker may have run it, and was told to stop"), (0.0, r"\S+-\S+ may have run it")],

@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import AsyncExitStack
 
-import pytest
 import sabir
 from sabir_runtime.distributed import CallSettings, Worker, WorkerSettings
 from sabir_runtime.distributed.envelopes import Accepted, Alive, Answered, Busy, Request, Willing, encode
@@ -139,8 +138,7 @@ async def test_a_worker_that_is_added_takes_over_what_stands_in_line_elsewhere(p
     assert (gate.began, sorted(other.began)) == (["first"], list("01234"))
 
 
-@pytest.mark.parametrize("runners", [1, 2])
-async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(place: Place, runners: int) -> None:
+async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(place: Place) -> None:
     """One place and forty callers, each with a next call at once: newcomers pass nobody who was told Busy.
 
     Two runners are as two processes: they share nothing but the worker.
@@ -158,14 +156,14 @@ async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(pla
             began(work)
 
         worker._start_work = begin  # type: ignore[method-assign]
-        desks = [Desk(await stack.enter_async_context(place.runner(BUSY_FOR_LONG))) for _ in range(runners)]
+        desks = [Desk(await stack.enter_async_context(place.runner(BUSY_FOR_LONG))) for _ in range(2)]
 
         async def ask(desk: Desk) -> None:
             for _ in range(CALLS):
                 called.append(len(called))
                 await desk.work(str(called[-1]), number=0)
 
-        await soon(asyncio.gather(*(ask(desks[number % runners]) for number in range(CALLERS))))
+        await soon(asyncio.gather(*(ask(desks[number % 2]) for number in range(CALLERS))))
 
     assert sorted(served) == called
     passed = [sum(other > each for other in served[: served.index(each)]) for each in called]

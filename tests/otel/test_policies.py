@@ -14,7 +14,7 @@ from sabir_otel.contents import CONTENTS_VARIABLE
 from sabir_otel.policies import policy_span
 
 from tests.otel.conftest import Recorded
-from tests.otel.test_calls_at_once import parents
+from tests.otel.test_telemetry import parents
 
 Telling = Callable[..., None]
 

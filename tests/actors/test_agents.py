@@ -65,7 +65,6 @@ class Desk:
         self.agent()
 
     def adapter(self, model: str) -> ScriptedAdapter:
-        """The one model, by whatever name but that of an unknown provider."""
         self.asked_for.append(model)
         if model.startswith("nope"):
             raise sabir.errors.ProviderMissing("no such provider")
@@ -238,7 +237,6 @@ class Shop:
             self.system.add(manager)
 
     def adapter(self, _: str) -> Closing:
-        """One more; the first answers when the gate is open."""
         self.made.append(Closing(always(said()) if self.made else always(delayed(said(), self.gate))))
         return self.made[-1]
 

@@ -62,6 +62,5 @@ async def test_a_run_that_lacks_its_chain_is_paused_and_carried_on(store: SQLite
 
 
 def test_a_number_of_threads_is_no_less_than_none(url: str) -> None:
-    """0 is for a program that only asks."""
     with pytest.raises(SettingsInvalid, match="at_once=-1 is not a valid limit; pass 1 or more, or 0"):
         DurableQueue(url, at_once=-1)

@@ -39,7 +39,6 @@ PHASE = [
 
 
 def of_phase(lines: Sequence[str], phase: str) -> list[str]:
-    """The lines of one phase, in which its actor is called PhaseActor."""
     name = f"{phase.capitalize()}PhaseActor"
     first = lines.index(f"ThreadActor -> {name}: PROCESS_PHASE (phase_type={phase})")
     last = lines.index(f"{name} -> ThreadActor: PHASE_PROCESSED")

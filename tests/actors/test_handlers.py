@@ -61,8 +61,6 @@ def notified(sent: list[AnyMessage]) -> list[str]:
 
 
 async def answered(worker: Worker, todo: Callable[[Message], Any], kind: str = "WORK", **data: Any) -> Response:
-    """The answer to a message whose handler returns what `todo` returns."""
-
     async def work(message: Message) -> Any:
         return todo(message)
 
@@ -274,7 +272,6 @@ async def swallowing(ends: threading.Event) -> None:
 
 
 async def shielding_a_thread(ends: threading.Event) -> None:
-    """As anyio.to_thread.run_sync does, which is not left before its thread ends."""
     thread = asyncio.ensure_future(asyncio.to_thread(ends.wait, LONG))
     while not thread.done():
         try:

@@ -101,7 +101,6 @@ async def test_heartbeats_are_answered_while_a_queued_thread_waits(processes: Pr
 
 
 async def test_a_start_interrupted_while_the_store_is_locked_is_performed(store: SQLiteStore, tmp_path: Path) -> None:
-    """Its sender gets an ERROR, the record is written, and the thread does not stay processing."""
     async with system_of(Model(), store) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")

@@ -36,7 +36,6 @@ REVIEW = Chain(
 
 
 async def ran(chain: Chain, *answers: Scriptable) -> tuple[ThreadResult, ScriptedAdapter, list[str]]:
-    """How a thread of that chain ends; the model, and the names by which it was asked for."""
     llm = ScriptedAdapter(*answers)
     asked_for: list[str] = []
 

@@ -55,7 +55,6 @@ ANY = REQUEST | ANSWER | FAILURE
 
 
 def refusal(act: Callable[[], object]) -> str:
-    """The one line of the ActorError that an act ends in."""
     with pytest.raises(ActorError) as caught:
         act()
     assert caught.value.code is ErrorCode.INVALID_MESSAGE
@@ -148,8 +147,6 @@ def test_a_chain_of_ones_own_has_its_own_phases() -> None:
 
 
 class Listener(Actor):
-    """Takes every type of the protocol, and keeps what reached a handler."""
-
     def __init__(self, system: ActorSystem) -> None:
         super().__init__("listener", system)
         self.handled: list[str] = []

@@ -64,7 +64,6 @@ class Play:
         self.store.close()
 
     def check(self, kind: str, response: Response) -> None:
-        """That a message was answered as the table says."""
         after = TABLE.get((self.status, kind))
         if after is None:
             assert response.data["error_code"] == "INVALID_STATE" and response.message_id

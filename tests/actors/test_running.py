@@ -138,7 +138,6 @@ async def test_a_thread_that_another_process_terminates_is_interrupted(processes
 
 
 async def test_a_queue_needs_a_store() -> None:
-    """Nothing else tells another process of a thread."""
     with pytest.raises(ActorError, match=r"pass ActorSystem\(store=…\)"):
         ActorSystem("echo:small", queue=Hall().seat())
 

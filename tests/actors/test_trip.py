@@ -84,7 +84,6 @@ def record() -> None:
 
 
 def check(outcome: tuple[ThreadResult, dict[str, str]]) -> None:
-    """Each phase asked the model that it was to ask, the last one the other model; the thread came to its end."""
     result, models = outcome
     assert result.status == "completed" and result.output is not None and result.output["response"]
     assert models == {"look": "anthropic:smollm2", "answer": GPT, "close": GPT}

@@ -39,7 +39,6 @@ async def desk(place: Place) -> AsyncIterator[Desk]:
 
 @pytest.fixture
 async def client(url: str) -> AsyncIterator[Client]:
-    """A bare client, to see what is on the wire and to speak there."""
     client = await connect(url)
     yield client
     await client.close()

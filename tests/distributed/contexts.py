@@ -23,12 +23,10 @@ async def echo(ctx: BaseContext, observations: Batch, options: Names = None, *, 
 
 
 async def give_back(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """All that was observed, as it is."""
     return observations
 
 
 async def tell_options(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """The options, as they came."""
     return [sabir.assistant(repr(options))]
 
 
@@ -38,12 +36,10 @@ async def tell_day(ctx: BaseContext, observations: Batch, options: Names = None,
 
 
 async def double(ctx: BaseContext, observations: Batch, options: Names = None, *, number: int) -> Batch:
-    """Twice a number."""
     return [sabir.assistant(str(2 * number))]
 
 
 async def broken(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """An option that fails."""
     raise LookupError("nothing there")
 
 
@@ -65,12 +61,10 @@ class Overheated(Exception):
 
 
 async def fail(ctx: BaseContext, observations: Batch, options: Names = None, *, passing: bool = False) -> Batch:
-    """Fail, in one of two ways."""
     raise Overheated("too hot to answer") if passing else ZeroDivisionError("no such quotient")
 
 
 async def leave(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """What must not end the worker."""
     raise SystemExit(3)
 
 
@@ -95,8 +89,6 @@ async def work(ctx: BaseContext, observations: Batch, options: Names = None, *, 
 
 
 class Desk(BaseContext):
-    """All of them, each under its own name."""
-
     echo: BoundPolicy
     give_back: BoundPolicy
     tell_options: BoundPolicy

@@ -45,7 +45,6 @@ def password_file(tmp_path: Path) -> Path:
 
 
 async def ask(url: str, access: Access | None = None) -> str:
-    """What comes of a call, when caller and worker have this access."""
     access = access or Access()
     async with (
         Worker(Desk, url, settings=WorkerSettings(access=access)),
@@ -144,7 +143,6 @@ def test_half_a_login_or_two_are_refused(access: dict[str, Any], reason: str) ->
 
 
 def test_what_is_secret_is_in_no_setting_and_no_text(password_file: Path) -> None:
-    """Settings are dumped, and shown when something fails."""
     access = Access(user="ada", password_file=password_file)
     login = access.login(read_addresses("nats://127.0.0.1:1"))
 
@@ -160,7 +158,6 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="module")
 def files(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The certificates of an authority, a server and a client."""
     folder = tmp_path_factory.mktemp("tls")
     authority.cert_pem.write_to_path(folder / "ca.pem")
     for who, names in (("server", ["127.0.0.1", "localhost"]), ("client", ["desk"])):
@@ -172,7 +169,6 @@ def files(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def encrypted(files: Path) -> Iterator[str]:
-    """A server that speaks TLS, and asks for a client's certificate."""
     certified = f'cert_file: "{files}/server.pem", key_file: "{files}/server.key", ca_file: "{files}/ca.pem"'
     with nats_server(configuration=f"tls {{ {certified}, verify: true }}") as url:
         yield f"tls://{url.partition('://')[2]}"
@@ -268,8 +264,6 @@ SHOUTING = own(shout=echo, whisper=echo)
 
 
 class Waiting(Gated):
-    """A gate under the name that the caller may use."""
-
     def __init__(self, runner: BaseRunner, gate: Gate) -> None:
         super().__init__(runner, gate)
         self.shout = self._bind(self.wait.policy)

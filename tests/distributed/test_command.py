@@ -48,7 +48,6 @@ async def until_another_takes(ctx: Desk) -> None:
 
 
 async def test_a_signal_ends_the_search_for_a_server() -> None:
-    """A worker that waits for its server has nothing to finish."""
     searching = asyncio.ensure_future(_run_worker(Worker(Desk, "nats://127.0.0.1:1"), "nowhere", 60))
     await asyncio.sleep(0)  # its first step takes the signals over
 
@@ -93,7 +92,6 @@ def test_a_worker_that_cannot_start_says_why_in_one_line(
 
 
 def test_a_fault_within_the_module_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that is there and needs one that is not: the missing one is named."""
     (tmp_path / "needy_desk.py").write_text("import no_such_library\n", "utf-8")
     monkeypatch.chdir(tmp_path)
 

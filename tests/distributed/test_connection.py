@@ -25,7 +25,6 @@ from tests.distributed.support import soon
     ],
 )
 def test_a_target_is_shown_without_its_secrets(target: str, expected: str) -> None:
-    """Errors, logs and reprs go where passwords must not."""
     assert display_target(target) == expected
 
 

@@ -19,13 +19,11 @@ PATIENT = QUICK.model_copy(update={"patience": DEADLINE})
 
 @pytest.fixture
 def worker(place: Place) -> Iterator[WorkerProcess]:
-    """A worker in a process of its own."""
     with worker_process(place.url, place.name) as worker:
         yield worker
 
 
 def started(folder: Path) -> set[int]:
-    """The processes that are at a request in this folder."""
     return {int(path.stem) for path in folder.glob("*.started")}
 
 

@@ -100,7 +100,6 @@ def test_what_a_newer_writer_said_comes_back_unchanged() -> None:
 
 
 def test_unknown_fields_of_an_envelope_are_tolerated() -> None:
-    """A newer writer of the same schema may add what an older reader does not need."""
     document = {**json.loads(encode(request(sabir.user("hi")))), "trace": {"parent": None}}
 
     decoded = decode_request(json.dumps(document).encode())
@@ -160,7 +159,6 @@ def test_what_is_packed_unpacks_to_the_same(body: bytes, compress_above: int) ->
 
 
 def test_many_bytes_are_compressed_where_that_makes_them_fewer() -> None:
-    """It costs time; the server's limit is not to be met with an error where it can be met with compression."""
     random = b"{" + os.urandom(500)
 
     assert pack(LONG, "it", largest=1 << 20, compress_above=len(LONG)) == LONG

@@ -79,7 +79,6 @@ def test_a_worker_has_the_same_object_for_the_same_message() -> None:
 
 
 def test_what_is_sent_once_is_not_kept() -> None:
-    """Most of what some callers send is new each time."""
     known = KnownMessages()
     for text in ("one", "two"):
         decode_request(body_of(sabir.user(text), sabir.user("and")), known)
@@ -89,7 +88,6 @@ def test_what_is_sent_once_is_not_kept() -> None:
 
 
 def test_what_was_heard_is_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker runs for months; what is kept stays known."""
     monkeypatch.setattr(message_cache, "MOST_SEEN", 2)
     known, kept = KnownMessages(), [lines_of([sabir.user("kept")])]
     for _ in range(2):
@@ -132,7 +130,6 @@ def test_a_request_may_be_written_otherwise(written: Callable[[dict[str, Any]], 
 
 
 def test_what_is_unknown_in_a_message_is_kept_beside_messages_that_are_known() -> None:
-    """A newer writer's request is read as a whole."""
     known, history = KnownMessages(), (*HISTORY, *loads(NEWER))
     for _ in range(2):
         decode_request(body_of(*HISTORY), known)

@@ -30,7 +30,6 @@ HISTORY = [sabir.system("Be brief."), sabir.user("ab", sabir.image("https://exam
 
 
 def contents(messages: list[Message]) -> list[Any]:
-    """What messages say, without the ids that differ each time."""
     return [(message.policy, message.role_hint_for_llm, message.payload) for message in messages]
 
 

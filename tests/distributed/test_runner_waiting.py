@@ -21,7 +21,6 @@ from tests.distributed.support import Gate, Gated, Place, soon, until
 
 
 async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_worker(place: Place) -> None:
-    """The worker learns how long the caller waits, and hears when it gave up."""
     gate = Gate()
     settings = CallSettings(timeout=0.5)
     async with place.worker(gate.context, WorkerSettings(accept_after=0.0)) as worker:
@@ -34,7 +33,6 @@ async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_work
 
 
 async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Client, place: Place) -> None:
-    """A long policy is no dead worker, and what is no beat disturbs nothing."""
     gate = Gate()
     strict = CallSettings(silence=0.6, attempts=1)
     async with place.worker(gate.context, WorkerSettings(accept_after=0.0, beat=0.05)) as worker:
@@ -94,7 +92,6 @@ async def test_waiting_for_a_place_ends_with_the_time_of_a_call(place: Place) ->
 
 
 async def _round_trip(runner: DistributedRunner) -> None:
-    """Once to the server and back: what was sent before has arrived."""
     assert runner._caller is not None
     await runner._caller.connection.flush()
 
@@ -111,7 +108,6 @@ async def test_a_missing_server_is_an_error_that_shows_no_password() -> None:
 
 
 async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place: Place) -> None:
-    """Its owner chose its credentials, and closes it."""
     async with Worker(Desk, client, name=place.name):
         async with DistributedRunner(client, name=place.name) as runner:
             assert (await soon(Desk(runner).echo("x")))[0].text == "x"

@@ -90,7 +90,6 @@ async def test_a_request_that_is_repeated_runs_once(place: Place, caller: Caller
 
 
 async def test_a_request_whose_time_is_over_is_stopped(place: Place, caller: Caller, gate: Gate) -> None:
-    """A caller that died tells nobody; the request itself said how long it counts."""
     async with place.worker(gate.context) as worker:
         await caller.ask("r1", left=0.05)
         await until(lambda: gate.cancelled)
@@ -336,10 +335,7 @@ async def test_a_worker_that_is_added_takes_over_what_stands_in_line_elsewhere(p
 
 
 async def test_under_lasting_overload_calls_are_served_nearly_in_their_order(place: Place) -> None:
-    """One place and forty callers, each with a next call at once: newcomers pass nobody who was told Busy.
-
-    Two runners are as two processes: they share nothing but the worker.
-    """
+    """Newcomers pass nobody who was told Busy; two runners are as two processes, and share nothing but the worker."""
     called: list[int] = []
     served: list[int] = []
     async with (

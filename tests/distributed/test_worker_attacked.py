@@ -20,7 +20,6 @@ NEVER = WorkerSettings(accept_after=1000.0)
 
 
 async def refusal(caller: Caller, name: str, body: bytes) -> str:
-    """Why a worker refuses it; it goes on to answer others."""
     await caller.client.publish(f"sabir.{name}.echo", body, reply=f"{caller.inbox}.r1.1")
     await caller.client.publish(f"sabir-all.{name}", body)
     failed: Failed = await caller.first(Failed)
@@ -50,7 +49,6 @@ async def test_a_subject_runs_its_own_policy_alone(place: Place, caller: Caller,
 async def test_an_answer_is_for_who_asked(
     place: Place, caller: Caller, client: Client, gate: Gate, inbox: str, policy: str
 ) -> None:
-    """Whoever knows a request's id hears nothing of it: not while it stands in line or runs, and not afterwards."""
     stranger = caller
     if inbox == "another":
         stranger = Caller(client, place.name)
@@ -196,7 +194,6 @@ async def test_a_request_of_any_shape_is_answered(place: Place, caller: Caller, 
 
 
 async def test_requests_of_many_bytes_are_not_held_together(place: Place, caller: Caller, gate: Gate) -> None:
-    """There is a place, and no room: another worker may have both."""
     small = NEVER.model_copy(update={"held": 5000})
     async with place.worker(gate.context, small) as worker:
         await caller.ask("r1", "x" * 4000)

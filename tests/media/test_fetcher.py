@@ -19,14 +19,12 @@ ENDLESS = b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ntransfer-encoding: chu
 
 
 def endless(write: Writer) -> None:
-    """A body without a length and without an end."""
     write(ENDLESS)
     while True:
         write(b"10000\r\n" + PNG[:8] + b"\0" * (0x10000 - 8) + b"\r\n")
 
 
 def fetcher_for(server: Loopback, timeout: float = 20.0, max_bytes: int = 100_000) -> GuardedFetcher:
-    """A fetcher that may visit that server."""
     return GuardedFetcher(allow_hosts=[server.host], timeout=timeout, max_bytes=max_bytes)
 
 
@@ -79,10 +77,7 @@ def test_this_machine_is_not_visited_unless_it_was_permitted(fetch: Fetch) -> No
 
 
 def test_a_connection_goes_to_the_judged_address_though_the_name_would_now_resolve_elsewhere(fetch: Fetch) -> None:
-    """DNS rebinding: the second answer of this resolver is never asked for, and the system's never at all.
-
-    The name exists in no DNS (RFC 6761), so that a connection by name could not be made.
-    """
+    """The name exists in no DNS (RFC 6761), so that a connection by name could not be made."""
     asked: list[tuple[str, int]] = []
 
     def rebinding(host: str, port: int) -> Sequence[str]:
@@ -118,10 +113,7 @@ def test_redirects_are_followed_to_the_medium(fetch: Fetch) -> None:
 
 @pytest.mark.parametrize("path", ["/silent", "/slow", "/moved"])
 def test_the_time_limit_holds_for_the_whole_fetch(fetch: Fetch, path: str) -> None:
-    """A server that says nothing, one that is never silent for long but never done, and hops that are each fast enough.
-
-    Without a limit on the whole, the dripping answer arrives complete, and no refusal is raised.
-    """
+    """Without a limit on the whole, the dripping answer arrives complete, and no refusal is raised."""
     waiting = threading.Event()
     answers = {
         "/silent": lambda write: waiting.wait(),
@@ -136,7 +128,6 @@ def test_the_time_limit_holds_for_the_whole_fetch(fetch: Fetch, path: str) -> No
 
 
 def test_the_time_limit_holds_for_a_look_up(fetch: Fetch) -> None:
-    """A resolver may block for longer than a fetch may take."""
     waiting = threading.Event()
 
     def never(host: str, port: int) -> Sequence[str]:
@@ -193,7 +184,6 @@ async def test_threads_and_tasks_may_share_a_fetcher() -> None:
 
 
 async def test_cancelling_a_fetch_closes_its_connection() -> None:
-    """The server sees its reader leave, in the middle of a body."""
     begun, left = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -247,7 +237,6 @@ def test_any_bytes_of_a_server_end_in_a_medium_or_a_refusal(fetch: Fetch, loopba
 
 @pytest.fixture(scope="module")
 def loopback() -> Iterator[Loopback]:
-    """One server for many examples."""
     with serving({}) as server:
         yield server
 

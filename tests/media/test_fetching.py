@@ -54,8 +54,6 @@ def behave(path: str, body: Any) -> Any:
 
 
 def ask(llm: FetchingAdapter, surface: str, chat: Any, **how: Any) -> Any:
-    """One call on a surface, in a loop."""
-
     async def run() -> Any:
         match surface:
             case "complete":
@@ -82,7 +80,6 @@ SURFACES = (*REPLIES, "count", "count_sync")
 
 
 def test_nothing_is_fetched_without_it(tiny: Tiny) -> None:
-    """A target that takes only bytes gets a placeholder, and a loss says so; who wrote a fetcher there is told."""
     rendering = sabir.adapter("tiny:m").render(sabir.user("look", sabir.image(SKY)))
 
     assert [loss.kind for loss in rendering.losses] == ["downgraded"]

@@ -50,12 +50,10 @@ TAGS = [b"<img src=x>", b" \r\n\x0c<p>hello", b"<a", b"</p>", b"<!-- a -->text",
 
 
 def settled(content_type: str | None, data: bytes, allowed: frozenset[str] = ALLOWED_MIMES) -> str:
-    """The type of a body under a Content-Type."""
     return verify_mime(URL, read_claim(URL, content_type, allowed), data, allowed)
 
 
 def refused(content_type: str | None, data: bytes, allowed: frozenset[str] = ALLOWED_MIMES) -> str:
-    """The message with which a body is refused."""
     with pytest.raises(TypeRefused) as caught:
         settled(content_type, data, allowed)
     return str(caught.value)
@@ -95,7 +93,6 @@ def test_other_names_and_shared_containers_are_known(content_type: str, mime: st
 
 @given(st.sampled_from(sorted(SAMPLES)), st.sampled_from(sorted(SAMPLES)))
 def test_a_type_of_another_family_is_refused(claimed: str, true: str) -> None:
-    """A server's word alone never decides: images are no documents, and no recording is an image."""
     if claimed.partition("/")[0] != true.partition("/")[0] and SAMPLES[claimed][4:8] != SAMPLES[true][4:8]:
         message = refused(claimed, SAMPLES[true])
 
@@ -104,7 +101,6 @@ def test_a_type_of_another_family_is_refused(claimed: str, true: str) -> None:
 
 @pytest.mark.parametrize("mime", sorted(SAMPLES))
 def test_bytes_without_a_signature_are_refused_under_every_type_that_has_one(mime: str) -> None:
-    """The claim cannot be checked, so it is not believed."""
     assert "but the bytes have another type" in refused(mime, b"hello, world")
 
 

@@ -13,12 +13,10 @@ from sabir_media.targets import Rules, address_refusal, follow_redirect, read_ru
 
 
 def rules(*allow_hosts: str) -> Rules:
-    """The usual rules, with some hosts permitted."""
     return read_rules(max_bytes=1000, max_redirects=3, allowed_mimes=ALLOWED_MIMES, allow_hosts=allow_hosts)
 
 
 def refused(url: str, *allow_hosts: str) -> str:
-    """The message with which a URL is refused."""
     with pytest.raises(AddressRefused) as caught:
         read_target(url, rules(*allow_hosts))
     return str(caught.value)
@@ -142,7 +140,6 @@ def test_every_spelling_of_every_private_address_is_refused(address: IPv4Address
 
 @given(st.ip_addresses(v=4).filter(lambda address: address.is_global and not address.is_multicast))
 def test_an_allowed_numeric_host_is_the_one_plain_spelling(address: IPv4Address) -> None:
-    """Even of a public address, every other IPv4 spelling is refused: no two parsers may differ about it."""
     for host in spellings(address)[2:9]:
         if host != str(address):
             assert re.search("in disguise|Invalid IPv4 address", refused(f"http://{host}/"))

@@ -74,7 +74,6 @@ def test_a_server_that_proves_no_identity_is_refused_by_default(fetch: Fetch) ->
 
 
 def test_the_time_limit_holds_for_a_handshake(fetch: Fetch) -> None:
-    """This server takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host = f"127.0.0.1:{listener.getsockname()[1]}"
         with pytest.raises(FetchTimedOut):

@@ -110,7 +110,6 @@ def test_the_environment_asks_for_contents(
 
 
 def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, telling: Telling) -> None:
-    """They may quote what was said."""
     telling(contents="span")
     with pytest.raises(CallError) as caught:
         sabir.adapter("echo:small").complete_sync("fail 400")

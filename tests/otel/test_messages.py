@@ -74,8 +74,6 @@ def test_a_span_has_the_names_of_the_conventions(recorded: Recorded) -> None:
 
 
 def test_an_error_ends_the_span_as_one_by_its_code(recorded: Recorded) -> None:
-    """What an exception says may quote contents, and is not told."""
-
     async def opened() -> None:
         async with system(recorded) as running:
             running.supervisor_id = None

@@ -25,7 +25,6 @@ class SearchFailed(Exception):
 
 @pytest.fixture
 def installed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Telemetry:
-    """The Telemetry that the package installs, telling the test's providers."""
     telemetry = Telemetry(**recorded.providers())
     monkeypatch.setattr(module, "installed", telemetry)
     return telemetry
@@ -50,7 +49,6 @@ def installed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Telemetry:
 def test_a_policys_span_is_that_of_an_agent_or_of_the_option_that_it_answers(
     recorded: Recorded, call: str, name: str, described: dict[str, str]
 ) -> None:
-    """Its name, operation and kind are the conventions' (RN-23, D-09); a sampler sees what is given at the start."""
     given = {"app.run": "r1"}
     how: dict[str, Any] = {"description": "Answers.", "attributes": given, "tracer_provider": recorded.tracers}
     with policy_span("one", invocation_id=call, **how) as span:
@@ -71,7 +69,6 @@ def test_a_policys_span_is_that_of_an_agent_or_of_the_option_that_it_answers(
     ids=["failure", "interrupt"],
 )
 def test_a_failing_policy_ends_its_span_as_an_error(recorded: Recorded, error: BaseException, kind: str) -> None:
-    """The error passes through; its class is told, what it says is not (RN-23)."""
     with pytest.raises(type(error)) as caught, policy_span("search", tracer_provider=recorded.tracers):
         raise error
 

@@ -113,7 +113,6 @@ def test_losses_are_counted_and_their_kinds_told(recorded: Recorded, telling: Te
 
 
 def test_attempts_that_failed_are_events_of_one_span(recorded: Recorded, telling: Telling) -> None:
-    """A call that succeeded in the end is no error."""
     telling()
     answers = iter([(head(503), b'{"error": {"message": "secret words"}}'), (head(), json.dumps(ANSWER).encode())])
 

@@ -124,8 +124,6 @@ def test_a_telemetry_that_comes_late_leaves_a_call_alone(recorded: Recorded) -> 
 
 
 class Bursting(SpanProcessor):
-    """A processor that fails where a span ends, and where it begins if it is told so."""
-
     def __init__(self, at_start: bool) -> None:
         self.at_start = at_start
 
@@ -170,7 +168,6 @@ def parents(recorded: Recorded) -> dict[str, str | None]:
 
 
 def test_two_threads_that_send_one_rendering_make_two_spans(recorded: Recorded, telling: Telling, probe: Probe) -> None:
-    """Each below its own thread's span, although the rendering is one object."""
     telling()
     both_are_out = Barrier(2, timeout=20)
     probe.before = both_are_out.wait
@@ -194,7 +191,6 @@ def test_two_threads_that_send_one_rendering_make_two_spans(recorded: Recorded, 
 
 
 async def test_streams_read_in_turns_keep_their_spans_apart(recorded: Recorded, telling: Telling) -> None:
-    """One task reads two streams alternately; each span ends with its own stream's figures."""
     telling()
     first, second = sabir.adapter("echo:one").stream("a b c"), sabir.adapter("echo:two").stream("d e f g")
     async for _ in first:

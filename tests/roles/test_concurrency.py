@@ -40,7 +40,6 @@ async def test_a_hundred_tasks_lose_nothing() -> None:
 
 
 def at_once(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
-    """What each thread's work gives; all begin together."""
     barrier = threading.Barrier(threads)
 
     def begin(number: int) -> Any:

@@ -175,10 +175,7 @@ def test_an_edited_answer_is_made_anew_and_says_what_it_lost() -> None:
 
 
 def test_what_says_the_same_again_is_the_same_again() -> None:
-    """An edit that is taken back loses nothing, nor does one that changes nothing that a message holds.
-
-    What was made of an edit is kept by JSON, with its id.
-    """
+    """An edit that is taken back loses nothing, nor does one that changes nothing that a message holds."""
     spoken = parts("llm", ReasoningPart(text="hm", state={"sealed": "r"}), TextPart(text="rain"), origin=HERE)
     manager = MessageManager.from_messages([spoken])
     answer = manager.last_response
@@ -196,7 +193,6 @@ def test_what_says_the_same_again_is_the_same_again() -> None:
 
 
 def test_an_edited_call_loses_the_state_that_signed_it() -> None:
-    """Its id still pairs it with its result, which is untouched."""
     history = [call(state={"sealed": "c"}, raw_arguments='{"a":1}'), result(result="rain")]
     manager = MessageManager.from_messages(history)
     manager.action_requests[0].content["action_request"]["arguments"] = {"a": 2}
@@ -265,7 +261,6 @@ def test_a_detail_is_changed_where_it_was_asked_for() -> None:
 
 
 def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None:
-    """An edit of such a call gives it arguments; the text that was none goes back no more."""
     broken = call(arguments={}, raw_arguments='{"a": bad', invalid_arguments=True)
     manager = MessageManager.from_messages([broken])
     manager.action_requests[0].update(function="other")
@@ -290,7 +285,6 @@ def test_content_that_no_message_can_be_made_of_is_refused_by_name(wrong: dict[s
 
 
 def test_a_stored_source_of_another_kind_is_refused() -> None:
-    """A call cannot come from a message of parts."""
     stored = ActionRequest.create("f").to_dict()
     stored["source"] = json.loads(sabir.dumps([parts("user", TextPart(text="x"))]))[0]
     with pytest.raises(RoleError, match="a parts message cannot be of kind ActionRequest"):

@@ -32,8 +32,6 @@ from tests.roles.support import made_of, refuses, through_json
 
 
 class Row(NamedTuple):
-    """How one kind is made, whose it is, and what its template shows."""
-
     make: Callable[..., RoledMessage]
     people: tuple[str, str, str]
     """Role, sender, recipient."""
@@ -47,7 +45,6 @@ CALL = {"function": "look", "arguments": {"a": "{{ x }}"}}
 
 
 def response(**how: Any) -> ActionResponse:
-    """A response to a request of the default people."""
     return ActionResponse.create(ActionRequest.create("look", CALL["arguments"]), ["{{ x }}"], **how)  # type: ignore[arg-type]
 
 

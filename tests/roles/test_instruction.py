@@ -224,7 +224,6 @@ def test_a_new_form_replaces_the_old_one() -> None:
 
 
 def test_the_model_holds_for_as_long_as_the_content_asks_for_it() -> None:
-    """Content that is replaced asks for what it says itself."""
     asked = Instruction.create("x", response_format=City)
     assert asked.settings.response_format is not None
     asked.content = {"instruction": "plain now"}

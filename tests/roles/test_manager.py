@@ -367,6 +367,5 @@ def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], ob
 
 
 def test_no_time_is_no_message() -> None:
-    """`system_datetime=False` says that none is wanted, beside whatever is added."""
     manager = MessageManager()
     assert isinstance(manager.add_message(instruction="x", system_datetime=False), Instruction)

@@ -289,6 +289,5 @@ def test_a_kind_is_stored_under_the_name_that_its_class_assigns() -> None:
 
 
 def test_a_message_whose_template_fails_is_stored_all_the_same() -> None:
-    """What the template would have made is not there to be stored."""
     broken = System.create("x", template=Template("{{ 1 / 0 }}"))
     assert through_json(broken).content == broken.content

@@ -133,13 +133,11 @@ ESCAPES = [
 
 @pytest.mark.parametrize("source", ESCAPES)
 def test_a_source_runs_in_the_sandbox(source: str) -> None:
-    """What reaches for Python, or for a file, fails, and the error names the template."""
     with refuses("the template"):
         _ = System.create(template=source).rendered
 
 
 def test_a_loaded_template_runs_in_the_sandbox_too() -> None:
-    """What was serialised is no more trusted than what a program gives."""
     loaded = RoledMessage.from_dict({**System.create("x").to_dict(), "template": "{{ ''.__class__ }}"})
     with refuses("SecurityError"):
         _ = loaded.rendered

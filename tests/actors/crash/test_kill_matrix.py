@@ -49,7 +49,6 @@ def start(told: Told, seconds: float | None = None) -> int:
 
 
 def tried(told: Told, name: str, whole: Any) -> None:
-    """Kill a process at one point, and start another."""
     try:
         assert start(told) == KILLED
         assert start(replace(told, die_at=0)) == 0

@@ -167,14 +167,11 @@ def test_threads_outlive_random_kills(tmp_path: Path, database: str, unharmed: t
 
 
 class Asking:
-    """A program that asks for one thread, in this process."""
-
     def __init__(self, crew: Crew, system: ActorSystem, name: str = "one") -> None:
         self.crew, self.system, self.told = crew, system, crew.thread(name)
         self.messages = {each.type.partition("_")[0].lower(): each for each in self.told.messages()}
 
     async def send(self, *kinds: str) -> None:
-        """Send some of the messages: create, start, pause, update, resume."""
         for kind in kinds:
             response = await self.system.send_message(self.messages[kind])
             assert not isinstance(response, ErrorResponse), response

@@ -82,11 +82,16 @@ def test_a_response_that_is_refused_leaves_its_request_unanswered(bad: dict[str,
 
 
 @pytest.mark.parametrize("output", [*FALSY, 7])
-def test_the_output_of_a_response_model_wins(output: Any) -> None:
-    made = ActionResponse.create(ActionRequest.create("look"), "other", response_model=Found(output=output))
-    assert made.output == output
-    made.update(output="other", response_model=SimpleNamespace(output=output))
-    assert made.output == output
+def test_any_output_is_kept_and_that_of_a_response_model_wins(output: Any) -> None:
+    """Created, updated, rendered, stored and as an option result, whether it is falsy or not."""
+    request = ActionRequest.create
+    made = ActionResponse.create(request("look"), "other", response_model=Found(output=output))
+    updated, modelled = (ActionResponse.create(request("look"), "x") for _ in range(2))
+    updated.update(output=output)
+    modelled.update(output="other", response_model=SimpleNamespace(output=output))
+    for each in (made, updated, modelled, ActionResponse.create(request("look"), output), through_json(made)):
+        assert (type(each.output), each.output) == (type(output), output)
+        assert json.loads(each.text)["output"] == made_of(each).result.result == output
     with refuses("response_model", "dict", "output", of=made):
         made.update(response_model={"output": 1})
 
@@ -101,18 +106,6 @@ def test_function_arguments_output_and_response_are_read_as_copies() -> None:
     made.output["b"].append(3)
     assert made.response == {"function": "look", "arguments": {"a": [1]}, "output": {"b": [2]}}
     assert made.action_request_id == request.id
-
-
-@pytest.mark.parametrize("output", FALSY)
-def test_a_falsy_output_is_kept(output: Any) -> None:
-    made = ActionResponse.create(ActionRequest.create("look"), "x")
-    made.update(output=output)
-    for each in (made, ActionResponse.create(ActionRequest.create("look"), output), through_json(made)):
-        assert each.output == output
-        assert type(each.output) is type(output)
-        assert json.loads(each.text)["output"] == output
-        message = made_of(each)
-        assert message.result.result == output
 
 
 def test_a_response_moves_to_another_request() -> None:

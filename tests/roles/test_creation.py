@@ -37,6 +37,7 @@ KINDS: dict[str, tuple[type[RoledMessage], list[dict[str, Any]]]] = {
             {"request_fields": ["name"]},
             {"tool_schemas": []},
             {"instruction": Instruction.create("one")},
+            {"instruction": "one", "system_datetime": False},
         ],
     ),
     "assistant_response": (AssistantResponse, [{"assistant_response": ""}, {"assistant_response": {"a": 1}}]),

@@ -122,7 +122,7 @@ def test_the_time_of_now_is_read_once() -> None:
     assert system.rendered == f"x\n\n## Time\n{told}" == through_json(system).rendered
 
 
-def test_the_old_name_of_the_text_works_and_warns() -> None:
+def test_the_old_name_of_the_text_works_alone_and_warns() -> None:
     with pytest.warns(DeprecationWarning, match="system_message=") as caught:
         assert System.create(system="x").rendered == "x"
     assert caught[0].filename == __file__
@@ -133,12 +133,9 @@ def test_the_old_name_of_the_text_works_and_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert System.create(system_message="x", system=None).rendered == "x"
-
-
-@pytest.mark.parametrize("texts", [("x", "y"), ("x", "x"), ("", "")])
-def test_both_names_of_the_text_at_once_are_refused(texts: tuple[str, str]) -> None:
-    with refuses("system", "system_message"):
-        System.create(texts[0], system=texts[1])
+    for texts in (("x", "y"), ("x", "x"), ("", "")):
+        with refuses("system", "system_message"):
+            System.create(texts[0], system=texts[1])
 
 
 def test_an_update_changes_what_is_given() -> None:

@@ -47,16 +47,9 @@ def test_each_part_is_a_property() -> None:
 
 @pytest.mark.parametrize(
     ("context", "held"),
-    [
-        ("a", ["a"]),
-        ({"b": 1}, [{"b": 1}]),
-        (0, [0]),
-        (["a", "b"], ["a", "b"]),
-        (("a",), ["a"]),
-        ([], []),
-        ([["a"]], [["a"]]),
-    ],
-)
+    [("a", ["a"]), ({"b": 1}, [{"b": 1}]), (0, [0]), (["a", "b"], ["a", "b"]), (("a",), ["a"]), ([], []),
+     ([["a"]], [["a"]])],
+)  # fmt: skip
 def test_context_is_a_list(context: Any, held: list[Any]) -> None:
     assert Instruction.create("x", context=context).context == held
 
@@ -147,21 +140,10 @@ def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:
 @pytest.mark.parametrize(
     "images",
     [
-        ["ftp://example.com/cat.png"],
-        ["file:///etc/passwd"],
-        ["javascript:alert(1)"],
-        ["gs://bucket/cat"],
-        [CAT, "https://"],
-        ["data:image/png"],
-        [""],
-        [None],
-        [b"x"],
-        5,
-        {"url": CAT},
-        b"x",
-        "no base64!",
+        ["ftp://example.com/cat.png"], ["file:///etc/passwd"], ["javascript:alert(1)"], ["gs://bucket/cat"],
+        [CAT, "https://"], ["data:image/png"], [""], [None], [b"x"], 5, {"url": CAT}, b"x", "no base64!",
     ],
-)
+)  # fmt: skip
 def test_other_images_are_refused(images: Any) -> None:
     with refuses("image"):
         Instruction.create("x", images=images)

@@ -64,9 +64,8 @@ async def test_a_frozen_worker_counts_as_dead(place: Place, worker: WorkerProces
     assert [message.text for (message,) in again] == [str(number) for number in range(50)]
 
 
-async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
+async def test_a_server_that_comes_back_is_found_again_by_both_sides(gate: Gate) -> None:
     """What was under way is asked for again under its id, and runs once; nothing waits in a buffer to arrive late."""
-    gate = Gate()
     quick = QUICK.model_copy(update={"patience": DEADLINE})
     with nats_server() as url:
         port = urlsplit(url).port
@@ -93,9 +92,8 @@ async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
     assert gate.began == ["x", "y"]
 
 
-async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_it_is_back() -> None:
+async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_it_is_back(gate: Gate) -> None:
     """It finishes what it has; its subscriptions do not come back with the connection."""
-    gate = Gate()
     with nats_server() as url:
         port = urlsplit(url).port
         assert port is not None
@@ -120,8 +118,7 @@ async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_i
     assert gate.began == gate.ended == ["x"]
 
 
-async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_error() -> None:
-    gate = Gate()
+async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_error(gate: Gate) -> None:
     with nats_server() as url:
         worker = Worker(gate.context, url, settings=WorkerSettings(patience=0.3))
         running = asyncio.ensure_future(worker.run())

@@ -20,8 +20,7 @@ from tests.distributed.contexts import Desk
 from tests.distributed.support import Gate, Gated, Place, soon, until
 
 
-async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_worker(place: Place) -> None:
-    gate = Gate()
+async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_worker(place: Place, gate: Gate) -> None:
     settings = CallSettings(timeout=0.5)
     async with place.worker(gate.context, WorkerSettings(accept_after=0.0)) as worker:
         async with place.runner(settings) as runner:
@@ -32,8 +31,7 @@ async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_work
     assert (gate.began, gate.ended) == (["x"], [])
 
 
-async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Client, place: Place) -> None:
-    gate = Gate()
+async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Client, place: Place, gate: Gate) -> None:
     strict = CallSettings(silence=0.6, attempts=1)
     async with place.worker(gate.context, WorkerSettings(accept_after=0.0, beat=0.05)) as worker:
         async with place.runner(strict) as runner:
@@ -51,8 +49,7 @@ async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Clie
     assert said.text == "X"
 
 
-async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place) -> None:
-    gate = Gate()
+async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place, gate: Gate) -> None:
     patient = WorkerSettings(accept_after=1000)
     async with place.worker(gate.context, patient), Worker(Desk, place.url, name=f"{place.name}-other"):
         async with place.runner() as runner:
@@ -64,14 +61,14 @@ async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place) -> None
             await until(lambda: gate.cancelled)
 
 
-async def test_calls_beyond_the_limit_in_flight_wait_for_a_place(place: Place) -> None:
-    gate = Gate()
+async def test_calls_beyond_the_limit_in_flight_wait_for_a_place(place: Place, gate: Gate) -> None:
     settings = CallSettings(in_flight=3)
     async with place.worker(gate.context), place.runner(settings) as runner:
         ctx = Gated(runner)
         asked = [asyncio.ensure_future(ctx.wait(str(number))) for number in range(9)]
         await until(lambda: len(gate.began) == 3)
-        await soon(_round_trip(runner))
+        assert runner._caller is not None
+        await soon(runner._caller.connection.flush())
         assert len(gate.began) == 3
 
         gate.opened.set()
@@ -89,11 +86,6 @@ async def test_waiting_for_a_place_ends_with_the_time_of_a_call(place: Place) ->
         await runner._caller._slots.acquire()
         with pytest.raises(RequestTimedOut, match="not sent, because 1 other calls of the runner were in progress"):
             await soon(ctx.echo("second"))
-
-
-async def _round_trip(runner: DistributedRunner) -> None:
-    assert runner._caller is not None
-    await runner._caller.connection.flush()
 
 
 async def test_a_missing_server_is_an_error_that_shows_no_password() -> None:
@@ -120,8 +112,8 @@ async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place:
     ("accept_after", "told"),
     [(1000.0, "a worker may have run it, and was told to stop"), (0.0, r"\S+-\S+ may have run it")],
 )
-async def test_closing_ends_what_is_under_way(place: Place, accept_after: float, told: str) -> None:
-    gate, settings = Gate(), CallSettings(in_flight=1)
+async def test_closing_ends_what_is_under_way(place: Place, gate: Gate, accept_after: float, told: str) -> None:
+    settings = CallSettings(in_flight=1)
     async with place.worker(gate.context, WorkerSettings(accept_after=accept_after)):
         runner = place.runner(settings)
         ctx = Gated(runner)
@@ -171,10 +163,9 @@ def test_a_runner_serves_one_event_loop_after_the_other(place: Place) -> None:
         async with place.worker(Desk), runner:
             await soon(ctx.echo("x"))
             with pytest.raises(RuntimeFault, match="is connected in another event loop; use one runner for each"):
-                await asyncio.to_thread(lambda: asyncio.run(_call(ctx)))
+                await asyncio.to_thread(lambda: asyncio.run(call()))
+
+    async def call() -> list[Message]:
+        return await ctx.echo("x")
 
     asyncio.run(ask_from_two())
-
-
-async def _call(ctx: Desk) -> list[Message]:
-    return await ctx.echo("x")

@@ -292,18 +292,3 @@ def test_no_ipv6_address_is_visited_that_the_standard_library_calls_special(addr
     if address_refusal(address) is None and not any(address in network for network in WRAPPERS):
         assert address.is_global
         assert not (address.is_private or address.is_multicast or address.is_reserved or address.is_link_local)
-
-
-@given(st.ip_addresses(v=4))
-def test_a_wrapped_ipv4_address_is_judged_as_the_bare_one(address: IPv4Address) -> None:
-    wrapped = [
-        IPv6Address(0xFFFF << 32 | int(address)),
-        IPv6Address(0x64FF9B << 96 | int(address)),
-        IPv6Address(0x2002 << 112 | int(address) << 80 | 1),
-    ]
-    bare = address_refusal(address)
-
-    for wrapper in wrapped:
-        refused = address_refusal(wrapper)
-        assert (refused is None) == (bare is None)
-        assert bare is None or str(refused).startswith(bare)

@@ -106,6 +106,13 @@ def telling(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     return tell
 
 
+@pytest.fixture
+def heard(recorded: Recorded, telling: Callable[..., None]) -> Recorded:
+    """What a Telemetry with its defaults tells, the only installed hook plugin."""
+    telling()
+    return recorded
+
+
 class Probe(Echo):
     """The echo under another name; `before` runs where a vendor's HTTP client would."""
 

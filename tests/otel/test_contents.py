@@ -55,8 +55,7 @@ def everything(recorded: Recorded) -> str:
     return "".join([*spans, *(str((each.attributes, each.body)) for each in recorded.records())])
 
 
-def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Telling) -> None:
-    telling()
+def test_contents_are_recorded_nowhere_unasked(heard: Recorded) -> None:
     llm = sabir.adapter("echo:small")
     llm.complete_sync(conversation(), options=[weather])
     llm.stream_sync(SECRET).reply()
@@ -66,9 +65,9 @@ def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Tell
         llm.complete_sync([sabir.user(SECRET), sabir.user("fail 400")])
     llm.complete_sync('call weather {"city": "Rome"}', options=[weather])
 
-    assert len(recorded.spans) == len(recorded.records()) == 5
-    assert (recorded.spans[-1].attributes or {})["gen_ai.response.finish_reasons"] == ("tool_call",)
-    told = everything(recorded)
+    assert len(heard.spans) == len(heard.records()) == 5
+    assert (heard.spans[-1].attributes or {})["gen_ai.response.finish_reasons"] == ("tool_call",)
+    told = everything(heard)
     assert all(word not in told for word in (SECRET, "weather", "brief", "Rome", *CONTENT))
 
 
@@ -90,19 +89,17 @@ def test_contents_are_recorded_where_they_are_asked_for(
 
 @pytest.mark.parametrize("value", [*CONTENTS_VALUES, "sometimes"])
 def test_the_environment_asks_for_contents(
-    recorded: Recorded,
-    telling: Telling,
+    heard: Recorded,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     value: str,
 ) -> None:
-    telling()
     monkeypatch.setenv(CONTENTS_VARIABLE, value.lower())
     with caplog.at_level(logging.WARNING, "sabir"):
         sabir.adapter("echo:small").complete_sync("x")
 
-    (record,) = recorded.records()
-    found = ("gen_ai.input.messages" in recorded.attributes(), "gen_ai.input.messages" in record.attributes)
+    (record,) = heard.records()
+    found = ("gen_ai.input.messages" in heard.attributes(), "gen_ai.input.messages" in record.attributes)
     wanted = {"none": (False, False), "span": (True, False), "event": (False, True), "span_and_event": (True, True)}
     assert found == wanted[CONTENTS_VALUES.get(value, "none")]
     logged = "CAPTURE_MESSAGE_CONTENT is 'SOMETIMES'; expected one of NO_CONTENT, SPAN_ONLY" in caplog.text
@@ -136,14 +133,13 @@ def test_another_word_is_refused(given: dict[str, Any]) -> None:
         Telemetry(**given)
 
 
-def test_an_event_says_what_the_span_says_and_belongs_to_it(recorded: Recorded, telling: Telling) -> None:
-    telling()
+def test_an_event_says_what_the_span_says_and_belongs_to_it(heard: Recorded) -> None:
     sabir.adapter("echo:small").complete_sync("x")
 
-    (record,) = recorded.records()
-    span = recorded.span()
+    (record,) = heard.records()
+    span = heard.span()
     assert record.event_name == "gen_ai.client.inference.operation.details"
-    assert dict(record.attributes) == recorded.attributes()
+    assert dict(record.attributes) == heard.attributes()
     assert (record.trace_id, record.span_id) == (span.context.trace_id, span.context.span_id)
 
 

@@ -108,9 +108,8 @@ def test_what_an_error_says_is_recorded_where_contents_are(
     assert "SearchFailed" in said["exception.stacktrace"]
 
 
-async def test_policies_at_once_keep_their_calls_apart(recorded: Recorded, telling: Telling) -> None:
-    telling()
-    tracers = recorded.tracers
+async def test_policies_at_once_keep_their_calls_apart(heard: Recorded) -> None:
+    tracers = heard.tracers
     names = ["one", "two", "three"]
     all_are_open = asyncio.Barrier(len(names))
 
@@ -125,12 +124,12 @@ async def test_policies_at_once_keep_their_calls_apart(recorded: Recorded, telli
         outcomes = await asyncio.gather(*map(policy, names), return_exceptions=True)
 
     assert [type(outcome) for outcome in outcomes] == [type(None), SearchFailed, type(None)]
-    assert parents(recorded) == {
+    assert parents(heard) == {
         "invoke_agent above": None,
         **{f"invoke_agent {name}": "invoke_agent above" for name in names},
         **{f"chat {name}": f"invoke_agent {name}" for name in names},
     }
-    failed = [span.name for span in recorded.spans if span.status.status_code is StatusCode.ERROR]
+    failed = [span.name for span in heard.spans if span.status.status_code is StatusCode.ERROR]
     assert failed == ["invoke_agent two"]
 
 

@@ -24,13 +24,12 @@ from tests.otel.conftest import Probe, Recorded
 Telling = Callable[..., None]
 
 
-def test_each_call_is_measured_once(recorded: Recorded, telling: Telling) -> None:
-    telling()
+def test_each_call_is_measured_once(heard: Recorded) -> None:
     llm = sabir.adapter("echo:small")
     llm.complete_sync("one two three")
     llm.stream_sync("one two three").reply()
 
-    (duration,) = recorded.points(DURATION)
+    (duration,) = heard.points(DURATION)
     shared = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "echo",
@@ -40,7 +39,7 @@ def test_each_call_is_measured_once(recorded: Recorded, telling: Telling) -> Non
     assert (dict(duration.attributes), duration.count) == (shared, 2)
     assert 0 < duration.sum < 60
     assert tuple(duration.explicit_bounds) == tuple(0.01 * 2**power for power in range(14))
-    tokens = {point.attributes["gen_ai.token.type"]: point for point in recorded.points(TOKEN_USAGE)}
+    tokens = {point.attributes["gen_ai.token.type"]: point for point in heard.points(TOKEN_USAGE)}
     assert {kind: (point.count, point.sum) for kind, point in tokens.items()} == {"input": (2, 6), "output": (2, 6)}
     assert dict(tokens["input"].attributes) == {**shared, "gen_ai.token.type": "input"}
     assert tokens["input"].explicit_bounds[-1] == 67_108_864
@@ -136,11 +135,8 @@ class Bursting(SpanProcessor):
 
 
 @pytest.mark.parametrize("at_start", [False, True])
-def test_a_failing_exporter_breaks_no_call(
-    recorded: Recorded, telling: Telling, at_start: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    recorded.tracers.add_span_processor(Bursting(at_start))
-    telling()
+def test_a_failing_exporter_breaks_no_call(heard: Recorded, at_start: bool, caplog: pytest.LogCaptureFixture) -> None:
+    heard.tracers.add_span_processor(Bursting(at_start))
     llm = sabir.adapter("echo:small")
     assert [llm.complete_sync("x").text, llm.stream_sync("y").reply().text] == ["x", "y"]
     with pytest.raises(CallError, match="you asked for 400"):
@@ -167,13 +163,12 @@ def parents(recorded: Recorded) -> dict[str, str | None]:
     return {span.name: names[span.parent.span_id] if span.parent else None for span in recorded.spans}
 
 
-def test_two_threads_that_send_one_rendering_make_two_spans(recorded: Recorded, telling: Telling, probe: Probe) -> None:
-    telling()
+def test_two_threads_that_send_one_rendering_make_two_spans(heard: Recorded, probe: Probe) -> None:
     both_are_out = Barrier(2, timeout=20)
     probe.before = both_are_out.wait
     llm = sabir.adapter("probe:m")
     rendering = llm.render("x")
-    tracer = recorded.tracers.get_tracer("test")
+    tracer = heard.tracers.get_tracer("test")
 
     def send(name: str) -> None:
         with tracer.start_as_current_span(name):
@@ -185,29 +180,27 @@ def test_two_threads_that_send_one_rendering_make_two_spans(recorded: Recorded, 
     for thread in threads:
         thread.join()
 
-    names = {span.context.span_id: span.name for span in recorded.spans}
-    chats = [span for span in recorded.spans if span.name == "chat m"]
+    names = {span.context.span_id: span.name for span in heard.spans}
+    chats = [span for span in heard.spans if span.name == "chat m"]
     assert sorted(names[span.parent.span_id] for span in chats if span.parent) == ["one", "two"]
 
 
-async def test_streams_read_in_turns_keep_their_spans_apart(recorded: Recorded, telling: Telling) -> None:
-    telling()
+async def test_streams_read_in_turns_keep_their_spans_apart(heard: Recorded) -> None:
     first, second = sabir.adapter("echo:one").stream("a b c"), sabir.adapter("echo:two").stream("d e f g")
     async for _ in first:
         await anext(second)
     await second.reply()
 
-    told = [(span.name, (span.attributes or {})["gen_ai.usage.output_tokens"]) for span in recorded.spans]
+    told = [(span.name, (span.attributes or {})["gen_ai.usage.output_tokens"]) for span in heard.spans]
     assert told == [("chat one", 3), ("chat two", 4)]
 
 
 @pytest.mark.parametrize("way", ["complete_sync", "complete", "stream_sync"])
 async def test_the_clients_own_spans_are_below_the_call_where_it_is_awaited_whole(
-    recorded: Recorded, telling: Telling, probe: Probe, way: str
+    heard: Recorded, probe: Probe, way: str
 ) -> None:
     """During a stream they are beside it: between its events the reader's own code runs."""
-    telling()
-    tracer = recorded.tracers.get_tracer("client")
+    tracer = heard.tracers.get_tracer("client")
     probe.before = lambda: tracer.start_span("POST").end()
     llm = sabir.adapter("probe:m")
     with tracer.start_as_current_span("above"):
@@ -216,15 +209,14 @@ async def test_the_clients_own_spans_are_below_the_call_where_it_is_awaited_whol
         else:
             getattr(llm, way)("x").text if way == "complete_sync" else llm.stream_sync("x").reply()
 
-    assert parents(recorded) == {
+    assert parents(heard) == {
         "POST": "above" if way == "stream_sync" else "chat m",
         "chat m": "above",
         "above": None,
     }
 
 
-def test_nothing_stays_current_after_a_call_or_during_a_stream(recorded: Recorded, telling: Telling) -> None:
-    telling()
+def test_nothing_stays_current_after_a_call_or_during_a_stream(heard: Recorded) -> None:
     llm = sabir.adapter("echo:small")
     before = get_current_span()
     llm.complete_sync("x")
@@ -235,11 +227,10 @@ def test_nothing_stays_current_after_a_call_or_during_a_stream(recorded: Recorde
         assert get_current_span() is before
 
     assert get_current_span() is before
-    assert len(recorded.spans) == 3
+    assert len(heard.spans) == 3
 
 
-async def test_a_cancelled_call_ends_its_span(recorded: Recorded, telling: Telling, probe: Probe) -> None:
-    telling()
+async def test_a_cancelled_call_ends_its_span(heard: Recorded, probe: Probe) -> None:
     out = asyncio.Event()
 
     class Silent:
@@ -253,9 +244,9 @@ async def test_a_cancelled_call_ends_its_span(recorded: Recorded, telling: Telli
     llm._connection = Silent()  # type: ignore[assignment]
     task = asyncio.create_task(llm.complete("x"))
     await out.wait()
-    assert recorded.spans == []
+    assert heard.spans == []
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert recorded.attributes()["sabir.left"] is True
+    assert heard.attributes()["sabir.left"] is True

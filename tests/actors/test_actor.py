@@ -184,14 +184,6 @@ class TestFailures:
 
 
 class TestRetry:
-    async def test_it_does_a_failed_message_again(self, system: ActorSystem, make: Make) -> None:
-        worker = make()
-        await system.send_message(ask("FAIL", "worker", "f1", times=1))
-        retry = ask("RETRY", "worker", "r1", original_message_id="f1", attempt=2, max_attempts=3)
-        response = await system.send_message(retry)
-        assert (response.type, response.message_id, response.data) == ("FAIL_RESPONSE", "r1", {"done": "f1"})
-        assert worker.failures == 2
-
     @pytest.mark.parametrize(
         ("original", "attempt", "code"), [("f1", 4, "RETRIES_EXHAUSTED"), ("other", 2, "UNKNOWN_MESSAGE")]
     )

@@ -95,7 +95,7 @@ class TestOwnResponses:
         assert failed(again)[1] == "no" and again.message_id == "r1"
         worker.todo = worker.nothing
         last = await worker.system.send_message(retry.model_copy(update={"id": "r2"}))
-        assert (last.type, last.message_id) == ("WORK_RESPONSE", "r2")
+        assert (last.type, last.message_id, last.data) == ("WORK_RESPONSE", "r2", {"id": "m1"})
 
     @pytest.mark.parametrize("kind", ["Response", "data"])
     @pytest.mark.parametrize(

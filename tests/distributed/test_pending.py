@@ -116,12 +116,6 @@ async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[NoSu
         await workers.carry()
 
 
-async def test_without_patience_nobody_is_waited_for() -> None:
-    workers = Workers((NOBODY,), (ANSWER,), settings=QUICK.model_copy(update={"patience": 0.0}))
-    with pytest.raises(NoWorkers):
-        await workers.carry()
-
-
 async def test_after_so_many_attempts_the_worker_is_lost() -> None:
     """A request that kills its workers must not kill all of them."""
     script = [(ACCEPTED,), (WILLING,), (ACCEPTED,), (WILLING,), (ACCEPTED,)]

@@ -111,6 +111,8 @@ def test_plain_content_takes_the_place_of_the_sections() -> None:
 
 def test_images_make_a_chat_array() -> None:
     assert Instruction.create("x", images=[]).rendered == "x"
+    assert Instruction.create("x", images=[]).image_content is None
+    assert RoledMessage(content={"image_url": CAT}).image_content is None
     assert Instruction.create("x", images=[CAT, DATA]).rendered == [
         {"type": "text", "text": "x"},
         {"type": "image_url", "image_url": {"url": CAT, "detail": "auto"}},

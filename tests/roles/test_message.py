@@ -59,13 +59,6 @@ def test_a_field_that_there_is_not_is_refused() -> None:
             setattr(message, name, value)
 
 
-def test_image_content_is_the_image_entries_of_the_chat_array() -> None:
-    shown = {"type": "image_url", "image_url": {"url": IMAGE, "detail": "auto"}}
-    assert Instruction.create("x", images=[IMAGE, IMAGE]).image_content == [shown, shown]
-    assert Instruction.create("x").image_content is None
-    assert RoledMessage(content={"image_url": IMAGE}).image_content is None
-
-
 @pytest.mark.parametrize(
     "message",
     [

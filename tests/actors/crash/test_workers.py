@@ -126,7 +126,8 @@ def unharmed(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> tuple[A
     return said, {name for (name,) in crew.own.noted("points")}
 
 
-def test_threads_outlive_kills_at_counted_points(tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]) -> None:
+def test_threads_outlive_their_processes(tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]) -> None:
+    """These die at points that they count to, then workers at random instants; another is started, or not at once."""
     whole, names = unharmed
     chosen = random.Random(1)
     points: list[int | str] = [*range(1, 151), *range(1, 151), *sorted(names)] if WHOLE else [*SHORT]
@@ -147,23 +148,14 @@ def test_threads_outlive_kills_at_counted_points(tmp_path: Path, database: str, 
                 for each in vacant:
                     made.start(each, at[each].pop() if at[each] else 0)
                 vacant.clear()
-    check_threads(crew, made.killed, whole)
-
-
-def test_threads_outlive_random_kills(tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]) -> None:
-    """The others go on with its threads, and another worker is started, or is not until a second one is killed."""
-    chosen = random.Random(2)
-    crew = Crew(database, tmp_path)
-    with staff(crew) as made:
-        made.start(ask)
-        while len(made.killed) < (150 if WHOLE else 3):
-            workers = [each for each, at in made.living.items() if at is work]
+        while len(made.killed) < kills + (150 if WHOLE else 3):
+            workers = [each for each, at_ in made.living.items() if at_ is work]
             for _ in range(WORKERS - len(workers) if chosen.random() < 0.7 or len(workers) < 2 else 0):
                 made.start(work)
             wait([], chosen.uniform(0.1, 2.0))
-            made.kill(chosen.choice([each for each, at in made.living.items() if at is work]))
+            made.kill(chosen.choice([each for each, at_ in made.living.items() if at_ is work]))
         made.start(work)
-    check_threads(crew, made.killed, unharmed[0])
+    check_threads(crew, made.killed, whole)
 
 
 class Asking:

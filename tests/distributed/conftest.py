@@ -7,8 +7,7 @@ import pytest
 from nats import connect
 from nats.aio.client import Client
 
-from tests.distributed.contexts import Desk
-from tests.distributed.support import QUICK, Caller, Gate, Place
+from tests.distributed.support import Caller, Gate, Place
 from tests.servers.shared_nats import nats
 
 __all__ = ["nats"]
@@ -29,12 +28,6 @@ def name() -> str:
 @pytest.fixture
 def place(url: str, name: str) -> Place:
     return Place(url, name)
-
-
-@pytest.fixture
-async def desk(place: Place) -> AsyncIterator[Desk]:
-    async with place.worker(Desk), place.runner(QUICK) as runner:
-        yield Desk(runner)
 
 
 @pytest.fixture

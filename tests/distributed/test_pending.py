@@ -9,7 +9,6 @@ from sabir_runtime.distributed import CallSettings, NoWorkers, RequestTimedOut, 
 from sabir_runtime.distributed.caller import NoSubscriber, PendingRequest
 from sabir_runtime.distributed.envelopes import (
     Accepted,
-    Alive,
     Answered,
     Busy,
     Ending,
@@ -28,7 +27,6 @@ FAILED = Failed(id="r1", worker="w1", error=Fault(type="Boom", message="no", rai
 BUSY, RELEASED = Busy(id="r1", worker="w1"), Released(id="r1", worker="w1")
 ACCEPTED = Accepted(id="r1", worker="w1", every=0.01)
 WILLING = Willing(id="r1", worker="w2")
-ALIVE = Alive(worker="w1", requests=("r1",))
 
 
 Script: TypeAlias = tuple[Reply | NoSubscriber | Exception, ...]

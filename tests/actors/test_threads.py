@@ -1,8 +1,9 @@
-"""Threads in one process: control messages, what they do to phases, and their client (CH-14 … CH-21, CH-44, CH-46)."""
+"""Threads in one process: control messages, flows between actors, and their client (CH-14 … CH-21, CH-44 … CH-48)."""
 
 import asyncio
 import gc
 import re
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
@@ -23,8 +24,9 @@ from sabir_actors.state import ENDS, MOVES, EventKind
 from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
 from sabir_session.state.codec import now
+from sabir_testing.scripted import always
 
-from tests.actors.support import Model, begun, system_of, tell
+from tests.actors.support import Flow, Model, begun, said, scripted, system_of, tell
 
 STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD", "GET_THREAD_STATUS")
 
@@ -221,3 +223,59 @@ def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, s
 def test_no_move_leads_out_of_an_end() -> None:
     assert {"completed", "failed", "terminated"} == ENDS
     assert all(before.isdisjoint(ENDS) for before, _ in MOVES.values())
+
+
+CLIENT = "User/Client"
+ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
+CREATION = [
+    "User/Client -> ThreadActor: CREATE_THREAD",
+    "ThreadActor -> User/Client: THREAD_CREATED",
+    "User/Client -> ThreadActor: START_THREAD",
+    "ThreadActor -> User/Client: THREAD_STARTED",
+    *(
+        line
+        for phase in AEIOUY
+        for line in (
+            f"ThreadActor -> {phase.capitalize()}PhaseActor: PROCESS_PHASE (phase_type={phase})",
+            f"{phase.capitalize()}PhaseActor -> ThreadActor: PHASE_PROCESSED",
+        )
+    ),
+    "ThreadActor -> User/Client: THREAD_RESULT",
+]
+PHASE = [
+    "ThreadActor -> PhaseActor: PROCESS_PHASE",
+    "PhaseActor -> PhaseActor: PREPARE_CONTEXT",
+    "PhaseActor -> AgentManagerActor: PROCESS_WITH_AGENT",
+    "AgentManagerActor -> PhaseActor: AGENT_RESPONSE",
+    "PhaseActor -> ThreadActor: PHASE_PROCESSED",
+]
+
+
+def of_phase(lines: Sequence[str], phase: str) -> list[str]:
+    name = f"{phase.capitalize()}PhaseActor"
+    first = lines.index(f"ThreadActor -> {name}: PROCESS_PHASE (phase_type={phase})")
+    last = lines.index(f"{name} -> ThreadActor: PHASE_PROCESSED")
+    return [line.replace(name, "PhaseActor").partition(" (")[0] for line in lines[first : last + 1]]
+
+
+async def test_a_thread_goes_through_its_phases_as_the_document_writes_it() -> None:
+    """The document leaves out acknowledgements, and what a client asks meanwhile."""
+    recorded = Flow(client=CLIENT)
+    system, _ = scripted(always(said()), trace=recorded)
+    async with system:
+        client, thread_id = await begun(system, name="client")
+        await client.result(thread_id, every=0.01)
+    lines = [line for line in recorded.lines if not line.endswith(("_ACKNOWLEDGED", "THREAD_STATUS"))]
+    inner = ("PREPARE_CONTEXT", "AgentManagerActor")
+    assert [line for line in lines if not any(word in line for word in inner)] == CREATION
+    assert [of_phase(lines, phase) for phase in AEIOUY] == [PHASE] * 6
+
+
+async def test_one_run_has_one_correlation_id() -> None:
+    system, _ = scripted(sabir.RateLimited("slower"), always(said()), settings=ONCE)
+    found: list[str | None] = []
+    system._trace = lambda message: found.append(message.correlation_id)
+    async with system:
+        client, thread_id = await begun(system, name="client")
+        await client.result(thread_id, every=0.01)
+    assert len(found) > 30 and set(found) == {thread_id}

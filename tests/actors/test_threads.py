@@ -164,7 +164,10 @@ async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteSto
             await client.start(thread_id)
         await client.pause(threads[1])
         await client.terminate(threads[2])
-        assert (await client.result(threads[3], every=0.01)).status == "completed"
+        result = await client.result(threads[3], every=0.01)
+        other = ThreadClient(system, "other")  # is told of the result at once, from the state
+        assert await asyncio.wait_for(other.result(threads[3], every=3600), 10) == result
+        assert result.status == "completed"
         async for status in client.watch(threads[1], every=0.01):
             if status.phases_completed:
                 break

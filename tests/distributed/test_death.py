@@ -124,7 +124,7 @@ async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_erro
     with nats_server() as url:
         worker = Worker(gate.context, url, settings=WorkerSettings(patience=0.3))
         running = asyncio.ensure_future(worker.run())
-        runner = DistributedRunner(url, settings=CallSettings(patience=0.3))
+        runner = DistributedRunner(url, settings=CallSettings(patience=0.3, acceptance=1000, silence=1000))
         ctx = Gated(runner)
         asked = asyncio.ensure_future(ctx.wait("x"))
         await until(lambda: gate.began)

@@ -10,6 +10,7 @@ import pytest
 from sabir_actors import AEIOUY, ActorError, ActorSystem, ThreadClient
 from sabir_actors.state import EventKind
 from sabir_actors.thread import Thread
+from sabir_actors.thread_runs import _record_phase
 from sabir_session import PositionTaken, RecordingFailed, SQLiteStore, StoreError
 
 from tests.actors.support import GIVEN, Hall, Model, Processes, begun, started, system_of, tell
@@ -202,6 +203,9 @@ def test_the_records_of_who_lost_a_thread_are_refused_for_good(store: SQLiteStor
     for _ in range(3):
         with pytest.raises(PositionTaken):
             mine.journal.append("some:Reply", "{}")
+    mine.refresh()
+    with pytest.raises(PositionTaken, match="another process runs it"):
+        _record_phase(mine, {})
     assert store.length("thread:t") == 3
 
 

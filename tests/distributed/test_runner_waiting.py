@@ -110,7 +110,7 @@ async def test_closing_ends_what_is_under_way(place: Place, gate: Gate, accept_a
         assert runner._caller is not None
         (pending,) = runner._caller._pending.values()
         await until(lambda: pending.worker or accept_after)
-        await runner.aclose()
+        await ctx.aclose()
         closed = rf"^policy 'wait' of '{place.name}': the runner was closed during the call; "
         with pytest.raises(RunnerClosed, match=closed + told):
             await soon(asked)

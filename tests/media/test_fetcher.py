@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sabir.errors import MediaRefused, SettingsInvalid
 from sabir_media import AddressRefused, FetchFailed, FetchTimedOut, GuardedFetcher, SizeRefused
+from sabir_media.network import Deadline
 
 from tests.media.conftest import Fetch
 from tests.media.server import PNG, Answer, Loopback, Writer, dripping, redirect, response, serving
@@ -121,6 +122,11 @@ def test_the_time_limit_holds_for_the_whole_fetch(fetch: Fetch, path: str) -> No
         with pytest.raises(FetchTimedOut, match="it took longer than `timeout`"):
             fetch(fetcher, server.url(path))
         waiting.set()
+
+
+def test_a_deadline_that_has_passed_leaves_no_time() -> None:
+    with pytest.raises(TimeoutError):
+        Deadline.after(0).remaining()
 
 
 def test_the_time_limit_holds_for_a_look_up(fetch: Fetch) -> None:

@@ -92,7 +92,7 @@ async def test_one_message_at_a_time_in_order(system: ActorSystem, make: Make) -
     assert [(await each).data["done"] for each in waiting] == worker.begun == ["a", "b", "c"]
 
 
-async def test_a_full_mailbox_refuses_and_says_so(system: ActorSystem, make: Make) -> None:
+async def test_a_full_mailbox_refuses_and_says_so(system: ActorSystem, make: Make) -> None:  # CH-32
     worker = make(mailbox=3)
     waiting = [sent(system, ask("WORK", "worker", f"m{number}")) for number in range(8)]
     await settled()
@@ -108,7 +108,7 @@ async def test_a_full_mailbox_refuses_and_says_so(system: ActorSystem, make: Mak
     assert (await system.send_message(ask("WORK", "worker", "m7"))).data == {"done": "m7"}
 
 
-class TestDuplicates:
+class TestDuplicates:  # CH-43
     @given(
         deliveries=st.lists(st.tuples(st.sampled_from("abcde"), st.booleans()), max_size=20),
         failing=st.sets(st.sampled_from("abcde")),
@@ -144,7 +144,7 @@ class TestDuplicates:
         assert worker.begun == ["a", "b", "c", "d", "a"]
 
 
-class TestFailures:
+class TestFailures:  # CH-40
     async def test_an_exception_is_an_error_and_the_actor_goes_on(
         self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -164,7 +164,7 @@ class TestFailures:
 
     async def test_flows_are_logged_without_contents(
         self, system: ActorSystem, make: Make, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    ) -> None:  # CH-45
         make().gate.set()
         with caplog.at_level(logging.INFO, "sabir.actors"):
             await system.send_message(ask("WORK", "worker", "w1", text="my secret"))
@@ -183,7 +183,7 @@ class TestFailures:
         assert (await system.send_message(ask("WORK", "worker"))).type == "WORK_RESPONSE"
 
 
-class TestRetry:
+class TestRetry:  # CH-37, CH-38
     @pytest.mark.parametrize(
         ("original", "attempt", "code"), [("f1", 4, "RETRIES_EXHAUSTED"), ("other", 2, "UNKNOWN_MESSAGE")]
     )
@@ -198,7 +198,7 @@ class TestRetry:
 
 
 class TestEnds:
-    async def test_stop(self, system: ActorSystem, make: Make) -> None:
+    async def test_stop(self, system: ActorSystem, make: Make) -> None:  # CH-35
         worker = make()
         handled, waits = sent(system, ask("WORK", "worker", "a")), sent(system, ask("WORK", "worker", "b"))
         await settled()

@@ -1,4 +1,4 @@
-"""Agents: models, options, settings and fields of a configuration, results, adapters (CH-24 … CH-31, CH-40, CH-48)."""
+"""Agents: models, options, settings and fields of a configuration, results, adapters (CH-26 … CH-31, CH-40, CH-48)."""
 
 import asyncio
 from typing import Any
@@ -87,7 +87,7 @@ async def test_an_unknown_agent() -> None:
     assert failed(await Desk().system.send_message(message))[0] == "UNKNOWN_AGENT"
 
 
-class TestConfiguration:
+class TestConfiguration:  # CH-24, CH-28, CH-30
     @pytest.mark.parametrize("wrong", [{"tools": ["web_search"]}, {"temperature": -1.0}, {"model": "nope:x"}])
     async def test_a_wrong_one_is_refused_and_the_former_stays(self, wrong: dict[str, Any]) -> None:
         desk = Desk(said())
@@ -99,7 +99,7 @@ class TestConfiguration:
         await desk.answer()
         assert desk.llm.last.settings.temperature == 0.5
 
-    async def test_an_update_holds_from_the_next_run_on(self) -> None:
+    async def test_an_update_holds_from_the_next_run_on(self) -> None:  # CH-28
         desk = Desk(said(), said())
         desk.agent(max_tokens=50)
         await desk.answer()
@@ -115,7 +115,7 @@ class TestConfiguration:
         assert sent.messages[0].text == "Help."
 
 
-async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:
+async def test_a_conversation_has_the_roles_that_the_document_writes() -> None:  # CH-25
     desk = Desk(said())
     turns = [{"role": "system", "content": "Be kind."}, *PLAY]
     await desk.answer("And now?", context={"messages": turns})
@@ -186,13 +186,13 @@ class TestOwnOutputs:
         assert (response.data["cause"], response.data["retryable"]) == ("OutputInvalid", False)
 
 
-class TestFailures:
+class TestFailures:  # CH-40, CH-48
     async def test_the_time_that_a_provider_names_is_told(self) -> None:
         error = sabir.RateLimited("slower", retry_after=7.0)
         desk = Desk(error, settings=Settings(retries=sabir.RetryPolicy(attempts=1)))
         assert (await desk.answer()).data["retry_after"] == 7.0
 
-    async def test_an_agents_result_shows_what_its_options_returned(self) -> None:
+    async def test_an_agents_result_shows_what_its_options_returned(self) -> None:  # D-44
         asked = [calls(calculator={"question": "1+1"}, notes={"about": "Rome"}, picture={"of": "Sky"})]
         desk = Desk(*asked, said())
         desk.agent(tools=["calculator", "notes", "picture"])
@@ -295,9 +295,9 @@ async def update(desk: Desk, **config: Any) -> Response:
     return await desk.system.send_message(ask("UPDATE_AGENT_CONFIG", "agents", agent_id="a1", config=config))
 
 
-class TestFields:
+class TestFields:  # CH-28
     @pytest.mark.parametrize("name", UNKNOWN)
-    async def test_unknown_configuration_fields_are_refused_by_name(self, name: str) -> None:
+    async def test_unknown_configuration_fields_are_refused_by_name(self, name: str) -> None:  # CH-28
         desk = Desk(said())
         desk.agent(temperature=0.5)
         code, words = failed(await update(desk, temperature=0.25, **{name: {}}))
@@ -313,18 +313,18 @@ class TestFields:
             assert repr(name) in failed(await tell(system, "INITIALIZE_PHASE", **first))[1]
 
     @pytest.mark.parametrize("name", VALUES)
-    async def test_every_setting_takes_effect(self, name: str) -> None:
+    async def test_every_setting_takes_effect(self, name: str) -> None:  # CH-28
         desk = Desk(said())
         assert (await update(desk, **{name: VALUES[name]})).data["status"] == "updated"
         await desk.answer()
         field = name if name in Settings.model_fields else f"{name}_json"
         assert getattr(desk.llm.last.settings, field) == getattr(Settings(**{name: VALUES[name]}), field)
 
-    def test_no_setting_is_missing(self) -> None:
+    def test_no_setting_is_missing(self) -> None:  # CH-28
         assert set(VALUES) == SETTINGS
 
     @pytest.mark.parametrize("name", WRONG)
-    async def test_invalid_values_are_refused_by_name(self, name: str) -> None:
+    async def test_invalid_values_are_refused_by_name(self, name: str) -> None:  # CH-28
         desk = Desk(said())
         assert name.replace("output_", "") in failed(await update(desk, **{name: WRONG[name]}))[1]
         await desk.answer()
@@ -336,7 +336,7 @@ class TestFields:
             assert name.replace("output_", "") in failed(await tell(system, "UPDATE_AGENT_CONFIG", **change))[1]
             system.threads.runs.queue = None
 
-    async def test_both_names_of_a_limit_are_one_setting(self) -> None:
+    async def test_both_names_of_a_limit_are_one_setting(self) -> None:  # CH-28
         """The latest change holds; null unsets it, and a model cannot be unset."""
         desk = Desk(*[said()] * 4)
         limits = []
@@ -349,14 +349,14 @@ class TestFields:
         assert "model" in failed(await update(desk, model=None))[1]
 
     @pytest.mark.parametrize("stored", [{"loud": True}, {"top_p": 7}, {"model": None}])
-    def test_a_journal_with_fields_that_had_no_effect_is_read(self, stored: dict[str, Any]) -> None:
+    def test_a_journal_with_fields_that_had_no_effect_is_read(self, stored: dict[str, Any]) -> None:  # CH-28
         view, change = ThreadView(), {"phase_type": "action", "config": {"temperature": 0.5, **stored}}
         view.apply(ThreadEvent(what="agent_updated", at=now(), data=change))
         assert view.configs["action"][0].model_dump(exclude_unset=True) == {"temperature": 0.5}
 
 
-class TestAgentOfTheSender:
-    async def test_the_agent_of_the_senders_phase_answers(self) -> None:
+class TestAgentOfTheSender:  # CH-27
+    async def test_the_agent_of_the_senders_phase_answers(self) -> None:  # CH-27
         phases = [Phase(name, f"You are the {name} phase.", model=f"scripted:{name}") for name in ("one", "two")]
         model = Model()
         async with system_of(model, chains=[Chain("mine", phases)]) as system:
@@ -383,7 +383,7 @@ class TestAgentOfTheSender:
             assert [first.type, second.type] == ["AGENT_RESPONSE"] * 2
             assert failed(third)[0] == "UNKNOWN_AGENT" and "give agent_id" in failed(third)[1]
 
-    async def test_a_phase_without_an_agent_does_not_use_anothers(self) -> None:
+    async def test_a_phase_without_an_agent_does_not_use_anothers(self) -> None:  # CH-27
         system = ActorSystem(adapters=lambda _: ScriptedAdapter(always(said())))
         manager = AgentManagerActor("t/agents", system)
         manager.add_agent("t/action", Agent(AgentConfig(model="m")))

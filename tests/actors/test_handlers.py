@@ -79,7 +79,7 @@ class TestOwnResponses:
     @pytest.mark.parametrize("is_error", [False, True])
     async def test_a_response_of_a_handler_answers_its_message(
         self, worker: Worker, envelope: dict[str, Any], is_error: bool
-    ) -> None:
+    ) -> None:  # CH-05
         """Fields that are missing are filled in, and those of another message, as of one that was forwarded, too."""
         own = ErrorResponse(error_message="no", **envelope) if is_error else Response(type="DONE", **envelope)
         response = await answered(worker, lambda _: own)
@@ -87,7 +87,7 @@ class TestOwnResponses:
         assert (response.correlation_id, response.type, response.id) == ("talk", own.type, own.id)
         assert response.data == own.data and type(response) is type(own)
 
-    async def test_a_retry_of_such_a_response_answers_the_retry(self, worker: Worker) -> None:
+    async def test_a_retry_of_such_a_response_answers_the_retry(self, worker: Worker) -> None:  # CH-05
         """An ERROR that a handler returns is a failure, and can be tried again."""
         assert failed(await answered(worker, lambda _: ErrorResponse(error_message="no")))[1] == "no"
         retry = ask("RETRY", "worker", "r1", original_message_id="m1", attempt=2, max_attempts=9)
@@ -112,7 +112,7 @@ class TestOwnResponses:
     )  # fmt: skip
     async def test_data_of_a_handlers_response_is_validated(
         self, worker: Worker, sent: list[AnyMessage], kind: str, message: Any, response_type: str, data: Any, field: str
-    ) -> None:
+    ) -> None:  # CH-08
         result = Response(type=response_type, data=data) if kind == "Response" else data
         response = await answered(worker, lambda _: result, message[0], **message[1])
         code, words = failed(response)
@@ -121,6 +121,7 @@ class TestOwnResponses:
 
     @pytest.mark.parametrize("result", [None, "done", 7, [{}], Message(type="WORK")])
     async def test_no_other_result_is_accepted(self, worker: Worker, sent: list[AnyMessage], result: object) -> None:
+        # CH-08
         code, words = failed(await answered(worker, lambda _: result))
         assert code == "FAILED" and type(result).__name__ in words and len(notified(sent)) == 1
 
@@ -167,7 +168,7 @@ class TestCancellations:
     @pytest.mark.parametrize("raising", RAISING)
     async def test_a_cancellation_within_a_handler_is_its_error(
         self, worker: Worker, sent: list[AnyMessage], raising: Callable[[], Awaitable[None]]
-    ) -> None:
+    ) -> None:  # CH-40
         async def work(message: Message) -> None:
             await raising()
 
@@ -180,6 +181,7 @@ class TestCancellations:
         assert not (await worker.system.send_message(ask("WORK", "worker", "m2"))).is_error
 
     async def test_a_caller_that_is_cancelled_is_cancelled_and_the_work_continues(self, worker: Worker) -> None:
+        # CH-40
         gate, begun_ = asyncio.Event(), asyncio.Event()
 
         async def work(message: Message) -> dict[str, Any]:
@@ -196,7 +198,7 @@ class TestCancellations:
         gate.set()
         assert (await worker.system.send_message(ask("WORK", "worker", "m1"))).data == {"done": True}
 
-    async def test_a_cancellation_of_the_task_that_answers_propagates(self, worker: Worker) -> None:
+    async def test_a_cancellation_of_the_task_that_answers_propagates(self, worker: Worker) -> None:  # CH-40
         """As asyncio.run cancels all tasks at its end: no ERROR, and the handler is cancelled."""
         ended = asyncio.Event()
 
@@ -215,7 +217,7 @@ class TestCancellations:
         assert ended.is_set()
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-    def test_an_end_of_the_program_is_not_an_error_of_a_handler(self, error: type[BaseException]) -> None:
+    def test_an_end_of_the_program_is_not_an_error_of_a_handler(self, error: type[BaseException]) -> None:  # CH-40
         async def run() -> None:
             async with ActorSystem(restarts=QUICK) as system:
                 worker = Worker(system)
@@ -231,7 +233,7 @@ class TestCancellations:
             asyncio.run(run())
 
     @pytest.mark.parametrize("raising", RAISING)
-    async def test_no_thread_stays_processing(self, raising: Callable[[], Awaitable[None]]) -> None:
+    async def test_no_thread_stays_processing(self, raising: Callable[[], Awaitable[None]]) -> None:  # CH-40
         system, llm = scripted(always(said()))
 
         async def complete(*_: object, **__: object) -> None:
@@ -244,7 +246,7 @@ class TestCancellations:
             assert (result.status, result.error_code) == ("failed", "FAILED")
             assert (await client.status(thread_id)).status == "failed"
 
-    async def test_an_adapter_that_is_not_made_fails_its_thread(self) -> None:
+    async def test_an_adapter_that_is_not_made_fails_its_thread(self) -> None:  # CH-40
         def adapters(model: str) -> Any:
             raise asyncio.CancelledError
 
@@ -315,7 +317,7 @@ class TestHanging:
     @pytest.mark.parametrize("hanging", HANGING)
     async def test_a_restart_reaches_a_hanging_actor(
         self, worker: Worker, hanging: Any, by: str, ends: threading.Event
-    ) -> None:
+    ) -> None:  # CH-34
         caller = await self.hang(worker, hanging, ends)
         waiting = asyncio.ensure_future(worker.system.send_message(ask("WORK", "worker", "m2")))
         await asyncio.sleep(0)
@@ -330,7 +332,7 @@ class TestHanging:
         assert (await worker.system.send_message(retry)).data == {"id": "m1"}
         ends.set()
 
-    async def test_a_message_that_ends_in_time_is_not_interrupted_by_a_restart(self, worker: Worker) -> None:
+    async def test_a_message_that_ends_in_time_is_not_interrupted_by_a_restart(self, worker: Worker) -> None:  # CH-34
         gate, order = asyncio.Event(), list[str]()
 
         async def work(message: Message) -> dict[str, Any]:
@@ -348,6 +350,7 @@ class TestHanging:
         assert order == ["a after 0 restarts", "b after 1 restarts"]
 
     async def test_a_restart_interrupts_a_hanging_one(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+        # CH-34
         async def restarting() -> None:
             worker.restarted += 1
             if worker.restarted == 1:
@@ -360,7 +363,7 @@ class TestHanging:
         assert not (await worker.system.send_message(ask("WORK", "worker"))).is_error
 
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:
+    async def test_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:  # CH-34
         """Several actors hang at once, and the models of several threads; each caller is answered."""
         system, llm = scripted(always(said()), restarts=QUICK)
 
@@ -385,7 +388,7 @@ class TestHanging:
         ends.set()
 
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_leaving_waits_for_no_closing_that_hangs(self, hanging: Any, ends: threading.Event) -> None:
+    async def test_leaving_waits_for_no_closing_that_hangs(self, hanging: Any, ends: threading.Event) -> None:  # CH-34
         class Clinging(Worker):
             async def stopping(self) -> None:
                 await hanging(ends)
@@ -404,5 +407,5 @@ class TestHanging:
         assert monotonic() - began < BOUND
         ends.set()
 
-    def test_the_default_limits_are_those_of_the_documentation(self) -> None:
+    def test_the_default_limits_are_those_of_the_documentation(self) -> None:  # CH-34
         assert (RestartPolicy().patience, RestartPolicy().leaving) == (1.0, 5.0)

@@ -52,7 +52,7 @@ async def longest_heartbeat(system: ActorSystem, *actors: str, seconds: float = 
     return longest
 
 
-async def test_heartbeats_are_answered_while_messages_wait_for_the_store(tmp_path: Path) -> None:
+async def test_heartbeats_are_answered_while_messages_wait_for_the_store(tmp_path: Path) -> None:  # CH-32
     """Each kind has a system of its own; it is done once the store is free, and a status, which only reads, at once."""
     kinds = ("CREATE_THREAD", "START_THREAD", "GET_THREAD_STATUS", "UPDATE_AGENT_CONFIG")
     async with AsyncExitStack() as stack:
@@ -75,6 +75,7 @@ async def test_heartbeats_are_answered_while_messages_wait_for_the_store(tmp_pat
 
 async def test_heartbeats_are_answered_while_phases_wait_for_the_store(store: SQLiteStore, tmp_path: Path) -> None:
     """Records of replies and of phases wait in their order; no model is asked twice."""
+    # CH-32
     model = Model(held=True)
     async with system_of(model, store) as system:
         client, thread_id = await begun(system)
@@ -88,6 +89,7 @@ async def test_heartbeats_are_answered_while_phases_wait_for_the_store(store: SQ
 
 
 async def test_heartbeats_are_answered_while_a_queued_thread_waits(processes: Processes, tmp_path: Path) -> None:
+    # CH-32
     system = await processes.asker()
     worker, seat, model = await processes.worker()
     client, thread_id = await begun(system)
@@ -101,6 +103,7 @@ async def test_heartbeats_are_answered_while_a_queued_thread_waits(processes: Pr
 
 
 async def test_a_start_interrupted_while_the_store_is_locked_is_performed(store: SQLiteStore, tmp_path: Path) -> None:
+    # CH-32
     async with system_of(Model(), store) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")

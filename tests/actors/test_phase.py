@@ -56,7 +56,7 @@ def web_search(query: str) -> str:
     return "found"
 
 
-async def test_a_phase_is_configured_or_refuses() -> None:
+async def test_a_phase_is_configured_or_refuses() -> None:  # CH-24
     async with Stage(said()) as stage:
         wrong = await stage.asked("INITIALIZE_PHASE", config={"model": MODEL, "tools": ["no_such"]})
         assert failed(wrong)[0] == "INVALID_CONFIG" and "no_such" in failed(wrong)[1]
@@ -68,7 +68,7 @@ async def test_a_phase_is_configured_or_refuses() -> None:
         assert stage.llm.last.settings.temperature == 0.7 and stage.llm.last.option_names == ("web_search",)
 
 
-class TestContext:
+class TestContext:  # CH-25
     async def test_the_documents_example(self) -> None:
         async with Stage(phase="experience") as stage:
             config = {"model": MODEL, "tools": ["web_search"]}
@@ -105,13 +105,13 @@ class TestContext:
             {"metadata": ["x"]},
         ],
     )
-    async def test_a_context_that_is_none_is_the_senders_error(self, context: dict[str, Any]) -> None:
+    async def test_a_context_that_is_none_is_the_senders_error(self, context: dict[str, Any]) -> None:  # CH-13
         async with Stage() as stage:
             assert failed(await stage.run(**context))[0] == "INVALID_MESSAGE"
             assert "ERROR_NOTIFICATION" not in stage.types() and stage.llm.sent == ()
 
 
-class TestRuns:
+class TestRuns:  # CH-22, CH-23, CH-31
     @pytest.mark.parametrize("phase", ["yield", "reflection"])
     async def test_another_phase_is_refused(self, phase: str) -> None:
         async with Stage() as stage:
@@ -124,7 +124,7 @@ class TestRuns:
         assert stage.llm.last.streaming
 
 
-class TestRetries:
+class TestRetries:  # CH-48, CH-49
     async def test_what_a_retry_may_mend_is_tried_as_often_as_restarts_are_allowed(self) -> None:
         async with Stage(always(LATER)) as stage:
             response = await stage.run()
@@ -142,7 +142,7 @@ class TestRetries:
 
 
 class TestEnds:
-    async def test_a_phase_that_is_too_late(self) -> None:
+    async def test_a_phase_that_is_too_late(self) -> None:  # CH-42
         gate = Gate()
         async with Stage(delayed("late", gate), said("Now.")) as stage:
             stage.actor._longest = 0.05

@@ -49,7 +49,7 @@ async def ran(chain: Chain, *answers: Scriptable) -> tuple[ThreadResult, Scripte
         return await client.result(thread_id, every=0.01), llm, asked_for
 
 
-def test_the_documents_chain() -> None:
+def test_the_documents_chain() -> None:  # CH-21, CH-23
     assert (
         AEIOUY_CHAIN.names == AEIOUY == ("action", "experience", "intention", "observation", "understanding", "yield")
     )
@@ -93,7 +93,7 @@ async def test_phase_types_that_validation_allows_are_the_chains() -> None:
     assert llm.sent == ()
 
 
-async def test_phases_of_the_threads_actor_are_no_messages_of_it() -> None:
+async def test_phases_of_the_threads_actor_are_no_messages_of_it() -> None:  # CH-39
     system, _ = scripted()
     async with system:
         message = ask("PROCESS_PHASE", "threads", thread_id="t", phase_type="action", input="x")

@@ -67,7 +67,7 @@ def refusal(act: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.type)
-def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> None:
+def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> None:  # CH-01, CH-04, CH-06, CH-08, CH-09
     assert validate_message(message) is True
     for back in (deserialize_message(serialize_message(message)), pickle.loads(pickle.dumps(message))):
         assert (type(back), back) == (type(message), message)
@@ -89,7 +89,7 @@ def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> Non
         lambda: Message(type="X", sender="\ud800"),
     ],
 )
-def test_what_is_no_message_cannot_be_made(make: Callable[[], object]) -> None:
+def test_what_is_no_message_cannot_be_made(make: Callable[[], object]) -> None:  # CH-01, CH-06
     with pytest.raises(ValidationError):
         make()
 
@@ -121,7 +121,7 @@ def test_nothing_of_a_message_can_be_changed(change: Callable[[Message], object]
 # What answers it
 
 
-def test_every_request_names_the_type_that_answers_it() -> None:
+def test_every_request_names_the_type_that_answers_it() -> None:  # CH-03, CH-03a, CH-03e, D-20
     """The document's pairs, and the result that ends a thread, are all types that there are."""
     assert {request.type for request in REQUESTS} | {"THREAD_RESULT"} == set(TYPES)
     for request, response in PAIRS:
@@ -132,12 +132,12 @@ def test_every_request_names_the_type_that_answers_it() -> None:
 
 
 @pytest.mark.parametrize("message_type", ["PROCESS_PHASE", "INITIALIZE_PHASE", "PREPARE_CONTEXT"])
-def test_a_phase_outside_of_the_six_is_named(message_type: str) -> None:
+def test_a_phase_outside_of_the_six_is_named(message_type: str) -> None:  # CH-11
     with pytest.raises(ValueError, match=r"^Invalid phase_type: dream; .* accepts action, experience, intention,"):
         validate_message(Message(type=message_type, data={"phase_type": "dream"}))
 
 
-def test_a_chain_of_ones_own_has_its_own_phases() -> None:
+def test_a_chain_of_ones_own_has_its_own_phases() -> None:  # CH-11
     for kind, more in ((Message, {"input": "Hi"}), (Response, {"output": {"response": "Hi"}, "processing_time": 0})):
         name = "PROCESS_PHASE" if kind is Message else "PHASE_PROCESSED"
         said = {"thread_id": "t", "phase_type": "draft", **more}
@@ -159,7 +159,7 @@ class Listener(Actor):
 
 
 @pytest.mark.parametrize("message_type", [name for name in TYPES if name != "HEARTBEAT"])
-async def test_an_actor_handles_nothing_that_is_not_valid(message_type: str) -> None:
+async def test_an_actor_handles_nothing_that_is_not_valid(message_type: str) -> None:  # CH-13
     system = ActorSystem()
     listener = Listener(system)
     system.add(listener)
@@ -176,7 +176,7 @@ async def test_an_actor_handles_nothing_that_is_not_valid(message_type: str) -> 
 
 
 @given(ANY)
-def test_every_message_comes_back_as_it_was(message: AnyMessage) -> None:
+def test_every_message_comes_back_as_it_was(message: AnyMessage) -> None:  # CH-02, CH-07, D-22
     text = serialize_message(message)
 
     for back in (deserialize_message(text), deserialize_message(text.encode())):
@@ -248,12 +248,12 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("text", "offender"), MALFORMED.items(), ids=lambda text: text[:40])
-def test_a_text_that_is_no_message_is_refused_by_what_is_wrong_with_it(text: str, offender: str) -> None:
+def test_a_text_that_is_no_message_is_refused_by_what_is_wrong_with_it(text: str, offender: str) -> None:  # CH-07
     for given_ in (text, text.encode()):
         assert offender in refusal(lambda given_=given_: deserialize_message(given_))  # type: ignore[misc]
 
 
-def test_what_is_too_large_is_neither_written_nor_read() -> None:
+def test_what_is_too_large_is_neither_written_nor_read() -> None:  # CH-07
     most = Message(type="X", data={"text": ""})
     room = LARGEST - len(serialize_message(most))
     whole, over = (most.model_copy(update={"data": {"text": "x" * size}}) for size in (room, room + 1))
@@ -269,7 +269,7 @@ class Unspeakable:
 
 
 @pytest.mark.parametrize("detail", [Unspeakable(), float("nan"), "\ud800", [[Unspeakable()]]])
-def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) -> None:
+def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) -> None:  # CH-06
     error = Message(type="X").error(ActorError(ErrorCode.FAILED, f"no {detail}", cause=detail, left=[1]))
     back = deserialize_message(serialize_message(error))
 
@@ -278,7 +278,7 @@ def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) ->
     assert isinstance(back.data["cause"], str) and back.data["cause"].isprintable()
 
 
-def test_an_error_is_raised_as_what_it_tells_of() -> None:
+def test_an_error_is_raised_as_what_it_tells_of() -> None:  # CH-06
     told = {"message": "m", "code": 7, "self": "s", "retryable": True}
     fine = Response(type="THREAD_STARTED")
     assert raise_for_error(fine) is fine

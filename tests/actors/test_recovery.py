@@ -75,6 +75,7 @@ class Play:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([*CONTROL, "restart"]) | st.integers(0, 30), max_size=12))
 def test_any_messages_duplicates_and_restarts_lead_where_the_table_says(steps: list[str | int]) -> None:
+    # CH-20, CH-43, D-24, CH-16, CH-18
     asyncio.run(Play().run(steps))
 
 
@@ -186,7 +187,7 @@ async def test_a_damaged_journal_stops_no_other_thread(store: SQLiteStore, caplo
     assert f"thread {threads[0]} was not continued" in caplog.text
 
 
-async def test_a_status_costs_as_much_in_a_store_of_many_threads_as_in_one_of_few(store: SQLiteStore) -> None:
+async def test_a_status_costs_as_much_in_a_store_of_many_threads_as_in_one_of_few(store: SQLiteStore) -> None:  # CH-19
     statements: list[str] = []
 
     async def cost(system: object, thread_id: str) -> int:

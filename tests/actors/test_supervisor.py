@@ -67,6 +67,7 @@ async def told(system: ActorSystem, actor_id: str = "frail", **more: object) -> 
 
 
 async def test_pauses_double_up_to_the_longest_and_restarts_end_at_the_limit(system: ActorSystem, clock: Clock) -> None:
+    # CH-36
     answers = [await told(system) for _ in range(5)]
     assert {each.type for each in answers} == {"ERROR_ACKNOWLEDGED"}
     assert answers[0].data == {"actor_id": "frail", "action_taken": "restart", "error_logged": True}
@@ -84,7 +85,7 @@ async def test_who_is_not_here_is_neither_restarted_nor_supervised(system: Actor
     assert (await told(system)).data["action_taken"] == "escalate"
 
 
-async def test_an_actor_that_is_supervised_is_restarted_whatever_it_fails_of(system: ActorSystem) -> None:
+async def test_an_actor_that_is_supervised_is_restarted_whatever_it_fails_of(system: ActorSystem) -> None:  # CH-33
     assert failed(await system.send_message(ask("WORK", "frail")))[0] == "FAILED"
     assert frail(system).restarts == 0
     response = await system.send_message(ask("SUPERVISE", "supervisor", actor_id="frail"))
@@ -93,7 +94,7 @@ async def test_an_actor_that_is_supervised_is_restarted_whatever_it_fails_of(sys
     assert frail(system).restarts == 1
 
 
-async def test_restart_by_the_supervisor(system: ActorSystem) -> None:
+async def test_restart_by_the_supervisor(system: ActorSystem) -> None:  # CH-34, CH-05
     response = await system.send_message(ask("RESTART", "supervisor", "r1", actor_id="frail", reason="test"))
     assert (response.type, response.data["actor_id"], response.data["status"]) == (
         "RESTART_COMPLETE", "frail", "restarted",

@@ -11,13 +11,13 @@ from sabir_testing.scripted import Gate, always, delayed
 from tests.actors.support import ask, begun, failed, said, scripted
 
 
-async def test_a_message_without_receiver_is_a_value_error() -> None:
+async def test_a_message_without_receiver_is_a_value_error() -> None:  # CH-41
     with pytest.raises(ValueError, match="Message must have a receiver") as caught:
         await ActorSystem().send_message(ask("HEARTBEAT", None))
     assert isinstance(caught.value, ActorError)
 
 
-async def test_an_unknown_receiver_is_an_error_and_a_dead_letter() -> None:
+async def test_an_unknown_receiver_is_an_error_and_a_dead_letter() -> None:  # CH-41
     system = ActorSystem()
     answers = [await system.send_message(ask("HEARTBEAT", "nobody", f"m{number}")) for number in range(1002)]
     assert {failed(each)[0] for each in answers} == {"UNKNOWN_ACTOR"} and answers[-1].message_id == "m1001"
@@ -58,7 +58,7 @@ async def test_a_system_that_stops_leaves_no_task_behind() -> None:
     assert unseen == []
 
 
-async def test_states_are_told_while_the_threads_actor_handles_another_message() -> None:
+async def test_states_are_told_while_the_threads_actor_handles_another_message() -> None:  # CH-32
     system, _ = scripted(always(said()))
     async with system:
         client = ThreadClient(system, "client")

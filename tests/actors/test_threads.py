@@ -31,7 +31,7 @@ from tests.actors.support import Flow, Model, begun, said, scripted, system_of, 
 STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD", "GET_THREAD_STATUS")
 
 
-async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
+async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:  # CH-15, CH-16, CH-17, CH-46
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -50,6 +50,7 @@ async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
 
 
 async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    # CH-17
     closing, may_close = asyncio.Event(), asyncio.Event()
 
     async def stopping(self: AgentManagerActor) -> None:
@@ -69,7 +70,7 @@ async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypat
         assert (await asyncio.wait_for(client.result(thread_id, every=0.01), 10)).status == "completed"
 
 
-async def test_a_terminated_thread_gives_up_its_phase() -> None:
+async def test_a_terminated_thread_gives_up_its_phase() -> None:  # CH-18
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -82,7 +83,7 @@ async def test_a_terminated_thread_gives_up_its_phase() -> None:
     assert model.asked == ["action"]
 
 
-async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> None:
+async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> None:  # CH-19, CH-21
     model = Model()
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -97,7 +98,7 @@ async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> Non
 
 
 @pytest.mark.parametrize("kind", STEERING)
-async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> None:
+async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> None:  # CH-20
     async with system_of(Model(), store) as system:
         response = await tell(system, kind, thread_id="nobody")
         assert (response.type, response.data["error_code"]) == ("ERROR", "UNKNOWN_THREAD")
@@ -136,7 +137,7 @@ async def test_a_thread_that_cannot_run_here_stays(lacking: dict[str, Any], told
         assert (await client.result(thread_id, every=0.01)).status == "completed"
 
 
-async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
+async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:  # CH-20
     async with system_of(Model()) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
@@ -147,7 +148,7 @@ async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
         assert (await client.status(thread_id)).status == "terminated"
 
 
-async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
+async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:  # CH-40, CH-49
     async with system_of(Model()) as system:
         client, thread_id = await begun(system, metadata={"conversation_history": 5})
         result = await asyncio.wait_for(client.result(thread_id, every=0.01), 10)
@@ -155,7 +156,7 @@ async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
         assert result.error_message is not None
 
 
-async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteStore) -> None:
+async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteStore) -> None:  # CH-46
     model = Model()
     async with system_of(model, store) as system:
         client = ThreadClient(system)
@@ -180,7 +181,7 @@ async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteSto
         assert found == ["created", "paused", "terminated", "completed"]
 
 
-async def test_what_is_refused_is_raised() -> None:
+async def test_what_is_refused_is_raised() -> None:  # CH-20
     async with system_of(Model()) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
@@ -212,6 +213,7 @@ def view_of(*events: ThreadEvent) -> ThreadView:
 @pytest.mark.parametrize("status", STATES)
 @pytest.mark.parametrize("what", MOVES)
 def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, status: ThreadState) -> None:
+    # CH-20, D-24
     view = view_of()
     view.status = status
     if status in MOVES[what][0]:
@@ -223,7 +225,7 @@ def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, s
     assert view.status == status
 
 
-def test_no_move_leads_out_of_an_end() -> None:
+def test_no_move_leads_out_of_an_end() -> None:  # CH-20
     assert {"completed", "failed", "terminated"} == ENDS
     assert all(before.isdisjoint(ENDS) for before, _ in MOVES.values())
 
@@ -261,7 +263,7 @@ def of_phase(lines: Sequence[str], phase: str) -> list[str]:
     return [line.replace(name, "PhaseActor").partition(" (")[0] for line in lines[first : last + 1]]
 
 
-async def test_a_thread_goes_through_its_phases_as_the_document_writes_it() -> None:
+async def test_a_thread_goes_through_its_phases_as_the_document_writes_it() -> None:  # CH-46, CH-27, CH-47
     """The document leaves out acknowledgements, and what a client asks meanwhile."""
     recorded = Flow(client=CLIENT)
     system, _ = scripted(always(said()), trace=recorded)
@@ -274,7 +276,7 @@ async def test_a_thread_goes_through_its_phases_as_the_document_writes_it() -> N
     assert [of_phase(lines, phase) for phase in AEIOUY] == [PHASE] * 6
 
 
-async def test_one_run_has_one_correlation_id() -> None:
+async def test_one_run_has_one_correlation_id() -> None:  # CH-44
     system, _ = scripted(sabir.RateLimited("slower"), always(said()), settings=ONCE)
     found: list[str | None] = []
     system._trace = lambda message: found.append(message.correlation_id)

@@ -89,7 +89,7 @@ def check(outcome: tuple[ThreadResult, dict[str, str]]) -> None:
     assert models == {"look": "anthropic:smollm2", "answer": GPT, "close": GPT}
 
 
-async def test_the_program_on_its_recording(tmp_path: Path) -> None:
+async def test_the_program_on_its_recording(tmp_path: Path) -> None:  # CH-28, CH-29
     assert "not a vendor's own service" in provenance_of(RECORDED)["server"]
     with shell(), replaying(RECORDED) as cassette:
         check(await program(tmp_path))

@@ -59,6 +59,7 @@ def answered(*result: Message) -> Answered:
 @settings(max_examples=settings().max_examples // 4)
 @given(histories_of(SPEAKERS), st.none() | st.lists(st.text(alphabet="abc_", min_size=1), max_size=3))
 def test_messages_and_option_names_come_back_as_they_went(history: list[Message], options: list[str] | None) -> None:
+    # RN-29
     there = request(*history, options=None if options is None else tuple(options))
     back = answered(*history)
 
@@ -86,7 +87,7 @@ def test_whatever_is_said_comes_back_as_what_it_is(said: Any) -> None:
     assert decode(encode(said)) == said
 
 
-def test_what_a_newer_writer_said_comes_back_unchanged() -> None:
+def test_what_a_newer_writer_said_comes_back_unchanged() -> None:  # RN-29
     history = loads(NEWER)
 
     document = {**json.loads(encode(request(*history))), "trace": {"parent": None}}
@@ -129,7 +130,7 @@ def test_an_unknown_schema_is_refused_by_its_number(decode: Any, envelope: Envel
         ),
     ],
 )
-def test_what_is_no_envelope_says_why(data: bytes, reason: str) -> None:
+def test_what_is_no_envelope_says_why(data: bytes, reason: str) -> None:  # RN-31
     with pytest.raises(EnvelopeInvalid, match=reason):
         decode_reply(data)
 

@@ -38,7 +38,7 @@ async def test_two_contexts_answer_side_by_side_each_to_its_own_callers(place: P
     assert {message.text for (message,) in newly} == {"None"}
 
 
-async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, place: Place) -> None:
+async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, place: Place) -> None:  # RN-28
     asked: list[dict[str, Any]] = []
 
     async def answer(message: Msg) -> None:
@@ -88,7 +88,7 @@ async def test_no_request_tells_the_id_of_another(client: Client, place: Place) 
     assert len({id[:8] for id in ids}) == len({id[-8:] for id in ids}) == 3
 
 
-async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Client, place: Place) -> None:
+async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Client, place: Place) -> None:  # RN-31
     async def answer(message: Msg) -> None:
         await message.respond(b'{"schema": 2, "kind": "answered"}')
 
@@ -99,7 +99,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Clie
             await soon(Desk(runner).echo("hi"))
 
 
-async def test_an_option_that_would_end_the_process_fails(place: Place) -> None:
+async def test_an_option_that_would_end_the_process_fails(place: Place) -> None:  # RN-21, UP-05, RN-31
     """It runs in a task of its own; the worker goes on."""
 
     async def interrupt(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
@@ -124,7 +124,7 @@ async def test_what_the_other_side_does_not_have_is_refused_there_by_name(place:
             await soon(ctx.double("x", number=1))
 
 
-async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_limit(name: str) -> None:
+async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_limit(name: str) -> None:  # RN-29
     long = sabir.user("to be or not to be " * 10_000)
     ((large,), (small,)) = [await Desk(InMemoryRunner()).enlarge("x", size=size) for size in (100_000, 10)]
     with nats_server(max_payload=20_000) as url:

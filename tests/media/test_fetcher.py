@@ -59,7 +59,7 @@ def test_a_body_ends_where_its_framing_or_the_limit_says(fetch: Fetch, kind: str
                 fetch(fetcher_for(server), server.url("/a"))
 
 
-def test_this_machine_is_not_visited_unless_it_was_permitted(fetch: Fetch) -> None:
+def test_this_machine_is_not_visited_unless_it_was_permitted(fetch: Fetch) -> None:  # UP-22
     with serving({"/a.png": response()}) as server:
         named = GuardedFetcher(resolver=lambda host, port: ["127.0.0.1"], allow_hosts=[f"other.test:{server.port}"])
         for fetcher, url, reason in (

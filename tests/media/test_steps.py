@@ -120,7 +120,7 @@ REFUSED: dict[str, tuple[Answers, type[MediaRefused], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_fetch_ends_at_the_first_rule_that_is_broken(case: str) -> None:
+def test_a_fetch_ends_at_the_first_rule_that_is_broken(case: str) -> None:  # UP-22
     answers, error, reason = REFUSED[case]
     permitted = ["example.com:443"] if "not an IP address" in reason else []  # a name would be looked up anew
     download = Download(fetch_steps(URL, rules(max_bytes=10, allow_hosts=permitted)))

@@ -80,7 +80,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_is_no_plain_web_url_is_refused(reason: str) -> None:
+def test_what_is_no_plain_web_url_is_refused(reason: str) -> None:  # UP-22, D-02
     for url in REFUSED[reason]:
         assert reason in refused(url), url
 
@@ -134,6 +134,7 @@ PRIVATE = st.one_of(
 
 @given(PRIVATE, st.sampled_from(["http", "https", "HTTP"]), st.sampled_from(["", ":80", ":443"]))
 def test_every_spelling_of_every_private_address_is_refused(address: IPv4Address, scheme: str, port: str) -> None:
+    # UP-22
     for host in spellings(address):
         assert "was not fetched" in refused(f"{scheme}://{host}{port}/x")
 

@@ -48,7 +48,7 @@ def installed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Telemetry:
 )
 def test_a_policys_span_is_that_of_an_agent_or_of_the_option_that_it_answers(
     recorded: Recorded, call: str, name: str, described: dict[str, str]
-) -> None:
+) -> None:  # RN-23, D-09
     given = {"app.run": "r1"}
     how: dict[str, Any] = {"description": "Answers.", "attributes": given, "tracer_provider": recorded.tracers}
     with policy_span("one", invocation_id=call, **how) as span:
@@ -69,6 +69,7 @@ def test_a_policys_span_is_that_of_an_agent_or_of_the_option_that_it_answers(
     ids=["failure", "interrupt"],
 )
 def test_a_failing_policy_ends_its_span_as_an_error(recorded: Recorded, error: BaseException, kind: str) -> None:
+    # RN-23
     with pytest.raises(type(error)) as caught, policy_span("search", tracer_provider=recorded.tracers):
         raise error
 

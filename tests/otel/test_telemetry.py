@@ -136,6 +136,7 @@ class Bursting(SpanProcessor):
 
 @pytest.mark.parametrize("at_start", [False, True])
 def test_a_failing_exporter_breaks_no_call(heard: Recorded, at_start: bool, caplog: pytest.LogCaptureFixture) -> None:
+    # UP-27
     heard.tracers.add_span_processor(Bursting(at_start))
     llm = sabir.adapter("echo:small")
     assert [llm.complete_sync("x").text, llm.stream_sync("y").reply().text] == ["x", "y"]

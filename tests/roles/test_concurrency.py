@@ -23,7 +23,7 @@ def eager_threads() -> Iterator[None]:
     sys.setswitchinterval(usual)
 
 
-async def test_a_hundred_tasks_lose_nothing() -> None:
+async def test_a_hundred_tasks_lose_nothing() -> None:  # LA-65
     manager = MessageManager(system=System.create("Be brief."))
 
     async def add(number: int) -> RoledMessage:

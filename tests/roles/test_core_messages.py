@@ -58,7 +58,7 @@ def same(first: list[Message], second: list[Message]) -> bool:
     return len(first) == len(second) and all(one is other for one, other in zip(first, second, strict=True))
 
 
-def test_each_kind_becomes_a_message_of_its_side() -> None:
+def test_each_kind_becomes_a_message_of_its_side() -> None:  # LA-55
     manager = asked_and_answered()
     system, asked, request, response, said, _ = sent = manager.to_messages()
 
@@ -71,7 +71,7 @@ def test_each_kind_becomes_a_message_of_its_side() -> None:
     assert response.result.result == "rain"
 
 
-def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:
+def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:  # LA-05, LA-55
     named = [
         Instruction.create("go", sender="planner"),
         System.create("Be brief.", sender="owner"),
@@ -85,7 +85,7 @@ def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:
     ]  # fmt: skip
 
 
-def test_a_call_and_its_result_go_both_ways() -> None:
+def test_a_call_and_its_result_go_both_ways() -> None:  # LA-55
     history = [call(raw_arguments='{"a":1}', state={"sealed": "s"}), result(result={"celsius": 18})]
     manager = MessageManager.from_messages(history)
     request, response = manager.action_requests[0], manager.action_responses[0]

@@ -66,7 +66,7 @@ each_kind = pytest.mark.parametrize("row", KINDS.values(), ids=KINDS)
 
 
 @each_kind
-def test_a_kind_has_its_own_people_unless_others_are_given(row: Row) -> None:
+def test_a_kind_has_its_own_people_unless_others_are_given(row: Row) -> None:  # LA-19, LA-26, LA-42, LA-45, LA-21
     made = row.make()
     assert (made.role, made.sender, made.recipient) == row.people
     assert made.chat_msg == {"role": row.people[0], "content": made.text}
@@ -75,14 +75,14 @@ def test_a_kind_has_its_own_people_unless_others_are_given(row: Row) -> None:
 
 
 @each_kind
-def test_the_default_template_shows_content_as_it_is(row: Row) -> None:
+def test_the_default_template_shows_content_as_it_is(row: Row) -> None:  # LA-56
     made = row.make()
     assert made.template == f"{row.template}.jinja2"
     assert (made.text if isinstance(row.shown, str) else json.loads(made.text)) == row.shown
 
 
 @pytest.mark.parametrize("kind", ["system", "answer", "request"])
-def test_further_values_are_content(kind: str) -> None:
+def test_further_values_are_content(kind: str) -> None:  # LA-23
     made = KINDS[kind].make(tone="calm", level=0, template="{{ tone }} {{ level }}")
     assert (made.content["tone"], made.rendered) == ("calm", "calm 0")
     made.update(tone="", mark=1)
@@ -91,7 +91,7 @@ def test_further_values_are_content(kind: str) -> None:
 
 @each_kind
 @pytest.mark.parametrize("bad", [{"sender": ""}, {"recipient": 5}, {"template": "{{"}, {"tone": object()}])
-def test_what_is_refused_changes_nothing(row: Row, bad: dict[str, Any]) -> None:
+def test_what_is_refused_changes_nothing(row: Row, bad: dict[str, Any]) -> None:  # LA-06, LA-24, LA-43
     right: dict[str, Any] = {"sender": "x", "recipient": "y", "template": "z"}
     takes_more = row.template not in ("instruction_message", "action_response")
     if takes_more or "tone" not in bad:
@@ -105,7 +105,7 @@ def test_what_is_refused_changes_nothing(row: Row, bad: dict[str, Any]) -> None:
 DEFAULT = "You are a helpful AI assistant. Let's think step by step."
 
 
-def test_what_a_system_message_is_where_nothing_is_given() -> None:
+def test_what_a_system_message_is_where_nothing_is_given() -> None:  # LA-19
     for system in (System.create(), System.create(None, system=None)):
         assert (system.system_message, system.rendered) == (DEFAULT, DEFAULT)
         assert system.content == {"system_message": DEFAULT}
@@ -114,7 +114,7 @@ def test_what_a_system_message_is_where_nothing_is_given() -> None:
     assert (made.policy, made.text) == ("system", DEFAULT)
 
 
-def test_the_time_of_now_is_read_once() -> None:
+def test_the_time_of_now_is_read_once() -> None:  # LA-20
     system = System.create("x", system_datetime=True)
     told = system.system_datetime
     assert told is not None
@@ -122,7 +122,7 @@ def test_the_time_of_now_is_read_once() -> None:
     assert system.rendered == f"x\n\n## Time\n{told}" == through_json(system).rendered
 
 
-def test_the_old_name_of_the_text_works_alone_and_warns() -> None:
+def test_the_old_name_of_the_text_works_alone_and_warns() -> None:  # LA-22
     with pytest.warns(DeprecationWarning, match="system_message=") as caught:
         assert System.create(system="x").rendered == "x"
     assert caught[0].filename == __file__
@@ -138,7 +138,7 @@ def test_the_old_name_of_the_text_works_alone_and_warns() -> None:
             System.create(texts[0], system=texts[1])
 
 
-def test_an_update_changes_what_is_given() -> None:
+def test_an_update_changes_what_is_given() -> None:  # LA-24
     system = System.create("x")
     system.update(system_datetime="now")
     assert (system.system_message, system.system_datetime) == ("x", "now")
@@ -182,7 +182,7 @@ class Mute:
         ([{"a": 1}, {"b": None}], [{"a": 1}, {"b": None}]),
     ],
 )
-def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:
+def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:  # LA-39, LA-40, LA-44
     made = AssistantResponse.create(value)
     assert json.loads(made.response) == raw == made.model_response == made.metadata["model_response"]
     assert through_json(made).model_response == raw
@@ -190,7 +190,7 @@ def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [Mute(), {"a": object()}, [object()]])
-def test_what_has_no_text_is_refused(value: Any) -> None:
+def test_what_has_no_text_is_refused(value: Any) -> None:  # LA-39
     with refuses():
         AssistantResponse.create(value)
     made = AssistantResponse.create({"a": 1})
@@ -199,7 +199,7 @@ def test_what_has_no_text_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["", None, 0, [], {}, False])
-def test_falsy_input_is_no_text(value: Any) -> None:
+def test_falsy_input_is_no_text(value: Any) -> None:  # LA-41
     made = AssistantResponse.create(value)
     assert (made.response, made.rendered, made.model_response, made.chat_msg) == ("", "", {}, None)
     made.response = "x"
@@ -207,7 +207,7 @@ def test_falsy_input_is_no_text(value: Any) -> None:
     assert (made.response, made.rendered) == ("", "")
 
 
-def test_an_update_replaces_text_and_raw_data_together() -> None:
+def test_an_update_replaces_text_and_raw_data_together() -> None:  # LA-43, D-57
     made = AssistantResponse.create({"a": 1, "b": 2})
     made.metadata["extra"] = 1
     made.update({"a": 3})
@@ -222,7 +222,7 @@ def test_an_update_replaces_text_and_raw_data_together() -> None:
 
 
 @pytest.mark.parametrize("given_as", [lambda body: body, json.dumps, lambda body: json.dumps(body).encode()])
-def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
+def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:  # LA-44, D-58
     made = AssistantResponse.create(given_as(BODY), dialect="openai.chat")
     assert (made.response, made.model_response, made.sender) == ("hello", BODY, "llm")
     message = made_of(made)
@@ -233,7 +233,7 @@ def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
 
 
 @pytest.mark.parametrize("adapter", ["openai.chat:gpt-5", sabir.adapter("openai.chat:gpt-5")])
-def test_an_adapter_decodes_a_providers_response(adapter: Any) -> None:
+def test_an_adapter_decodes_a_providers_response(adapter: Any) -> None:  # D-31, D-58, LA-44
     made = AssistantResponse.create(BODY, adapter=adapter)
     assert (made.response, made.model_response) == ("hello", BODY)
     assert made_of(made).origin.dialect == "openai.chat"
@@ -244,7 +244,7 @@ def test_an_adapter_decodes_a_providers_response(adapter: Any) -> None:
         AssistantResponse.create(BODY, adapter=adapter, dialect="openai.chat")
 
 
-def test_a_reply_is_taken_with_its_origin() -> None:
+def test_a_reply_is_taken_with_its_origin() -> None:  # LA-44, D-58
     reply = sabir.dialect("openai.chat").decode(json.dumps(BODY))
     made = AssistantResponse.create(reply)
     assert (made.response, made.model_response["finish_reason"]) == ("hello", "stop")
@@ -263,7 +263,7 @@ ENUMS: list[tuple[type[Enum], list[str]]] = [
 
 
 @pytest.mark.parametrize(("kind", "words"), ENUMS)
-def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:
+def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:  # LA-01, LA-02, LA-03, LA-04
     assert {each.name: each.value for each in kind} == {word.upper(): word for word in words}
     assert issubclass(kind, str)
     assert ENUMS[-1][1] == MESSAGE_FIELDS
@@ -279,7 +279,7 @@ def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:
         (None, MessageRole.UNSET),
     ],
 )
-def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebody: str) -> None:
+def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebody: str) -> None:  # LA-05
     assert (found := validate_sender_recipient(given)) == somebody
     assert type(found) is type(somebody)
     message = Instruction.create("x")
@@ -289,6 +289,6 @@ def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebo
 @pytest.mark.parametrize(
     "value", [123, 0, False, "", b"user", 1.5, [], {}, ["user"], object(), SimpleNamespace(id=""), UUID(int=1)]
 )
-def test_anything_else_is_nobody(value: object) -> None:
+def test_anything_else_is_nobody(value: object) -> None:  # LA-06
     with refuses("not a sender or recipient", "MessageRole"):
         validate_sender_recipient(value)

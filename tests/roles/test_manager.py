@@ -28,7 +28,7 @@ from sabir_roles.message_manager import MessageManager as ByItsOtherName
 from tests.roles.support import asked_and_answered, made_by
 
 
-def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:  # LA-72, D-34
     # 1) Create a manager
     manager = MessageManager(system=System.create())
 
@@ -48,7 +48,7 @@ def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixtur
     assert ByItsOtherName is MessageManager
 
 
-def test_the_system_message_is_first_however_it_came() -> None:
+def test_the_system_message_is_first_however_it_came() -> None:  # LA-57, D-49
     system, asked = System.create("Be brief."), Instruction.create("Umbrella?")
     later = MessageManager([asked])
     later.set_system(system)
@@ -60,7 +60,7 @@ def test_the_system_message_is_first_however_it_came() -> None:
     assert [each.text for each in MessageManager([asked, system]).to_messages()] == ["Be brief.", "Umbrella?"]
 
 
-def test_the_progression_is_the_ids_in_their_order() -> None:
+def test_the_progression_is_the_ids_in_their_order() -> None:  # LA-58, D-49
     one, two = Instruction.create("one"), Instruction.create("two")
 
     assert MessageManager([one, two]).progression == [one.id, two.id]
@@ -70,7 +70,7 @@ def test_the_progression_is_the_ids_in_their_order() -> None:
             MessageManager([one, two], progression=wrong)
 
 
-def test_each_kind_has_its_view_in_order() -> None:
+def test_each_kind_has_its_view_in_order() -> None:  # LA-59
     empty, manager = MessageManager(), asked_and_answered()
     kinds = [type(each) for each in manager]
 
@@ -87,7 +87,7 @@ def test_each_kind_has_its_view_in_order() -> None:
     assert len(manager) == 6
 
 
-def test_set_system_takes_the_place_of_the_old_one() -> None:
+def test_set_system_takes_the_place_of_the_old_one() -> None:  # LA-60, D-49
     manager = asked_and_answered()
     new = System.create("Be wordy.")
     rest = manager.messages[1:]
@@ -101,7 +101,7 @@ def test_set_system_takes_the_place_of_the_old_one() -> None:
     assert before[0].text == "Be wordy."
 
 
-def test_a_message_that_is_here_keeps_its_place() -> None:
+def test_a_message_that_is_here_keeps_its_place() -> None:  # LA-63
     manager = MessageManager()
     first = manager.add_message(instruction="one")
     manager.add_message(instruction="two")
@@ -113,7 +113,7 @@ def test_a_message_that_is_here_keeps_its_place() -> None:
     assert first.context == ["more"]
 
 
-def test_metadata_is_merged_into_extra() -> None:
+def test_metadata_is_merged_into_extra() -> None:  # LA-64
     manager = MessageManager()
     message = manager.add_message(instruction="one", metadata={"ticket": 7, "tags": ["a"]})
     message.metadata["own"] = 1
@@ -125,7 +125,7 @@ def test_metadata_is_merged_into_extra() -> None:
     assert message.metadata["extra"]["priority"] == "high"
 
 
-async def test_clearing_keeps_the_system_message() -> None:
+async def test_clearing_keeps_the_system_message() -> None:  # LA-65, LA-66
     manager, other = asked_and_answered(), asked_and_answered()
     system = manager.system
     manager.clear_messages()
@@ -136,7 +136,7 @@ async def test_clearing_keeps_the_system_message() -> None:
     assert [each.text for each in manager.to_messages()] == ["Be brief."]
 
 
-def test_tool_schemas_are_taken_from_the_last_instruction() -> None:
+def test_tool_schemas_are_taken_from_the_last_instruction() -> None:  # LA-69
     manager = MessageManager()
     manager.remove_last_instruction_tool_schemas()
     kept = manager.add_message(instruction="one", tool_schemas=[{"name": "weather"}])
@@ -169,7 +169,7 @@ def test_trailing_responses_become_context_oldest_first() -> None:
         manager.concat_recent_action_responses_to_instruction("And?")  # type: ignore[arg-type]
 
 
-def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:
+def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:  # LA-71, D-26
     manager = asked_and_answered()
     ids = manager.progression
     unset = AssistantResponse.create("nobody says this")
@@ -269,7 +269,7 @@ def updates(manager: MessageManager) -> list[dict[str, Any]]:
 
 @settings(max_examples=settings().max_examples // 3)
 @given(data=st.data())
-def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> None:
+def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> None:  # LA-28, LA-61, LA-62, LA-68
     manager = asked_and_answered()
     sent, stored = manager.to_messages(), manager.to_dict()
     for _ in range(data.draw(st.integers(1, 4))):
@@ -351,6 +351,6 @@ def test_a_copy_of_a_manager_goes_its_own_way() -> None:
         lambda: MessageManager.from_messages(3),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], object]) -> None:
+def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], object]) -> None:  # LA-57
     with pytest.raises(RoleError, match=r"; (pass|list)"):
         refused()

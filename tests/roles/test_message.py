@@ -50,7 +50,7 @@ def of_every_kind() -> list[RoledMessage]:
 every_kind = pytest.mark.parametrize("message", of_every_kind(), ids=lambda message: type(message).__name__)
 
 
-def test_a_field_that_there_is_not_is_refused() -> None:
+def test_a_field_that_there_is_not_is_refused() -> None:  # LA-07, LA-08
     with refuses("colour"):
         RoledMessage(colour="x")
     message = RoledMessage()
@@ -69,27 +69,27 @@ def test_a_field_that_there_is_not_is_refused() -> None:
         System.create(""),
     ],
 )
-def test_what_is_unset_or_says_nothing_has_no_chat_message(message: RoledMessage) -> None:
+def test_what_is_unset_or_says_nothing_has_no_chat_message(message: RoledMessage) -> None:  # LA-10
     assert message.chat_msg is None
     assert message.to_message() is None
     assert [loss.kind for loss in message.losses] == ["dropped"]
 
 
-def test_what_is_rendered_is_of_the_template_or_readable_text() -> None:
+def test_what_is_rendered_is_of_the_template_or_readable_text() -> None:  # LA-11
     assert RoledMessage(content={"a": 1}, template="a is {{ a }}").rendered == "a is 1"
     assert RoledMessage(content={"a": "x"}).rendered == "x"
     assert RoledMessage().rendered == ""
     assert json.loads(str(RoledMessage(content={"a": 0, "b": None}).rendered)) == {"a": 0, "b": None}
 
 
-def test_the_base_creates_nothing() -> None:
+def test_the_base_creates_nothing() -> None:  # LA-12
     for given_values in ({}, {"content": {}}):
         with pytest.raises(NotImplementedError, match="call create of System"):
             RoledMessage.create(**given_values)
 
 
 @every_kind
-def test_what_was_stored_comes_back_of_its_own_kind(message: RoledMessage) -> None:
+def test_what_was_stored_comes_back_of_its_own_kind(message: RoledMessage) -> None:  # LA-13
     loaded = through_json(message)
     assert type(loaded) is type(message)
     assert loaded == message
@@ -123,13 +123,13 @@ GOOD = System.create("x").to_dict()
         ({**GOOD, "made": "x"}, "stored message"),
     ],
 )
-def test_what_describes_no_message_is_refused(stored: Any, word: str) -> None:
+def test_what_describes_no_message_is_refused(stored: Any, word: str) -> None:  # LA-13
     with refuses(word):
         RoledMessage.from_dict(stored)
 
 
 @every_kind
-def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessage) -> None:
+def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessage) -> None:  # LA-14
     twin = message.clone()
     assert type(twin) is type(message)
     assert twin.id != message.id and twin != message
@@ -148,7 +148,7 @@ def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessag
     assert stored.metadata["clone_from"] == message.id
 
 
-def test_a_clone_may_lose_its_role_and_keeps_what_is_live() -> None:
+def test_a_clone_may_lose_its_role_and_keeps_what_is_live() -> None:  # LA-14
     template = Template("{{ instruction }}")
     twin = Instruction.create("x", response_format=Answer, template=template).clone(keep_role=False)
     assert twin.role is MessageRole.UNSET
@@ -158,7 +158,7 @@ def test_a_clone_may_lose_its_role_and_keeps_what_is_live() -> None:
 
 
 @every_kind
-def test_a_log_is_an_immutable_copy(message: RoledMessage) -> None:
+def test_a_log_is_an_immutable_copy(message: RoledMessage) -> None:  # LA-15
     log = message.to_log()
     before = message.to_dict()
     assert log.content == before
@@ -176,7 +176,7 @@ def test_a_log_is_an_immutable_copy(message: RoledMessage) -> None:
     assert log.content == before
 
 
-def test_an_update_changes_what_is_given_and_merges_the_rest() -> None:
+def test_an_update_changes_what_is_given_and_merges_the_rest() -> None:  # LA-16
     message = RoledMessage(content={"a": 1, "b": {"c": 1}}, role=MessageRole.USER, sender="me", template="{{ a }}")
     message.update(recipient="you", a=0, b={}, d=None)
     assert message.content == {"a": 0, "b": {}, "d": None}
@@ -186,7 +186,7 @@ def test_an_update_changes_what_is_given_and_merges_the_rest() -> None:
 
 
 @every_kind
-def test_serialising_changes_nothing(message: RoledMessage) -> None:
+def test_serialising_changes_nothing(message: RoledMessage) -> None:  # LA-17, LA-38
     vars_before = dict(message.__dict__)
     first = message.to_dict()
     message.model_dump_json()
@@ -212,7 +212,7 @@ def test_what_a_compiled_template_made_is_stored_until_an_edit() -> None:
     assert (made.text, made.id == compiled.id) == ("y", False)
 
 
-def test_the_string_of_a_message_tells_what_it_is_in_one_line() -> None:
+def test_the_string_of_a_message_tells_what_it_is_in_one_line() -> None:  # D-52
     shown = str(Instruction.create("line\n" * 100, sender="me"))
     assert shown.startswith("Instruction (me → assistant): line line")
     assert "\n" not in shown

@@ -63,7 +63,7 @@ def said(value: Any) -> str | None:
 @example(["## Instruction\nx", "y", "a\n\n## Guidance\nb", None])
 @example([None, "## Context", None, None])
 @example([None, "\\## Context\n\\\\## Tools \t", "x\r", ["## Context\u2028"]])
-def test_no_content_changes_the_structure_of_an_instruction(given_values: list[Any]) -> None:
+def test_no_content_changes_the_structure_of_an_instruction(given_values: list[Any]) -> None:  # LA-31
     guidance, instruction, context, tools = given_values
     message = Instruction.create(instruction, guidance=guidance, context=context, tool_schemas=tools)
     listed = context if isinstance(context, list) or context is None else [context]
@@ -172,7 +172,7 @@ def test_template_context_is_laid_over_what_a_template_sees() -> None:
         (["x"], "list"),
     ],
 )
-def test_what_is_no_template_is_refused_however_it_is_given(template: Any, word: str) -> None:
+def test_what_is_no_template_is_refused_however_it_is_given(template: Any, word: str) -> None:  # LA-16, LA-21
     message = System.create("x")
     with refuses(word, error=TemplateFailed):
         System.create("x", template=template)

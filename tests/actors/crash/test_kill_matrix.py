@@ -72,7 +72,7 @@ def check_matrix(make: Maker, *, is_whole: bool) -> int:
     return len(points)
 
 
-def test_a_thread_goes_on_wherever_its_process_was_killed_on_sqlite(tmp_path: Path) -> None:
+def test_a_thread_goes_on_wherever_its_process_was_killed_on_sqlite(tmp_path: Path) -> None:  # CH-17, CH-21, CH-43
     points = check_matrix(lambda name: Told(0, str(tmp_path / f"{name}.db"), tmp_path, name), is_whole=WHOLE)
     assert points > 100
 

@@ -128,6 +128,7 @@ def unharmed(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> tuple[A
 
 def test_threads_outlive_their_processes(tmp_path: Path, database: str, unharmed: tuple[Any, set[str]]) -> None:
     """These die at points that they count to, then workers at random instants; another is started, or not at once."""
+    # CH-17, CH-43, CH-46
     whole, names = unharmed
     chosen = random.Random(1)
     points: list[int | str] = [*range(1, 151), *range(1, 151), *sorted(names)] if WHOLE else [*SHORT]

@@ -62,10 +62,11 @@ async def test_heartbeats_are_answered_while_messages_wait_for_the_store(tmp_pat
         with locked(tmp_path / "threads.db"):
             asked = []
             for kind, system, thread_id in zip(kinds, systems, threads, strict=True):
-                data: dict[str, Any] = {
+                known: dict[str, dict[str, Any]] = {
                     "CREATE_THREAD": {"user_id": "u", "initial_input": "x"},
                     "UPDATE_AGENT_CONFIG": {"agent_id": f"{thread_id}/yield", "config": {"temperature": 0.5}},
-                }.get(kind, {"thread_id": thread_id})
+                }
+                data = known.get(kind, {"thread_id": thread_id})
                 asked.append(asyncio.ensure_future(tell(system, kind, **data)))
             longest = await asyncio.gather(*[longest_heartbeat(each, "threads", "supervisor") for each in systems])
             assert max(longest) < LIMIT

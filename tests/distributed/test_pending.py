@@ -66,7 +66,9 @@ ENDED: dict[str, tuple[list[Script], dict[str, float], list[str]]] = {
     "two answers": ([(ANSWER, OTHER)], {}, ["any"]),
     "all are busy, which is no attempt": ([*[(BUSY,)] * 4, (ANSWER,)], {"attempts": 1}, ["any"] * 5),
     "nobody is there yet": ([*[(NOBODY,)] * 4, (ANSWER,)], {"attempts": 1}, ["any"] * 5),
-    "the busy prove that there are some": ([*[(NOBODY,), (BUSY,)] * 3, (ANSWER,)], {"patience": 0.05}, ["any"] * 7),
+    "the busy prove that there are some": (
+        [(NOBODY,), (BUSY,), (NOBODY,), (BUSY,), (NOBODY,), (BUSY,), (ANSWER,)], {"patience": 0.05}, ["any"] * 7,
+    ),
     "one is silent": ([(), (WILLING,), (ANSWER,)], {}, ["any", "who?", "w2"]),
     "one leaves, and no time is spent": ([(ACCEPTED, RELEASED), (WILLING,), (ANSWER,)], LATER, ["any", "who?", "w2"]),
     "none is willing": ([(), (), (BUSY,), (ANSWER,)], {"acceptance": 0.02}, ["any", "who?", "any", "any"]),

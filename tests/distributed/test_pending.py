@@ -118,7 +118,7 @@ async def test_nobody_for_longer_than_the_patience_is_an_error(first: tuple[NoSu
 
 async def test_after_so_many_attempts_the_worker_is_lost() -> None:
     """A request that kills its workers must not kill all of them."""
-    script = [(ACCEPTED,), (WILLING,), (ACCEPTED,), (WILLING,), (ACCEPTED,)]
+    script: list[Script] = [(ACCEPTED,), (WILLING,), (ACCEPTED,), (WILLING,), (ACCEPTED,)]
     workers = Workers(*script, settings=QUICK.model_copy(update={"silence": 0.02}))
 
     with pytest.raises(WorkerLost, match="3 workers in turn did not finish it, the last was w1; check whether"):

@@ -13,20 +13,14 @@ class Unnamed:
 
 
 class Renamed:
-    """Has only earlier names, as a class that kept its default."""
-
     stored_before: ClassVar[tuple[str, ...]] = ("old",)
 
 
 class Named(BaseModel):
-    """Got a name later on."""
-
     stored_as: ClassVar[str] = "app.note"
 
 
 class Moved(Named):
-    """Names all that it was called."""
-
     stored_as: ClassVar[str] = "app.moved"
     stored_before: ClassVar[tuple[str, ...]] = ("app.moved", "old:Moved")
 
@@ -45,15 +39,11 @@ class WithField:
 
 @dataclass
 class NamedData:
-    """A dataclass with a name."""
-
     stored_as: ClassVar[str] = "app.data"
     text: str = ""
 
 
 class New:
-    """Was never stored under its default."""
-
     stored_as: ClassVar[str] = "app.new"
     stored_before: ClassVar[tuple[str, ...]] = ()
 

@@ -63,8 +63,6 @@ print(wrong)
 
 
 class Echoes(BaseHTTPRequestHandler):
-    """Says what it was asked, on connections that are kept."""
-
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
@@ -83,8 +81,6 @@ class Echoes(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Says nothing of children that hung up."""
-
     def handle_error(self, *_: object) -> None:
         """Nothing."""
 
@@ -130,7 +126,6 @@ def in_a_process(code: str, url: str) -> str:
 
 @pytest.mark.parametrize("url", ["http"], indirect=True)
 def test_two_hundred_loops_leave_nothing_behind(url: str) -> None:
-    """Each closes its client when it ends: neither descriptors, nor memory, nor a word at exit."""
     descriptors, megabytes = map(float, in_a_process(RUNS, url).split())
 
     assert descriptors <= 16
@@ -138,5 +133,4 @@ def test_two_hundred_loops_leave_nothing_behind(url: str) -> None:
 
 
 def test_forked_children_and_their_parent_ask_at_once(url: str) -> None:
-    """Four children, ten times: each has connections of its own, so that each has its own answers."""
     assert in_a_process(FORKS, url) == "0\n"

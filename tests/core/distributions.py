@@ -17,7 +17,6 @@ class Install(Protocol):
 def write_distribution(
     folder: Path, name: str, entry_points: EntryPoints, version: str, modules: Mapping[str, str]
 ) -> None:
-    """Write what an installer leaves behind."""
     metadata = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")

@@ -108,7 +108,6 @@ EVERY_KIND: tuple[Message, ...] = (
 
 
 def models_of(value: object) -> Iterator[Frozen]:
-    """A model and every model that it is made of."""
     if isinstance(value, Frozen):
         yield value
         for name in type(value).model_fields:

@@ -460,7 +460,6 @@ class Loop:
         return self._runner.run(wait())
 
     def close(self) -> None:
-        """Give back the loop."""
         self._runner.close()
 
 

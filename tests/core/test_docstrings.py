@@ -57,7 +57,6 @@ METHODS_WITH_AN_EXAMPLE = (
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    """The examples of every public object of every package, and of its members."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     seen = set()
     for module in MODULES:

@@ -13,7 +13,6 @@ import sabir.authoring
 
 
 def test_every_name_is_listed_and_found() -> None:
-    """For completion, `help`, and `from sabir import *`."""
     everything: dict[str, object] = {}
     exec("from sabir import *", everything)
 
@@ -37,7 +36,6 @@ def test_checkers_and_programs_see_the_same_names(door: types.ModuleType) -> Non
 
 
 def test_modules_are_reached_by_the_package() -> None:
-    """`sabir.errors` needs no import of its own."""
     program = "import sabir; print(issubclass(sabir.errors.CallError, sabir.SabirError), sabir.base.__name__)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
@@ -45,7 +43,6 @@ def test_modules_are_reached_by_the_package() -> None:
 
 
 def test_a_name_that_is_none_is_told() -> None:
-    """As of any module."""
     with pytest.raises(AttributeError, match="module 'sabir' has no attribute 'adaptor'"):
         sabir.adaptor  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(ImportError, match="cannot import name 'adaptor'"):
@@ -53,7 +50,6 @@ def test_a_name_that_is_none_is_told() -> None:
 
 
 def test_what_was_pickled_loads_where_nothing_was_used_yet() -> None:
-    """Models whose validators no one has built are read, written and compared."""
     message = sabir.user("hi")
     program = "import pickle, sys, sabir; print(sabir.dumps_lines(pickle.loads(bytes.fromhex(sys.argv[1]))))"
     ran = subprocess.run(

@@ -10,7 +10,6 @@ MessageTurn: TypeAlias = list[Message]
 
 
 def answer(call: Message, outcome: dict[str, Any]) -> Message:
-    """The result of a call."""
     chosen = call.call
     assert chosen is not None
     payload = OptionResultPayload(invocation_id=chosen.invocation_id, option_name=chosen.option_name, **outcome)
@@ -18,7 +17,6 @@ def answer(call: Message, outcome: dict[str, Any]) -> Message:
 
 
 def call(invocation_id: str, arguments: dict[str, Any]) -> Message:
-    """A call of the model's."""
     payload = OptionCallPayload(invocation_id=invocation_id, option_name="weather", arguments=arguments)
     return Message(policy="llm", payload=payload)
 

@@ -142,10 +142,7 @@ def _gemini(*parts: dict[str, Any], **candidate: Any) -> dict[str, Any]:
     return {"candidates": [one], "usageMetadata": usage, "modelVersion": "gemini-3-pro", "responseId": "r1"}
 
 
-_GEMINI_CALL = {
-    "functionCall": {"name": "weather", "args": {"city": "Oslo"}},
-    "thoughtSignature": f"{SEALED}c2lnA",
-}
+_GEMINI_CALL = {"functionCall": {"name": "weather", "args": {"city": "Oslo"}}, "thoughtSignature": f"{SEALED}c2lnA"}
 GEMINI = [
     _gemini({"text": "The sky is clear."}),
     _gemini({"text": f"{SEALED}thought", "thought": True}, {"text": "So.", "thoughtSignature": f"{SEALED}c2lnA"}),

@@ -69,7 +69,6 @@ def test_composed_turns_are_those_that_rendering_gives_to_a_dialect(wire: Dialec
 
 
 def test_a_strange_wire_composes_its_own_rendering() -> None:
-    """Its calls stand apart, each with its result; an incomplete one is told as lost, as on every wire."""
     open_call = tool_call("z", 9)
     history = [said("user", "u"), *ROUND, said("llm", "so"), open_call]
     rendering = Renderer(STRANGE, Target(provider="toy", dialect=STRANGE.name)).render(history, settings=Settings())

@@ -40,7 +40,6 @@ def render(name: str, history: list[Message]) -> Rendering | None:
 
 
 def check(name: str, rendering: Rendering | None) -> None:
-    """The vendor's types and the wire's order rules take it."""
     if rendering is not None:
         check_pairing(name, rendering.body_bytes)
         if name in validators():

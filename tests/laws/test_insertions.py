@@ -56,7 +56,6 @@ TALK = [said("user", "a"), said("llm", "b"), said("user", "c")]
     [(["closed"], [False, True, False]), (["end"], [False, False, True]), (["closed", "end"], [False, True, True])],
 )
 def test_a_marker_goes_to_the_end_of_the_closed_prefix_or_of_all(places: list[str], marked: list[bool]) -> None:
-    """The item keeps all that it was; only the marker is new."""
     bare, rendering = items(render(TALK)), render(TALK, mark=places)
     shown = items(rendering)
 
@@ -66,7 +65,6 @@ def test_a_marker_goes_to_the_end_of_the_closed_prefix_or_of_all(places: list[st
 
 
 def test_a_marker_of_the_closed_prefix_waits_until_something_is_closed() -> None:
-    """It is asked for once, for all requests of a conversation: the first of them loses nothing."""
     rendering = render(TALK[:1], mark=["closed", "end"])
 
     assert ["marked" in item for item in items(rendering)] == [True]
@@ -77,7 +75,6 @@ def test_a_marker_of_the_closed_prefix_waits_until_something_is_closed() -> None
     ("places", "lost"), [(["end"], []), (["closed", "end"], ["end"]), (["closed", "closed"], ["closed"])]
 )
 def test_a_place_is_marked_once(places: list[str], lost: list[str]) -> None:
-    """Where nothing is left after the closed prefix, both places are its end; the second mark there is a loss."""
     rendering = render([*TALK[:2], said("user", "")], mark=places)
 
     assert [item.get("marked", False) for item in items(rendering)] == [False, True]
@@ -95,7 +92,6 @@ def test_markers_leave_the_kept_prefix_as_it_is(history: list[Message]) -> None:
 
 
 def test_closing_items_stand_after_all_turns_and_in_no_later_request() -> None:
-    """What only ends a request is no part of the conversation."""
     made = renderer()
     ended = items(render(TALK[:2], made, closing=[{"side": "user", "pieces": []}]))
     later = items(render(TALK, made))
@@ -105,7 +101,6 @@ def test_closing_items_stand_after_all_turns_and_in_no_later_request() -> None:
 
 
 def test_closing_items_alone_are_a_request_where_system_text_is_hoisted() -> None:
-    """A conversation of instructions alone gets its first item from the dialect, without a comma before it."""
     hoisting = toy("toy.hoisting", Tables(Roles(leading_system="hoisted")), encode_request=encode_request)
     made = Renderer(hoisting, Target(provider="toy", dialect="toy.hoisting", model="m-1"))
 
@@ -113,7 +108,6 @@ def test_closing_items_alone_are_a_request_where_system_text_is_hoisted() -> Non
 
 
 def test_a_dialect_may_need_headers_and_the_users_come_on_top() -> None:
-    """A header that a vendor setting stands for goes with the request; what the user wrote wins."""
     vendor = {"toy": {"headers": {"toy-beta": "a", "toy-version": "1"}}}
     settings = Settings(vendor=vendor, extra_headers={"toy-version": "2"})
 

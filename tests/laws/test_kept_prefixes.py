@@ -27,7 +27,6 @@ WIRES = (*DIALECTS, INLINE.name)
 
 
 def fresh(name: str) -> Renderer:
-    """A renderer with nothing kept."""
     return Renderer(INLINE, toy_target(INLINE)) if name == INLINE.name else renderer_of(name)
 
 
@@ -80,7 +79,6 @@ ODD_TURNS: dict[str, list[Message]] = {
 @pytest.mark.parametrize("case", ODD_TURNS)
 @on_every(WIRES)
 def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: str) -> None:
-    """Message by message, with odd turns among usual ones: late results, ids used again, texts of white space."""
     usual = [
         message_by("system", "s"),
         message_by("user", "Hi"),
@@ -97,7 +95,6 @@ def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: 
 
 
 def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
-    """What is kept dies with its messages, from the end: a conversation that is cut short keeps what it still has."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
@@ -116,7 +113,6 @@ def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
 
 
 def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
-    """Whoever keeps one message of a conversation that is gone keeps that alone, unless it is the last that closed."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(40)]
     renderer.render(history)
@@ -129,7 +125,6 @@ def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
 
 
 def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
-    """A large medium at the end goes with its message, though the turns before it are kept."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
     picture = MediaPart(modality="image", url="data:image/png;base64," + "A" * 1_000_000)
@@ -144,7 +139,6 @@ def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
 
 
 def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
-    """Another thread that renders meanwhile keeps a prefix of its own, and finds no half-changed one."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
     ending, other = [[message_by("user", name), message_by("llm", name), message_by("user", name)] for name in "ab"]
@@ -171,7 +165,6 @@ def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
 
 
 def test_a_prefix_that_fell_back_while_another_thread_rendered_is_not_extended() -> None:
-    """A rendering that started from it keeps nothing, and is right all the same."""
     given = fresh(INLINE.name)
     found, go = threading.Event(), threading.Event()
     waits: dict[str, Any] = {}

@@ -147,7 +147,6 @@ def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: Dialect, data:
 
 
 def test_an_abandoned_call_renders_again_where_its_result_comes() -> None:
-    """A late result takes its call to its own place: relocated, not lost (design: the closed prefix)."""
     call, user, result = tool_call("a", 1), said("user", "well?"), tool_result("a", 1)
     make = renderer(INLINE)
     assert [loss.kind for loss in make.render([call, user]).losses] == ["dropped"]
@@ -159,7 +158,6 @@ def test_an_abandoned_call_renders_again_where_its_result_comes() -> None:
 
 
 def test_a_call_without_a_result_is_answered_by_an_error_where_the_table_says_so() -> None:
-    """In its place, told as synthesized, and for good: a result that comes later answers nothing."""
     calls = [tool_call("a", 1), tool_call("b", 2)]
     asked = [*calls, tool_result("b", 2), said("user", "well?")]
     make = renderer(ANSWERED)
@@ -174,7 +172,6 @@ def test_a_call_without_a_result_is_answered_by_an_error_where_the_table_says_so
 
 
 def test_results_stand_with_the_users_words_where_the_table_says_so() -> None:
-    """They are one turn until someone else speaks, and what ends the user's side stands behind it."""
     turns: list[Turn] = []
 
     def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
@@ -202,8 +199,6 @@ def test_a_result_answers_the_nearest_earlier_unanswered_call_of_its_id() -> Non
 
 
 def test_a_closer_goes_only_with_an_opener_that_goes_too() -> None:
-    """Law 1 for vendors' own pairs: where one half stays behind as foreign, so does the other."""
-
     def half(pair: str, policy: str, origin: Origin | None) -> Message:
         block = OpaquePart(dialect="toy.inline", block={"half": pair}, pair=pair, pair_id="p")
         return Message(policy=policy, origin=origin, payload=PartsPayload(parts=(TextPart(text="x"), block)))
@@ -220,7 +215,6 @@ def test_a_closer_goes_only_with_an_opener_that_goes_too() -> None:
 
 
 def test_a_half_that_its_side_cannot_carry_takes_the_other_with_it() -> None:
-    """Law 1: a system message's block goes only where that renders as user, which a leading one does not."""
     opener, closer = (
         OpaquePart(dialect="toy.strict", block={"half": pair}, pair=pair, pair_id="p") for pair in ("opens", "closes")
     )
@@ -284,7 +278,6 @@ OPENER = OpaquePart(dialect="toy.inline", block={"x": 1}, pair="opens", pair_id=
     ],
 )
 def test_reasoning_stays_only_with_something_that_it_led_to(history: list[Message], kept: list[str]) -> None:
-    """One of several calls is enough; what was left out (a call, an empty text, a vendor's own) counts for nothing."""
     asked = Message(policy="user", payload=PartsPayload(parts=(TextPart(text="?"),)))
     rendering = renderer(INLINE).render([asked, *history])
 
@@ -332,7 +325,6 @@ def test_late_system_messages_end_the_users_side_or_render_as_user(
 @pytest.mark.parametrize("gone", [[tool_call("a", 1)], [said("llm", " ")], [said("llm", "")]])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_where_nothing_is_left_of_a_turn_its_neighbours_meet(gone: list[Message], at_once: bool) -> None:
-    """Law 1 and 5: core left it out, or the dialect did; a system message before it was sent, and stays."""
     asked = [said("user", "u"), said("system", "s"), *gone]
     made, told = renderer(STRICT), {"kind": "text", "text": "s"}
     if not at_once:
@@ -364,7 +356,6 @@ def test_a_message_that_completes_a_pair_closes_nothing_before_it() -> None:
 
 
 def test_only_the_leading_system_turn_is_hoisted() -> None:
-    """Where a wire takes later ones in their places, they stay there, whatever is closed."""
     wire = toy("toy.both", Tables(Roles(leading_system="hoisted", later_system="inline")))
     history = [said("system", "s"), said("user", "a"), said("system", "t"), said("llm", "b"), said("user", "c")]
 
@@ -375,7 +366,6 @@ def test_only_the_leading_system_turn_is_hoisted() -> None:
 
 
 def test_the_request_is_told_the_last_turn_that_came_to_something() -> None:
-    """What closes a request is decided by what stands at its end, not by what was left out there."""
     seen: list[tuple[Any, ...]] = []
 
     def encode_request(scope: RequestScope) -> Any:
@@ -442,7 +432,6 @@ def test_the_request_is_told_which_options_its_calls_chose() -> None:
 
 
 def test_a_result_knows_the_entry_of_its_call() -> None:
-    """A wire that pairs by more than an id finds it there, with its identifiers and state."""
     seen: list[Turn] = []
 
     def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
@@ -495,7 +484,6 @@ LATER = {
 @pytest.mark.parametrize(("said", "loss", "sent"), LATER.values(), ids=LATER)
 @on_every(TOYS)
 def test_what_a_later_version_said_is_told(wire: Dialect, said: str, loss: str, sent: list[str]) -> None:
-    """All else is sent; a message with an unknown hint goes on as its policy says."""
     [later] = loads(said + '"policy": "user"}')
     rendering = renderer(wire).render([users(TextPart(text="a")), later])
 
@@ -580,7 +568,6 @@ def test_a_paused_pair_may_end_a_request_and_nothing_else(history: list[Message]
 
 
 def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
-    """A vendor that signs reasoning refuses it unsigned; the loss says so. Others take it back as it is."""
     bare = reasoned(ReasoningPart(text="hm"), TextPart(text="x"))
 
     signed = renderer(PARTED).render([said("user", "?"), of_that_reply(bare)])
@@ -593,7 +580,6 @@ def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
 
 
 def test_an_endpoint_with_a_quirk_may_have_tables_of_its_own() -> None:
-    """A cloud that takes only bytes: the same dialect, other tables, and the loss says what it takes."""
     picture = Message(
         policy="user", payload=PartsPayload(parts=(MediaPart(modality="image", url="https://a.example/b"),))
     )

@@ -26,7 +26,6 @@ settings = st.builds(
 
 
 def rendered(renders: Any, history: list[Message], **how: Any) -> tuple[Any, ...]:
-    """Return the request, or the refusal."""
     try:
         rendering: sabir.Rendering = renders.render(history, **how)
     except (RenderingRefused, SettingsInvalid) as error:
@@ -35,7 +34,6 @@ def rendered(renders: Any, history: list[Message], **how: Any) -> tuple[Any, ...
 
 
 def test_every_provider_and_dialect_takes_part() -> None:
-    """Those that only differ by quirks from others too."""
     listed = {name for each in sabir.providers() for name in each.names if "." in name}
 
     assert listed == set(PURE)

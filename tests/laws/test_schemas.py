@@ -47,7 +47,6 @@ def some(keywords: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def joined(draw: Any, inner: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
-    """An object, an array, or a union of such schemas."""
     arms = draw(st.lists(inner, min_size=1, max_size=2))
     match draw(st.sampled_from(["object", "array", "anyOf", "oneOf", "allOf"])):
         case "object":
@@ -167,7 +166,6 @@ CLAUDE_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
 def parts_of(schema: Any) -> Iterator[dict[str, Any]]:
-    """A schema and every schema within it."""
     if isinstance(schema, dict):
         yield schema
         for name, value in schema.items():

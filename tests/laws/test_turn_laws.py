@@ -34,7 +34,6 @@ SCAN = json.JSONDecoder().raw_decode
 
 
 def fresh(wire: Wire, history: list[Message]) -> Rendering:
-    """What a history renders to with nothing kept."""
     return wire.adapter.new_renderer().render(history)
 
 
@@ -113,7 +112,6 @@ def closed(turns: Sequence[MessageTurn]) -> list[MessageTurn]:
 
 
 def test_models_of_every_behaviour_are_tried() -> None:
-    """An empty list would let the law pass; so would one without the models that take no media in results."""
     tried = {wire.name for wire in wires()}
 
     assert {wire.name.partition(":")[0] for wire in wires()} >= {
@@ -147,7 +145,6 @@ def test_a_result_and_an_argument_of_each_kind_render_alike(wire: Wire, kind: st
 
 @on_every(wires())
 def test_an_error_renders_alike(wire: Wire) -> None:
-    """By itself, and beside a result."""
     calls = [call("a", {}), call("b", {}), call("c", {})]
     results = [error_result("a", "no", "weather"), error_result("b", "no", "weather"), answer(calls[2], {"result": 18})]
     turns = closed(opened([[calls[0], results[0]], [message_by("llm", "So.")], [*calls[1:], *results[1:]]]))

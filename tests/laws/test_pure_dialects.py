@@ -5,7 +5,7 @@ from typing import Any
 import sabir
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir import Message, Settings
+from sabir import Message, Option, Settings
 from sabir.errors import RenderingRefused, SettingsInvalid
 
 from tests.laws.every import on_every
@@ -13,6 +13,7 @@ from tests.laws.histories import histories
 from tests.laws.targets import Wire, wires
 
 PURE = {name: sabir.dialect(name) for name in {wire.name.partition(":")[0] for wire in wires()}}
+OPTION = Option.from_schema("weather in town", "The sky.", {"type": "object", "properties": {}})
 settings = st.builds(
     Settings,
     max_output_tokens=st.sampled_from([None, 7, 1 << 20]),
@@ -40,11 +41,13 @@ def test_every_provider_and_dialect_takes_part() -> None:
     assert any(sabir.adapter(f"{name}:m").new_renderer().scope.quirks for name in PURE)
 
 
-@given(history=histories, settings=settings)
+@given(history=histories, settings=settings, options=st.sampled_from([(), (OPTION,)]))
 @on_every(wires())
-def test_a_dialect_renders_what_its_adapter_sends(wire: Wire, history: list[Message], settings: Settings) -> None:
+def test_a_dialect_renders_what_its_adapter_sends(
+    wire: Wire, history: list[Message], settings: Settings, options: tuple[Option, ...]
+) -> None:
     """Bytes, losses, and the assumptions about an unknown model."""
     name, _, model = wire.name.partition(":")
 
-    sent = rendered(wire.adapter, history, settings=settings)
-    assert rendered(PURE[name], history, model=model, settings=settings) == sent
+    sent = rendered(wire.adapter, history, settings=settings, options=options)
+    assert rendered(PURE[name], history, model=model, settings=settings, options=options) == sent

@@ -39,3 +39,12 @@ def test_what_a_vendor_says_steers_no_terminal_by_an_error(kind: type[SabirError
 def test_what_an_error_holds_as_data_stays_as_it_was() -> None:
     assert OptionFailed(HOSTILE, HOSTILE).error_message == HOSTILE
     assert CallError("x", code=HOSTILE).code == HOSTILE
+
+
+def test_a_long_message_of_a_call_keeps_its_remedy() -> None:
+    remedy = "; see the vendor's page on limits and ask for fewer tokens"
+    message = str(CallError("x" * 5000 + remedy))
+
+    assert len(message) == 500
+    assert message.endswith(remedy)
+    assert "…" in message

@@ -364,3 +364,62 @@ async def test_leaving_a_stream_closes_its_connection(tiny: Tiny) -> None:
             next(stream_sync.text)
         assert await asyncio.to_thread(server.was_left)
         await llm.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *(
+            (name, "control character")
+            for name in ("tiny:m\nx", "tiny:m\x1b[31m", "tiny:\u2028m", "ti\tny:m", "tiny:m\x00")
+        ),
+        *((name, "a model's name must be a string, not of type") for name in (None, 3, b"tiny:m")),
+    ],
+)
+def test_a_model_is_named_by_a_string_without_control_characters(tiny: Tiny, name: Any, words: str) -> None:
+    with pytest.raises(SettingsInvalid, match=words) as raised:
+        sabir.adapter(name)
+
+    assert str(raised.value).isprintable()
+
+
+async def a_key() -> str:
+    return "k"
+
+
+class Key:
+    async def __call__(self) -> str:
+        return "k"
+
+
+@pytest.mark.parametrize("key", [123, b"k", a_key, Key(), {"key": b"k"}, {1: "k"}])
+def test_a_key_is_a_string_a_mapping_or_a_plain_function(tiny: Tiny, key: Any) -> None:
+    with pytest.raises(
+        SettingsInvalid, match=r"^api_key is .*; pass a string, a mapping .* sync function that returns either$"
+    ):
+        sabir.adapter("tiny:m", api_key=key)
+
+
+def test_a_vendor_section_under_a_misspelt_name_is_refused(tiny: Tiny) -> None:
+    slip = Settings(vendor={"tinny": {}})
+    for ask in (
+        lambda: sabir.adapter("tiny:m", settings=slip),
+        lambda: sabir.adapter("tiny:m").render("Hi.", settings=slip),
+        lambda: sabir.dialect("tiny.talk").render("Hi.", settings=slip),
+    ):
+        with pytest.raises(SettingsInvalid, match="section for 'tinny', which is not a provider; did you mean 'tiny'"):
+            ask()
+
+
+def test_a_vendor_section_of_another_provider_passes(tiny: Tiny) -> None:
+    """Of one that is there, however like its name is, and of one that is not: settings serve several machines."""
+    other = Tiny(key=None)
+    other.name = "tinny"
+    registry.register("tinny", other)
+    settings = Settings(vendor={"tinny": {}, "tiny": {}, "elsewhere": {}})
+    try:
+        rendering = sabir.adapter("tiny:m").render("Hi.", settings=settings)
+    finally:
+        registry.unregister("tinny")
+
+    assert rendering.losses == ()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.base.failures import Loss
 from sabir.calling.clock import Clock
-from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, run_blocking
+from sabir.calling.drive import Done, SyncWire, Wire, drive, run_blocking
 from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
@@ -23,6 +23,8 @@ from sabir.errors import (
     ConnectionFailed,
     CredentialsMissing,
     InvalidRequest,
+    QuotaExceeded,
+    RateLimited,
     ResponseInvalid,
     SabirError,
     ServerFailed,
@@ -33,52 +35,29 @@ from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Bounds, RetryPolicy
 
 from tests.core.support import (
+    REQUEST,
     SCOPE,
     WORDS,
     Answer,
+    Run,
     Scripted,
     ScriptedResponse,
     TinyDialect,
     broken,
     failing,
+    run_sync,
+    run_through,
     streamed,
     whole,
 )
 
-REQUEST = WireRequest("/talk", b"{}")
 ONCE = RetryPolicy(attempts=1)
 DIALECT = TinyDialect()
-Drive = Callable[[Script[Any], Scripted], Any]
 REQUEST_IDS = ("x-request-id", "request-id")
 
 
 def exchange(dialect: TinyDialect = DIALECT, retries: RetryPolicy = ONCE, losses: tuple[Loss, ...] = ()) -> Exchange:
     return Exchange(REQUEST, dialect, SCOPE, retries, losses, request_ids=REQUEST_IDS)
-
-
-def run_sync(script: Script[Any], connection: Scripted) -> Any:
-    return run_blocking(result_of(script, SyncWire(connection)))
-
-
-def run_async(script: Script[Any], connection: Scripted) -> Any:
-    async def run() -> Any:
-        return await result_of(script, Wire(connection))
-
-    return asyncio.run(run())
-
-
-def drain(script: Script[Reply], connection: Scripted) -> Reply:
-    wire = SyncWire(connection)
-    while not isinstance(step := run_blocking(drive(script, wire)), Done):
-        pass
-    return step.result
-
-
-@pytest.fixture(params=[run_sync, run_async], ids=["sync", "async"])
-def run(request: pytest.FixtureRequest) -> Drive:
-    """Both drivers: what is true of one is true of the other."""
-    found: Drive = request.param
-    return found
 
 
 def test_the_renderings_losses_come_first_in_the_reply() -> None:
@@ -95,9 +74,7 @@ def test_the_renderings_losses_come_first_in_the_reply() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"), [(400, InvalidRequest), (401, AuthenticationFailed), (500, ServerFailed), (503, ServerFailed)]
 )
-def test_a_status_from_400_on_is_the_error_that_its_dialect_says(
-    run: Drive, status: int, kind: type[CallError]
-) -> None:
+def test_a_status_from_400_on_is_the_error_that_its_dialect_says(run: Run, status: int, kind: type[CallError]) -> None:
     connection = Scripted(failing(status, "because", x_request_id="r1"))
 
     with pytest.raises(kind, match="because") as caught:
@@ -120,7 +97,7 @@ def test_a_status_from_400_on_is_the_error_that_its_dialect_says(
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
 @pytest.mark.parametrize("script", [call_script, count_script])
 def test_a_redirect_is_an_error_that_names_the_host(
-    run: Drive, script: Callable[[Exchange], Script[Any]], status: int, location: str, named: str
+    run: Run, script: Callable[[Exchange], Script[Any]], status: int, location: str, named: str
 ) -> None:
     connection = Scripted(Answer([b"moved"], status, {"location": location}))
 
@@ -137,7 +114,7 @@ def test_a_redirect_is_an_error_that_names_the_host(
     [(502, b"<html>Bad gateway</html>", ServerFailed), (404, b"", ResponseInvalid), (400, b"\xff", ResponseInvalid)],
 )
 def test_an_error_body_that_the_dialect_cannot_read_is_an_error_too(
-    run: Drive, status: int, body: bytes, kind: type[CallError]
+    run: Run, status: int, body: bytes, kind: type[CallError]
 ) -> None:
     with pytest.raises(kind, match=f"tiny:m answered {status} with ") as caught:
         run(call_script(exchange()), Scripted(Answer([body], status)))
@@ -146,7 +123,7 @@ def test_an_error_body_that_the_dialect_cannot_read_is_an_error_too(
     assert (type(caught.value), status, 1) == (kind, caught.value.status, len(str(caught.value).splitlines()))
 
 
-def test_a_status_counts_even_where_its_body_breaks_off(run: Drive) -> None:
+def test_a_status_counts_even_where_its_body_breaks_off(run: Run) -> None:
     """A refused key stays refused: it does not become a broken connection, which would be tried again."""
     connection = Scripted(broken(Answer([b'{"err'], 401), ConnectionResetError("reset")))
 
@@ -172,7 +149,7 @@ def test_a_status_counts_even_where_its_body_breaks_off(run: Drive) -> None:
         (b'{"text": "x", "finish": "stop", "calls": [{"id": "1", "name": "", "arguments": "{}"}]}', "without its name"),
     ],
 )  # fmt: skip
-def test_a_body_that_is_no_response_is_an_invalid_response(run: Drive, body: bytes, shown: str) -> None:
+def test_a_body_that_is_no_response_is_an_invalid_response(run: Run, body: bytes, shown: str) -> None:
     connection = Scripted(Answer([body], headers={"request-id": "r7"}))
 
     with pytest.raises(ResponseInvalid) as caught:
@@ -192,13 +169,13 @@ def test_a_body_that_is_no_response_is_an_invalid_response(run: Drive, body: byt
         (b'{"text": "\\uDE00\\ud83d", "finish": "stop"}', "\ufffd\ufffd"),
     ],
 )
-def test_broken_unicode_is_replaced_and_told(run: Drive, body: bytes, text: str) -> None:
+def test_broken_unicode_is_replaced_and_told(run: Run, body: bytes, text: str) -> None:
     streamed_body = b'data: {"open": "r"}\n\ndata: ' + body.replace(b', "finish": "stop"', b"") + b"\n\n"
 
     reply = run(call_script(exchange()), Scripted(Answer([body])))
     state = StreamState(DIALECT, SCOPE)
     with pytest.raises(StreamBroken) as caught:
-        drain(stream_script(exchange(), state), Scripted(Answer([streamed_body])))
+        run_sync(stream_script(exchange(), state), Scripted(Answer([streamed_body])))
 
     for told in (reply, caught.value.partial):
         assert (text, ["rewritten: reply: tiny answered with invalid Unicode, which was replaced by U+FFFD"]) == (
@@ -207,7 +184,7 @@ def test_broken_unicode_is_replaced_and_told(run: Drive, body: bytes, text: str)
 
 
 @pytest.mark.parametrize("text", ["😀", "caf\u00e9", r"\\ud800", "\ufffd", r"\n \u0000"])
-def test_sound_unicode_is_left_as_it_is(run: Drive, text: str) -> None:
+def test_sound_unicode_is_left_as_it_is(run: Run, text: str) -> None:
     for is_escaped in (True, False):
         body = json.dumps({"text": text, "finish": "stop"}, ensure_ascii=is_escaped).encode()
 
@@ -220,7 +197,7 @@ def test_sound_unicode_is_left_as_it_is(run: Drive, text: str) -> None:
     ("raised", "kind"), [(ConnectionResetError("reset"), ConnectionFailed), (TimeoutError("slow"), CallTimedOut)]
 )
 @pytest.mark.parametrize("where", ["open", "read"])
-def test_what_the_wire_raises_is_translated(run: Drive, raised: Exception, kind: type[CallError], where: str) -> None:
+def test_what_the_wire_raises_is_translated(run: Run, raised: Exception, kind: type[CallError], where: str) -> None:
     connection = Scripted(raised if where == "open" else broken(whole("x"), raised))
 
     with pytest.raises(kind) as caught:
@@ -239,22 +216,22 @@ def test_a_whole_body_is_taken_however_late_it_ends() -> None:
 
     async def run() -> Reply:
         clock.begin()
-        return await result_of(call_script(exchange()), Wire(Scripted(Answer(late())), clock=clock))
+        return await run_through(call_script(exchange()), Wire(Scripted(Answer(late())), clock=clock))
 
-    waiting = run_blocking(result_of(call_script(exchange()), SyncWire(Scripted(Answer(late())), clock=clock)))
+    waiting = run_blocking(run_through(call_script(exchange()), SyncWire(Scripted(Answer(late())), clock=clock)))
 
     assert (waiting.text, asyncio.run(run()).text) == ("hi", "hi")
 
 
 @pytest.mark.parametrize("error", [CredentialsMissing("no key; set TINY_KEY", provider="tiny"), KeyError("plugin")])
-def test_what_is_not_the_wires_is_raised_as_it_is(run: Drive, error: Exception) -> None:
+def test_what_is_not_the_wires_is_raised_as_it_is(run: Run, error: Exception) -> None:
     for connection in (Scripted(error), Scripted(broken(whole("x"), error))):
         with pytest.raises(type(error)) as caught:
             run(call_script(exchange()), connection)
         assert (caught.value, connection.open_responses) == (error, 0)
 
 
-def test_a_failure_to_close_does_not_lose_the_reply(run: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_to_close_does_not_lose_the_reply(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> None:
         raise OSError("already gone")
 
@@ -263,7 +240,7 @@ def test_a_failure_to_close_does_not_lose_the_reply(run: Drive, monkeypatch: pyt
     assert run(call_script(exchange()), Scripted(whole("x"))).text == "x"
 
 
-def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
+def test_the_scope_of_the_decoding_knows_the_request_id(run: Run) -> None:
     seen: list[str | None] = []
 
     class Curious(TinyDialect):
@@ -277,7 +254,7 @@ def test_the_scope_of_the_decoding_knows_the_request_id(run: Drive) -> None:
     assert seen == ["a", "b", None]
 
 
-def test_tokens_are_counted_by_the_same_rules(run: Drive) -> None:
+def test_tokens_are_counted_by_the_same_rules(run: Run) -> None:
     assert TokenCount(input_tokens=12, estimated=False) == run(
         count_script(exchange()), Scripted(Answer([b'{"tokens": 12}']))
     )
@@ -288,7 +265,7 @@ def test_tokens_are_counted_by_the_same_rules(run: Drive) -> None:
 
 def outcome(script: Script[Reply], connection: Scripted) -> Reply | SabirError:
     try:
-        return drain(script, connection)
+        return run_sync(script, connection)
     except SabirError as error:
         return error
 
@@ -328,9 +305,7 @@ def test_a_streams_repetition_may_read_as_long_as_a_silence() -> None:
     request, connection = replace(REQUEST, timeout=30, streaming=True), Scripted(failing(503), streamed(*WORDS))
     twice = RetryPolicy(attempts=2, first_delay=0)
     script = stream_script(replace(exchange(retries=twice), request=request), StreamState(DIALECT, SCOPE))
-    wire = SyncWire(connection, clock=Clock(timeout=5, idle=30, is_stream=True))
-    while not isinstance(run_blocking(drive(script, wire)), Done):
-        pass
+    run_blocking(run_through(script, SyncWire(connection, clock=Clock(timeout=5, idle=30, is_stream=True))))
 
     assert [each.timeout for each in connection.requests] == [30, 30]
 
@@ -359,6 +334,38 @@ def test_a_stream_is_bounded_as_a_body() -> None:
     bounded = replace(exchange(), scope=replace(SCOPE, bounds=Bounds(body_bytes=100)))
     endless = streamed(*[{"open": "r"}, *[{"text": "a"}] * 100])
     with pytest.raises(ResponseInvalid, match="body_bytes"):
-        drain(stream_script(bounded, StreamState(DIALECT, SCOPE)), Scripted(endless))
+        run_sync(stream_script(bounded, StreamState(DIALECT, SCOPE)), Scripted(endless))
     with pytest.raises(ResponseInvalid, match="body_bytes"):
         run_blocking(drive(folded_script(bounded), SyncWire(Scripted(Answer([b" " * 10] * 1000)))))
+
+
+class Reporting(TinyDialect):
+    """A dialect whose bodies of status 200 may report an error."""
+
+    def decode(self, body: bytes, scope: DecodeScope) -> Reply:
+        code = json.loads(body).get("error", {}).get("code")
+        if code is not None:
+            raise {"rate": RateLimited, "quota": QuotaExceeded}[code](f"the body says {code}", code=code)
+        return super().decode(body, scope)
+
+
+def reported(attempts: int = 1) -> Script[Reply]:
+    retries = RetryPolicy(attempts=attempts, first_delay=0)
+    return stream_script(exchange(Reporting(), retries), StreamState(Reporting(), SCOPE))
+
+
+def test_an_error_in_place_of_a_stream_is_the_error_that_its_body_reports(run: Run) -> None:
+    """Vendors answer 200 with a JSON body; nothing was handed out yet, so that it may be tried again."""
+    body, busy = b'{\n "error": {"code": "quota"}\n}', Answer([b'{"error": {"code": "rate"}}'])
+    with pytest.raises(QuotaExceeded, match="the body says quota") as raised:
+        run(reported(), Scripted(Answer([body[:9], body[9:]])))
+    reply = run(reported(attempts=2), Scripted(busy, streamed(*WORDS)))
+
+    assert (raised.value.provider, raised.value.code) == ("tiny", "quota")
+    assert (reply.text, reply.attempts) == ("Take one.", 2)
+
+
+@pytest.mark.parametrize("body", [whole("Hi.").chunks[0], b"[1]", b"<html>", b"", b'{"error": {"code": "rate"}'])
+def test_any_other_answer_in_place_of_a_stream_is_shown(run: Run, body: bytes) -> None:
+    with pytest.raises(StreamBroken, match="answered without an event stream:"):
+        run(reported(), Scripted(Answer([body])))

@@ -7,7 +7,16 @@ import pytest
 import sabir
 from sabir.contract.dialect import DecodedHistory, ServerEvent
 from sabir.contract.scope import DecodeScope
-from sabir.errors import DialectMissing, HistoryInvalid, ProviderMissing, RateLimited, RenderingRefused, ResponseInvalid
+from sabir.errors import (
+    DialectMissing,
+    HistoryInvalid,
+    ProviderMissing,
+    RateLimited,
+    RenderingRefused,
+    ResponseInvalid,
+    SettingsInvalid,
+    WrongWord,
+)
 from sabir.options.option import Option
 from sabir.reading.fold import Fold
 from sabir.vocabulary.settings import Settings
@@ -49,20 +58,6 @@ def test_an_unknown_name_says_what_there_is(tiny: Tiny, name: str, error: type[E
     assert "\n" not in str(raised.value)
 
 
-def test_rendering_takes_what_a_call_takes(pure: sabir.PureDialect) -> None:
-    weather = Option.from_schema("weather", "The sky.", {"type": "object", "properties": {}})
-    rendering = pure.render("Hi.", model="m", options=[weather], settings=Settings(seed=3))
-
-    assert rendering.body == {
-        "model": "m",
-        "options": ["weather"],
-        "settings": {"seed": 3},
-        "turns": [{"side": "user", "text": "Hi."}],
-    }
-    assert (rendering.target.provider, rendering.target.model) == ("tiny", "m")
-    assert rendering.target.endpoint == "http://tiny"
-
-
 def test_rendering_speaks_for_a_policy_and_refuses_losses(pure: sabir.PureDialect) -> None:
     said = sabir.assistant("No.", policy="critic")
     sides = [pure.render([said], speaks_as=policy).body["turns"][0]["side"] for policy in ("critic", "llm")]
@@ -72,27 +67,31 @@ def test_rendering_speaks_for_a_policy_and_refuses_losses(pure: sabir.PureDialec
         pure.render(sabir.user("Hi.", sabir.image("https://example.org/sky.jpg")), strict=True)
 
 
-@pytest.mark.parametrize("body", ['{"text": "Hello.", "finish": "stop"}', b'{"text": "Hello.", "finish": "stop"}'])
-def test_a_stored_response_decodes(pure: sabir.PureDialect, body: str | bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "text", "lost"),
+    [
+        ('{"text": "Hello.", "finish": "stop"}', "Hello.", []),
+        (b'{"text": "Hello.", "finish": "stop"}', "Hello.", []),
+        (b'{"text": "a\\ud83d", "finish": "stop"}', "a\ufffd", [("rewritten", "reply")]),
+        (b'{"text": "a\xff", "finish": "stop"}', "a\ufffd", [("rewritten", "reply")]),
+    ],
+    ids=["text", "bytes", "half a pair", "no UTF-8"],
+)
+def test_a_stored_response_decodes(pure: sabir.PureDialect, body: Any, text: str, lost: list[Any]) -> None:
+    """U+FFFD stands for what no text can hold, with a loss."""
     reply = pure.decode(body, policy="critic")
 
-    assert (reply.text, reply.messages[0].policy, reply.losses) == ("Hello.", "critic", ())
+    assert (reply.text, reply.messages[0].policy) == (text, "critic")
+    assert [(loss.kind, loss.path) for loss in reply.losses] == lost
 
 
-def test_a_response_in_broken_unicode_decodes_with_a_loss(pure: sabir.PureDialect) -> None:
-    for body in (b'{"text": "a\\ud83d", "finish": "stop"}', b'{"text": "a\xff", "finish": "stop"}'):
-        reply = pure.decode(body)
-
-        assert reply.text == "a\ufffd"
-        assert [(loss.kind, loss.path) for loss in reply.losses] == [("rewritten", "reply")]
-
-
-def test_what_is_no_response_is_one_error(pure: sabir.PureDialect) -> None:
+def test_what_is_no_response_and_no_event_is_one_error(pure: sabir.PureDialect) -> None:
     """Law 10: whatever a dialect raises ends as ResponseInvalid, which says whose it was."""
-    with pytest.raises(ResponseInvalid, match=r"a body that is not tiny\.talk, '<html>'") as raised:
-        pure.decode("<html>")
-
-    assert raised.value.provider == "tiny"
+    for read in (lambda: pure.decode("<html>"), lambda: pure.decoder().feed(ServerEvent("<html>"))):
+        with pytest.raises(ResponseInvalid, match=r"a body that is not tiny\.talk, '<html>'") as raised:
+            read()
+        assert raised.value.provider == "tiny"
+        assert raised.value.__cause__ is not None
 
 
 def test_an_error_that_a_response_reports_stays_itself(
@@ -127,13 +126,9 @@ def test_a_stored_request_is_a_history(pure: sabir.PureDialect, body: Any) -> No
     assert [(message.policy, message.text) for message in history.messages] == [("user", "Hi.")]
     assert (history.model, history.settings, history.options, history.losses) == ("m", Settings(seed=3), (), ())
     assert DecodedHistory.model_validate_json(history.model_dump_json()) == history
-
-
-def test_a_history_is_on_behalf_of_a_policy(pure: sabir.PureDialect) -> None:
-    stored = {**STORED, "turns": [{"side": "assistant", "text": "Hello."}]}
-
-    assert pure.decode_history(stored, policy="critic").messages[0].policy == "critic"
-    assert pure.decode_history(stored).messages[0].policy == "llm"
+    answered = {**STORED, "turns": [{"side": "assistant", "text": "Hello."}]}
+    by = [pure.decode_history(answered, **how).messages[0].policy for how in ({}, {"policy": "critic"})]
+    assert by == ["llm", "critic"]
 
 
 def test_a_mapping_may_hold_what_an_sdk_takes(pure: sabir.PureDialect) -> None:
@@ -235,8 +230,8 @@ def test_decoding_says_what_it_takes(pure: sabir.PureDialect, given: Any) -> Non
         pure.decoder().feed(given)
 
 
-def test_an_event_that_the_dialect_cannot_read_is_one_error(pure: sabir.PureDialect) -> None:
-    with pytest.raises(ResponseInvalid, match=r"a body that is not tiny\.talk") as raised:
-        pure.decoder().feed(ServerEvent("["))
-
-    assert raised.value.__cause__ is not None
+def test_a_dialect_refuses_what_the_adapter_refuses(pure: Any) -> None:
+    with pytest.raises(SettingsInvalid, match=r"write sabir\.Settings"):
+        pure.render("Hi.", settings={"seed": 1})
+    with pytest.raises(WrongWord, match=r"render\(\) has no argument `tools`; pass options="):
+        pure.render("Hi.", tools=[])

@@ -1,12 +1,11 @@
 """Retries happen in one layer, by one policy: what may be repeated is, nothing else, and every attempt is counted."""
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle, repeat
 from typing import Any
 
 import pytest
-from sabir.calling.drive import SyncWire, Wire, drive, run_blocking
+from sabir.calling.drive import SyncWire, drive, run_blocking
 from sabir.calling.exchange import (
     AttemptFailed,
     Close,
@@ -35,35 +34,22 @@ from sabir.reading.incoming import StreamState
 from sabir.vocabulary.reply import BlockDelta, ReplyEnd, ReplyStart
 from sabir.vocabulary.settings import RetryPolicy
 
-from tests.core.support import SCOPE, WORDS, Answer, Scripted, TinyDialect, broken, failing, streamed, whole
-from tests.core.test_exchange import REQUEST
+from tests.core.support import (
+    REQUEST,
+    SCOPE,
+    WORDS,
+    Answer,
+    Run,
+    Scripted,
+    TinyDialect,
+    broken,
+    failing,
+    streamed,
+    whole,
+)
 
 THRICE = RetryPolicy(attempts=3, first_delay=0)
 DIALECT = TinyDialect()
-Drive = Callable[[Script[Any], Scripted, list[Open | AttemptFailed]], Any]
-
-
-async def run_through(script: Script[Any], wire: SyncWire | Wire) -> Any:
-    while isinstance(step := await drive(script, wire), Emit):
-        pass
-    return step.result
-
-
-def run_sync(script: Script[Any], connection: Scripted, seen: list[Open | AttemptFailed]) -> Any:
-    return run_blocking(run_through(script, SyncWire(connection, seen.append)))
-
-
-def run_async(script: Script[Any], connection: Scripted, seen: list[Open | AttemptFailed]) -> Any:
-    async def run() -> Any:
-        return await run_through(script, Wire(connection, seen.append))
-
-    return asyncio.run(run())
-
-
-@pytest.fixture(params=[run_sync, run_async], ids=["sync", "async"])
-def run(request: pytest.FixtureRequest) -> Drive:
-    found: Drive = request.param
-    return found
 
 
 def call(retries: RetryPolicy = THRICE) -> Script[Any]:
@@ -78,7 +64,7 @@ def folded() -> Script[Any]:
     return folded_script(Exchange(REQUEST, DIALECT, SCOPE, THRICE))
 
 
-def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
+def test_a_retryable_failure_is_tried_again(run: Run) -> None:
     seen: list[Open | AttemptFailed] = []
     connection = Scripted(failing(503), broken(whole("x"), ConnectionResetError("reset")), whole("done"))
 
@@ -102,7 +88,7 @@ def test_a_retryable_failure_is_tried_again(run: Drive) -> None:
         (KeyError("a fault of a plugin"), KeyError),
     ],
 )
-def test_what_cannot_succeed_later_is_never_tried_again(run: Drive, answer: Answer, kind: type[Exception]) -> None:
+def test_what_cannot_succeed_later_is_never_tried_again(run: Run, answer: Answer, kind: type[Exception]) -> None:
     connection = Scripted(answer, whole("never"))
 
     with pytest.raises(kind):
@@ -153,7 +139,7 @@ def test_a_providers_retry_after_is_obeyed(retry_after: str, pauses: list[Pause]
             script.send(None)
 
 
-def test_a_stream_is_tried_again_before_its_first_event(run: Drive) -> None:
+def test_a_stream_is_tried_again_before_its_first_event(run: Run) -> None:
     state = StreamState(DIALECT, SCOPE)
     seen: list[Open | AttemptFailed] = []
     connection = Scripted(
@@ -194,7 +180,7 @@ def test_a_repeated_stream_shows_its_reader_one_start_only() -> None:
     ],
     ids=["reset", "reported", "no end"],
 )
-def test_a_stream_is_never_tried_again_after_its_first_event(run: Drive, answer: Answer) -> None:
+def test_a_stream_is_never_tried_again_after_its_first_event(run: Run, answer: Answer) -> None:
     connection = Scripted(answer, streamed(*WORDS))
 
     with pytest.raises(StreamBroken) as caught:
@@ -205,7 +191,7 @@ def test_a_stream_is_never_tried_again_after_its_first_event(run: Drive, answer:
 
 
 @pytest.mark.parametrize("broken_off", [ConnectionResetError("reset"), {"error": 429}], ids=["reset", "reported"])
-def test_a_stream_that_nobody_reads_is_tried_again(run: Drive, broken_off: Any) -> None:
+def test_a_stream_that_nobody_reads_is_tried_again(run: Run, broken_off: Any) -> None:
     """Where the whole was asked for, nothing was shown that would have to be taken back."""
     first = streamed(*WORDS[:2])
     answer = broken(first, broken_off) if isinstance(broken_off, OSError) else streamed(*WORDS[:2], broken_off)
@@ -219,7 +205,7 @@ def test_a_stream_that_nobody_reads_is_tried_again(run: Drive, broken_off: Any) 
 
 @pytest.mark.parametrize("size", [1, 1000])
 @pytest.mark.parametrize("before", [b"", b" \n", b"\xef\xbb\xbf"], ids=["bare", "blank", "marked"])
-def test_an_endpoint_that_knows_no_streams_may_answer_at_once(run: Drive, before: bytes, size: int) -> None:
+def test_an_endpoint_that_knows_no_streams_may_answer_at_once(run: Run, before: bytes, size: int) -> None:
     body = before + b"".join(whole("done").chunks)
     chunks = [body[start : start + size] for start in range(0, len(body), size)]
     connection = Scripted(failing(503), Answer(chunks))

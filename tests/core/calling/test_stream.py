@@ -16,10 +16,10 @@ from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import ServerEvent
 from sabir.contract.provider import WireRequest
 from sabir.contract.scope import DecodeScope
-from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, StreamBroken
+from sabir.errors import CallError, ConnectionFailed, RateLimited, ResponseInvalid, SettingsInvalid, StreamBroken
 from sabir.reading.incoming import StreamState
 from sabir.vocabulary.parts import TextPart
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, Reply, ReplyEnd, StreamEvent
+from sabir.vocabulary.reply import BlockDelta, Reply, StreamEvent
 from sabir.vocabulary.settings import RetryPolicy
 
 from tests.core.support import (
@@ -251,24 +251,6 @@ def test_what_follows_the_terminal_marker_is_not_waited_for(read: Read) -> None:
     assert (len(WORDS), 0) == (connection.responses[0].read, connection.open_responses)
 
 
-def test_an_unfinished_call_never_looks_like_one_to_run(read: Read) -> None:
-    """The partial reply of a broken stream holds no half of a call."""
-
-    class Slow(TinyDialect):
-        def decoder(self, scope: DecodeScope) -> Any:
-            class Decoder(TinyDecoder):
-                def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
-                    return (each for each in super().feed(event) if not isinstance(each, BlockEnd | ReplyEnd))
-
-            return Decoder(scope)
-
-    with pytest.raises(StreamBroken) as caught:
-        read(Scripted(streamed({"open": "r"}, CALL)), Slow()).reply()
-
-    kept = {"invocation_id": "c1", "option_name": "weather", "arguments": '{"city": "Pa"}'}
-    assert ((), {"unfinished_calls": [kept]}) == (caught.value.partial.option_calls, caught.value.partial.details)
-
-
 async def test_a_cancelled_stream_closes_its_connection() -> None:
     connection = Silent(*streamed(*WORDS[:2]).chunks)
     stream = streams(connection)[1]
@@ -281,3 +263,34 @@ async def test_a_cancelled_stream_closes_its_connection() -> None:
     assert (stream.partial.text, connection.open_responses) == ("Take ", 0)
     with pytest.raises(StreamBroken, match="closed before its end"):
         await stream.reply()
+
+
+async def test_a_stream_refuses_a_second_reader_at_the_same_time() -> None:
+    waiting, going = asyncio.Event(), asyncio.Event()
+
+    class Slow(Scripted):
+        async def open(self, request: WireRequest) -> Any:
+            waiting.set()
+            await going.wait()
+            return await super().open(request)
+
+    stream = streams(Slow(streamed(*WORDS)))[1]
+    first = asyncio.create_task(stream.reply())
+    await waiting.wait()
+    with pytest.raises(SettingsInvalid, match="already reading this stream"):
+        await stream.reply()
+    going.set()
+
+    assert (await first).text == (await stream.reply()).text == "Take one."
+
+
+def test_a_waiting_stream_refuses_a_reader_within_its_reader() -> None:
+    class Nosy(Scripted):
+        def open_sync(self, request: WireRequest) -> Any:
+            with pytest.raises(SettingsInvalid, match="already reading this stream"):
+                stream.reply()
+            return super().open_sync(request)
+
+    stream = streams(Nosy(streamed(*WORDS)))[0]
+
+    assert stream.reply().text == "Take one."

@@ -218,7 +218,7 @@ def test_a_readers_time_counts_for_total_alone() -> None:
 BLOCKED = """
 import os, socket, sys, time
 from sabir.calling.drive import run_blocking
-from tests.core.test_watchdog import Receiving, call_script, exchange, result_of, Clock, SyncWire, CallTimedOut
+from tests.core.calling.test_watchdog import Receiving, call_script, exchange, result_of, Clock, SyncWire, CallTimedOut
 source, sink = socket.socketpair()
 
 def call(seconds):

@@ -243,3 +243,14 @@ def test_only_an_option_call_has_a_response(message: Any, found: str) -> None:
     """PJ-47."""
     with pytest.raises(BuilderError, match=f"not {found}"):
         OptionResultBuilder.response_to(message)
+
+
+def test_a_given_media_id_may_not_be_an_assigned_one() -> None:
+    builder = MessageBuilder()
+    builder.add_image("a cat", "https://example.org/cat.png")
+    with pytest.raises(
+        BuilderError, match=r"'media-1'.*image .*a dog.* and image .*a cat.*; the second has the id already"
+    ):
+        builder.add_image("a dog", "https://example.org/dog.png", id="media-1")
+
+    assert len(builder.to_message().parts) == 1

@@ -2,10 +2,17 @@
 
 import json
 import re
+import struct
+from typing import Any, NoReturn
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sabir.reading.incoming import mend
+from sabir.contract.dialect import ServerEventReader
+from sabir.errors import ResponseInvalid
+from sabir.reading.incoming import KEPT_BYTES, StreamState, mend
+
+from tests.core.support import SCOPE, TinyDialect
 
 ESCAPES = st.lists(
     st.sampled_from(
@@ -41,3 +48,30 @@ def test_large_bodies_are_mended_across_pieces() -> None:
     assert mend(body) == (body, False)
     assert mend(body + b"\xff") == (body + "\N{REPLACEMENT CHARACTER}".encode(), True)
     assert len(mend(b"\xff" * 2**21, 2**20)[0]) > 2**20
+
+
+@pytest.mark.parametrize("where", ["feed", "close"])
+def test_what_a_framing_raises_ends_in_an_error_of_the_library(where: str) -> None:
+    """Law 10: a plugin's own framing meets bytes that it cannot cut."""
+
+    def crack(*chunk: bytes) -> NoReturn:
+        raise struct.error("unpack requires a buffer of 4 bytes")
+
+    class Cracked(TinyDialect):
+        def framing(self, content_type: str) -> Any:
+            reader = ServerEventReader()
+            setattr(reader, where, crack)
+            return reader
+
+    state = StreamState(Cracked(), SCOPE)
+
+    with pytest.raises(ResponseInvalid, match="a body that is not"):
+        list(state.feed(b"half") if where == "feed" else state.close())
+
+
+def test_a_body_in_place_of_a_stream_is_kept_up_to_a_limit() -> None:
+    state = StreamState(TinyDialect(), SCOPE)
+    for _ in range(40):
+        assert not list(state.feed(b" " * 4096))
+
+    assert len(state._seen) <= KEPT_BYTES + 4096

@@ -338,3 +338,21 @@ def test_the_schema_refuses_what_the_loader_refuses(change: dict[str, Any]) -> N
     with pytest.raises(HistoryInvalid):
         loads(json.dumps(document))
     assert not VALIDATOR.is_valid(document)
+
+
+def test_saving_keeps_a_files_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.touch()
+    for mode in (0o600, 0o640):
+        path.chmod(mode)
+        save(path, [user("Hi.")])
+
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_saving_into_a_missing_folder_names_the_path_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HistoryInvalid, match=r"^'nowhere/chat\.json' cannot be written: .*; create the folder first$"):
+        save("nowhere/chat.json", [user("Hi.")])
+
+    assert not list(tmp_path.iterdir())

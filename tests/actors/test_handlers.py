@@ -304,7 +304,8 @@ HANGING = [forever, in_a_thread, swallowing, shielding_a_thread, holding_a_lock]
 
 class TestHanging:
     @pytest.fixture
-    def ends(self) -> Any:
+    def ends(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        monkeypatch.setattr("sabir_actors.actor.CLEANUP", LIMIT)
         ends = threading.Event()
         yield ends
         ends.set()
@@ -374,26 +375,7 @@ class TestHanging:
 
     @pytest.mark.parametrize("hanging", HANGING)
     async def test_ch_34_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:
-        """Several actors hang at once; each caller is answered."""
-        began = monotonic()
-        async with ActorSystem(restarts=QUICK) as system:
-            callers = []
-            for number in range(9):
-                worker = Worker(system)
-                worker.actor_id = f"worker{number}"
-                system.add(worker)
-                worker.todo = lambda message: hanging(ends)
-                callers.append(asyncio.ensure_future(system.send_message(ask("WORK", worker.actor_id))))
-            await asyncio.sleep(0.01)
-        assert monotonic() - began < BOUND
-        assert {failed(each)[0] for each in await asyncio.gather(*callers)} == {"STOPPED"}
-        assert system.actors() == ()
-        ends.set()
-
-    @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_leaving_with_a_thread_whose_model_hangs_takes_bounded_time(
-        self, hanging: Any, ends: threading.Event
-    ) -> None:
+        """Several actors hang at once, and the models of several threads; each caller is answered."""
         system, llm = scripted(always(said()), restarts=QUICK)
 
         async def complete(*_: object, **__: object) -> None:
@@ -401,11 +383,19 @@ class TestHanging:
 
         llm.complete = complete  # type: ignore[method-assign, assignment]
         async with system:
-            for _ in range(9):
+            callers = []
+            for number in range(9):
+                worker = Worker(system)
+                worker.actor_id = f"worker{number}"
+                system.add(worker)
+                worker.todo = lambda message: hanging(ends)
+                callers.append(asyncio.ensure_future(system.send_message(ask("WORK", worker.actor_id))))
                 await begun(system)
             await asyncio.sleep(0.05)
             began = monotonic()
         assert monotonic() - began < BOUND
+        assert {failed(each)[0] for each in await asyncio.gather(*callers)} == {"STOPPED"}
+        assert system.actors() == ()
         ends.set()
 
     @pytest.mark.parametrize("hanging", HANGING)

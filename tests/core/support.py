@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import httpx2
+import pytest
 from sabir.authoring import ClientConnection, ErrorTable
 from sabir.base.values import FrozenDict, JSONValue
 from sabir.calling.drive import SyncWire, Wire, drive, run_blocking
@@ -445,6 +446,14 @@ class AsyncScriptedResponse:
 def broken(answer: Answer, error: Exception) -> Answer:
     """The answer whose body breaks off with an error."""
     return Answer([*answer.chunks, error], answer.status, answer.headers)  # type: ignore[list-item]
+
+
+@contextlib.contextmanager
+def raises_line(kind: type[BaseException], match: str = "") -> Iterator[pytest.ExceptionInfo[BaseException]]:
+    """Expect an error whose message has these words, in one line."""
+    with pytest.raises(kind, match=match) as caught:
+        yield caught
+    assert len(str(caught.value).splitlines()) == 1
 
 
 class Run(Protocol):

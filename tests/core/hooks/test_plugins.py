@@ -20,6 +20,7 @@ from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.reply import Reply
 
 from tests.core.distributions import Install
+from tests.core.support import raises_line
 
 
 class Veto(NotJSON):
@@ -179,10 +180,8 @@ def _unreadable(self: Any) -> Any:
 def test_a_plugin_that_cannot_be_heard_is_refused_by_name(plugin: Any, words: str) -> None:
     """UP-24, check_pending: before any hook runs, in one line, and without a trace of it."""
     hooks = Hooks()
-    with pytest.raises(PluginError, match=words) as caught:
+    with raises_line(PluginError, match=words):
         hooks.register(plugin)
-
-    assert "\n" not in str(caught.value)
     hooks.register(Marker("1"))
     assert built(hooks).text == "x1"
 

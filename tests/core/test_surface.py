@@ -51,7 +51,6 @@ PROGRAMS = {
         "sabir.adapter('openai:gpt-5').render('hi', settings=sabir.Settings(vendor={'openai': {'nothing': 1}}))"
     ),
     "another library's argument": "sabir.adapter('echo:m').complete_sync('hi', tools=[])",
-    "a name that is unknown": "sabir.Mesage",
 }
 """Programs of one line, each of which ends with one error."""
 
@@ -84,7 +83,7 @@ def tracebacks() -> dict[str, str]:
 def test_a_program_ends_with_one_error_of_the_library(what: str, tracebacks: dict[str, str]) -> None:
     assert tracebacks[what].count("Traceback") == 1, tracebacks[what]
     last = tracebacks[what].rstrip().removesuffix(NOTE).splitlines()[-1]
-    assert last.startswith(("sabir.errors.", "AttributeError: module 'sabir'"))
+    assert last.startswith("sabir.errors.")
 
 
 CALLS = ("render", "complete", "complete_sync", "stream", "stream_sync")
@@ -207,11 +206,3 @@ def test_a_class_is_read_with_its_fields() -> None:
 
     assert str(inspect.signature(Own)) == "(number: int) -> None"
     assert "NotThere" in str(inspect.signature(Later))
-
-
-def test_a_prompt_completes_public_names() -> None:
-    listed = {name for name in dir(sabir) if not name.startswith("__")}
-
-    assert listed == {*sabir.__all__, "authoring", "errors"}
-    with pytest.raises(AttributeError, match=r"module 'sabir' has no attribute 'Mesage'$"):
-        sabir.Mesage  # type: ignore[attr-defined]  # noqa: B018

@@ -114,54 +114,14 @@ def declared(body: Any, *, strict: bool = False) -> Iterator[tuple[str, Any, boo
             yield from declared(each)
 
 
-OPENAI_STRICT = frozenset(
-    [
-        "$defs",
-        "$ref",
-        "additionalProperties",
-        "anyOf",
-        "const",
-        "default",
-        "definitions",
-        "description",
-        "enum",
-        "exclusiveMaximum",
-        "exclusiveMinimum",
-        "format",
-        "items",
-        "maxItems",
-        "maximum",
-        "minItems",
-        "minimum",
-        "multipleOf",
-        "pattern",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ]
-)
-CLAUDE_STRICT = frozenset(
-    [
-        "$defs",
-        "$ref",
-        "additionalProperties",
-        "allOf",
-        "anyOf",
-        "const",
-        "default",
-        "definitions",
-        "description",
-        "enum",
-        "format",
-        "items",
-        "minItems",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ]
-)
+BOTH_STRICT = {
+    "$defs", "$ref", "additionalProperties", "anyOf", "const", "default", "definitions", "description", "enum",
+    "format", "items", "minItems", "properties", "required", "title", "type",
+}  # fmt: skip
+OPENAI_STRICT = BOTH_STRICT | {
+    "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maximum", "minimum", "multipleOf", "pattern",
+}  # fmt: skip
+CLAUDE_STRICT = BOTH_STRICT | {"allOf"}
 CLAUDE_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 

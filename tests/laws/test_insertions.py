@@ -10,11 +10,11 @@ from sabir.contract.dialect import Rendering
 from sabir.contract.scope import Insertion, RequestScope
 from sabir.contract.turns import Roles, Tables
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message, PartsPayload
-from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import Settings, Target
 from sabir_testing.histories import invented_dialects
 from sabir_testing.histories.invented_dialects import toy
+from sabir_testing.histories.samples import message_by
 
 from tests.laws.histories import histories
 
@@ -44,11 +44,7 @@ def items(rendering: Rendering) -> list[dict[str, Any]]:
     return found
 
 
-def said(policy: str, text: str) -> Message:
-    return Message(policy=policy, payload=PartsPayload(parts=(TextPart(text=text),)))
-
-
-TALK = [said("user", "a"), said("llm", "b"), said("user", "c")]
+TALK = [message_by("user", "a"), message_by("llm", "b"), message_by("user", "c")]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +71,7 @@ def test_a_marker_of_the_closed_prefix_waits_until_something_is_closed() -> None
     ("places", "lost"), [(["end"], []), (["closed", "end"], ["end"]), (["closed", "closed"], ["closed"])]
 )
 def test_a_place_is_marked_once(places: list[str], lost: list[str]) -> None:
-    rendering = render([*TALK[:2], said("user", "")], mark=places)
+    rendering = render([*TALK[:2], message_by("user", "")], mark=places)
 
     assert [item.get("marked", False) for item in items(rendering)] == [False, True]
     assert [loss.path for loss in rendering.losses[1:]] == [f"settings.vendor.toy.mark.{place}" for place in lost]
@@ -84,7 +80,7 @@ def test_a_place_is_marked_once(places: list[str], lost: list[str]) -> None:
 @given(history=histories)
 def test_markers_leave_the_kept_prefix_as_it_is(history: list[Message]) -> None:
     """Law 4: what a closed prefix rendered to never changes, markers excluded; law 5: kept and fresh are equal."""
-    asked = [said("user", "?"), *history]
+    asked = [message_by("user", "?"), *history]
     kept = renderer()
 
     for vendor in ({"mark": ["closed"]}, {"mark": ["end"]}, {}, {"closing": [{"side": "user"}]}):
@@ -104,7 +100,7 @@ def test_closing_items_alone_are_a_request_where_system_text_is_hoisted() -> Non
     hoisting = toy("toy.hoisting", Tables(Roles(leading_system="hoisted")), encode_request=encode_request)
     made = Renderer(hoisting, Target(provider="toy", dialect="toy.hoisting", model="m-1"))
 
-    assert items(render([said("system", "Sing.")], made, closing=[{"side": "user"}])) == [{"side": "user"}]
+    assert items(render([message_by("system", "Sing.")], made, closing=[{"side": "user"}])) == [{"side": "user"}]
 
 
 def test_a_dialect_may_need_headers_and_the_users_come_on_top() -> None:

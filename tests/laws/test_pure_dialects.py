@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import sabir
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,9 +11,10 @@ from sabir.errors import RenderingRefused, SettingsInvalid
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories
-from tests.laws.targets import Wire, wires
+from tests.laws.targets import wires
 
 PURE = {name: sabir.dialect(name) for name in {wire.name.partition(":")[0] for wire in wires()}}
+MODELS = {name: [wire for wire in wires() if wire.name.partition(":")[0] == name] for name in PURE}
 OPTION = Option.from_schema("weather in town", "The sky.", {"type": "object", "properties": {}})
 settings = st.builds(
     Settings,
@@ -41,13 +43,23 @@ def test_every_provider_and_dialect_takes_part() -> None:
     assert any(sabir.adapter(f"{name}:m").new_renderer().scope.quirks for name in PURE)
 
 
-@given(history=histories, settings=settings, options=st.sampled_from([(), (OPTION,)]))
-@on_every(wires())
+@given(history=histories, settings=settings, options=st.sampled_from([(), (OPTION,)]), at=st.integers(0, 99))
+@on_every(PURE)
 def test_a_dialect_renders_what_its_adapter_sends(
-    wire: Wire, history: list[Message], settings: Settings, options: tuple[Option, ...]
+    name: str, history: list[Message], settings: Settings, options: tuple[Option, ...], at: int
 ) -> None:
-    """Bytes, losses, and the assumptions about an unknown model."""
-    name, _, model = wire.name.partition(":")
+    """For one of its models, known or unknown: bytes, losses, and the assumptions about an unknown one."""
+    wire = MODELS[name][at % len(MODELS[name])]
+    how: dict[str, Any] = {"settings": settings, "options": options}
 
-    sent = rendered(wire.adapter, history, settings=settings, options=options)
-    assert rendered(PURE[name], history, model=model, settings=settings, options=options) == sent
+    sent = rendered(wire.adapter, history, **how)
+    assert rendered(PURE[name], history, model=wire.name.partition(":")[2], **how) == sent
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_a_dialect_knows_every_model_of_its_adapter(name: str) -> None:
+    asked = [sabir.user("Hi.", sabir.image("https://example.org/a.png")), sabir.system("Be brief.")]
+    how: dict[str, Any] = {"settings": Settings(temperature=0.5, reasoning_effort="low", max_output_tokens=7)}
+    for wire in MODELS[name]:
+        sent = rendered(wire.adapter, asked, **how)
+        assert rendered(PURE[name], asked, model=wire.name.partition(":")[2], **how) == sent, wire.name

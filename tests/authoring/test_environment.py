@@ -72,14 +72,6 @@ def test_a_fault_of_the_environment_names_its_variable(model: str, way: str, fau
     assert (caught.value.retryable, caught.value.provider) == (False, model.partition(":")[0].partition(".")[0])
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_fallback_continues_after_a_fault_of_the_environment(model: str, fault: tuple[str, str]) -> None:
-    chain = sabir.fallback(make(model), "echo:small")
-
-    assert chain.complete_sync("Hello").failed_members[0].error == "ConnectionFailed"
-    assert asyncio.run(chain.complete("Hello")).failed_members[0].error == "ConnectionFailed"
-
-
 def test_a_call_succeeds_once_the_variable_is_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         llm = make("openai.chat:m", f"http://127.0.0.1:{server.getsockname()[1]}")

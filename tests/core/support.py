@@ -39,7 +39,7 @@ from sabir.errors import (
 )
 from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.messages import Message, OptionCallPayload, PartsPayload
 from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
@@ -443,13 +443,19 @@ class AsyncScriptedResponse:
         self._response.close()
 
 
+def option_call(name: str, arguments: Any = None, invocation_id: str = "call-1", **fields: Any) -> Message:
+    """A model's call in the third step."""
+    payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=arguments or {}, **fields)
+    return Message(policy="llm", step_num=3, payload=payload)
+
+
 def broken(answer: Answer, error: Exception) -> Answer:
     """The answer whose body breaks off with an error."""
     return Answer([*answer.chunks, error], answer.status, answer.headers)  # type: ignore[list-item]
 
 
 @contextlib.contextmanager
-def raises_line(kind: type[BaseException], match: str = "") -> Iterator[pytest.ExceptionInfo[BaseException]]:
+def raises_line(kind: type[BaseException], match: str | None = None) -> Iterator[pytest.ExceptionInfo[BaseException]]:
     """Expect an error whose message has these words, in one line."""
     with pytest.raises(kind, match=match) as caught:
         yield caught

@@ -147,8 +147,9 @@ def test_settings_of_a_call_are_laid_over_the_adapters(tiny: Tiny) -> None:
 
 
 def test_settings_must_be_settings(tiny: Tiny) -> None:
-    with pytest.raises(SettingsInvalid, match=r"settings is of type dict; write sabir\.Settings"):
-        sabir.adapter("tiny:m").render("hi", settings=cast(Any, {"max_tokens": 1}))
+    for ask in (sabir.adapter("tiny:m").render, sabir.dialect("tiny.talk").render):
+        with pytest.raises(SettingsInvalid, match=r"settings is of type dict; write sabir\.Settings"):
+            ask("hi", settings=cast(Any, {"max_tokens": 1}))
 
 
 @pytest.mark.parametrize(("adapter_strict", "call_strict"), [(True, None), (False, True), (False, {"downgraded"})])
@@ -194,10 +195,12 @@ def test_another_librarys_word_names_the_right_one(tiny: Tiny, wrong: dict[str, 
     assert dict(tiny.made) == {}
 
 
-def test_the_factory_names_the_right_words_too(tiny: Tiny) -> None:
+def test_the_factory_and_a_dialect_name_the_right_words_too(tiny: Tiny) -> None:
     for wrong, right in (("api_base", "base_url="), ("temperature", "settings="), ("modle", "did you mean `model`")):
         with pytest.raises(WrongWord, match=f"adapter.. has no argument `{wrong}`.*{right}"):
             sabir.adapter("tiny:m", **cast(Any, {wrong: 1}))
+    with pytest.raises(WrongWord, match=r"render\(\) has no argument `tools`; pass options="):
+        sabir.dialect("tiny.talk").render("hi", **cast(Any, {"tools": []}))
 
 
 def test_no_adapter_speaks_as_the_policy_of_what_nobody_chose(tiny: Tiny) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sabir.base.failures import Loss
 from sabir.calling.clock import Clock
-from sabir.calling.drive import Done, SyncWire, Wire, drive, run_blocking
-from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
+from sabir.calling.drive import SyncWire, Wire, drive, run_blocking
+from sabir.calling.exchange import Emit, Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.errors import (
@@ -321,13 +321,13 @@ def test_repetitions_end_with_the_time_of_the_call() -> None:
 
 def test_a_readers_own_time_is_no_silence() -> None:
     """The clock of a stream runs while its reader waits, not while it works."""
-    state = StreamState(DIALECT, SCOPE)
-    clock = Clock(0.2, 0.2, is_stream=True)
-    script, wire = stream_script(exchange(), state), SyncWire(Scripted(streamed(*WORDS)), clock=clock)
-    while not isinstance(step := run_blocking(drive(script, wire)), Done):
+    wire = SyncWire(Scripted(streamed(*WORDS)), clock=Clock(0.2, 0.2, is_stream=True))
+    script = stream_script(exchange(), StreamState(DIALECT, SCOPE))
+    for _ in range(2):
+        assert isinstance(run_blocking(drive(script, wire)), Emit)
         time.sleep(0.25)
 
-    assert step.result.text == "Take one."
+    assert run_blocking(run_through(script, wire)).text == "Take one."
 
 
 def test_a_stream_is_bounded_as_a_body() -> None:

@@ -7,16 +7,7 @@ import pytest
 import sabir
 from sabir.contract.dialect import DecodedHistory, ServerEvent
 from sabir.contract.scope import DecodeScope
-from sabir.errors import (
-    DialectMissing,
-    HistoryInvalid,
-    ProviderMissing,
-    RateLimited,
-    RenderingRefused,
-    ResponseInvalid,
-    SettingsInvalid,
-    WrongWord,
-)
+from sabir.errors import DialectMissing, HistoryInvalid, ProviderMissing, RateLimited, RenderingRefused, ResponseInvalid
 from sabir.options.option import Option
 from sabir.reading.fold import Fold
 from sabir.vocabulary.settings import Settings
@@ -228,10 +219,3 @@ def test_decoding_says_what_it_takes(pure: sabir.PureDialect, given: Any) -> Non
         pure.decode(given)
     with pytest.raises(ResponseInvalid, match=f"of type {type(given).__name__}; feed needs a ServerEvent"):
         pure.decoder().feed(given)
-
-
-def test_a_dialect_refuses_what_the_adapter_refuses(pure: Any) -> None:
-    with pytest.raises(SettingsInvalid, match=r"write sabir\.Settings"):
-        pure.render("Hi.", settings={"seed": 1})
-    with pytest.raises(WrongWord, match=r"render\(\) has no argument `tools`; pass options="):
-        pure.render("Hi.", tools=[])

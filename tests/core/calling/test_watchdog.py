@@ -21,9 +21,10 @@ from sabir.calling.drive import Done, SyncWire, Wire, drive, result_of, run_bloc
 from sabir.calling.exchange import Exchange, call_script, stream_script
 from sabir.contract.provider import WireRequest
 from sabir.reading.incoming import StreamState
+from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import RetryPolicy
 
-from tests.core.support import SCOPE, Answer, Scripted, ScriptedResponse, TinyDialect, whole
+from tests.core.support import REQUEST, SCOPE, Answer, Scripted, ScriptedResponse, TinyDialect, whole
 from tests.servers.slow import BODIES, HEADS, Pieces, Slow
 
 TIMEOUT = 0.3
@@ -32,7 +33,12 @@ LATEST = TIMEOUT + 5.0
 
 
 def exchange() -> Exchange:
-    return Exchange(WireRequest("/talk", b"{}"), DIALECT, SCOPE, RetryPolicy(attempts=1))
+    return Exchange(REQUEST, DIALECT, SCOPE, RetryPolicy(attempts=1))
+
+
+def call(connection: Any, seconds: float) -> Reply:
+    """A call that is sent once, by a connection that waits."""
+    return run_blocking(result_of(call_script(exchange()), SyncWire(connection, clock=Clock(seconds))))
 
 
 class Answered:
@@ -74,7 +80,7 @@ def test_a_client_of_another_library_is_ended(pieces: Pieces) -> None:
         connection = Plain(server.url)
         began = time.monotonic()
         with pytest.raises(CallTimedOut, match=r"Settings\.timeout"):
-            run_blocking(result_of(call_script(exchange()), SyncWire(connection, clock=Clock(TIMEOUT))))
+            call(connection, TIMEOUT)
         connection.close()
 
     assert TIMEOUT <= time.monotonic() - began < LATEST
@@ -96,19 +102,18 @@ def test_a_late_call_leaves_the_sockets_of_other_calls_alone() -> None:
     pairs = [socket.socketpair() for _ in range(3)]
     texts: list[str] = []
 
-    def call(source: socket.socket, seconds: float) -> None:
-        wire = SyncWire(Receiving(source), clock=Clock(seconds))
-        texts.append(run_blocking(result_of(call_script(exchange()), wire)).text)
+    def receive(pair: int, seconds: float = 30) -> None:
+        texts.append(call(Receiving(pairs[pair][0]), seconds).text)
 
-    other = threading.Thread(target=call, args=(pairs[1][0], 30))
+    other = threading.Thread(target=receive, args=(1,))
     other.start()
     pairs[0][1].send(b"x")
-    call(pairs[0][0], 30)
+    receive(0)
     with pytest.raises(CallTimedOut):
-        call(pairs[2][0], TIMEOUT)
+        receive(2, TIMEOUT)
     time.sleep(0.1)
     pairs[0][1].send(b"xy")
-    call(pairs[0][0], 30)
+    receive(0)
     pairs[1][1].send(b"x")
     other.join(20)
 
@@ -126,7 +131,7 @@ def test_a_step_without_a_socket_is_late_when_it_returns() -> None:
 
     connection = Sleeping(whole("x"))
     with pytest.raises(CallTimedOut):
-        run_blocking(result_of(call_script(exchange()), SyncWire(connection, clock=Clock(0.05))))
+        call(connection, 0.05)
     assert connection.open_responses == 0
 
 
@@ -178,7 +183,7 @@ def test_closing_a_late_response_does_not_block(is_sync: bool) -> None:
     began = time.monotonic()
     with pytest.raises(CallTimedOut):
         if is_sync:
-            run_blocking(result_of(call_script(exchange()), SyncWire(Opened(Separate(first)), clock=Clock(TIMEOUT))))
+            call(Opened(Separate(first)), TIMEOUT)
         else:
             asyncio.run(result_of(call_script(exchange()), Wire(Opened(AsyncClinging(first)), clock=Clock(TIMEOUT))))
     assert time.monotonic() - began < LATEST
@@ -216,13 +221,9 @@ def test_a_readers_time_counts_for_total_alone() -> None:
 
 
 BLOCKED = """
-import os, socket, sys, time
-from sabir.calling.drive import run_blocking
-from tests.core.calling.test_watchdog import Receiving, call_script, exchange, result_of, Clock, SyncWire, CallTimedOut
+import os, socket
+from tests.core.calling.test_watchdog import CallTimedOut, Receiving, call
 source, sink = socket.socketpair()
-
-def call(seconds):
-    run_blocking(result_of(call_script(exchange()), SyncWire(Receiving(source), clock=Clock(seconds))))
 
 """
 
@@ -236,7 +237,7 @@ def test_an_interrupt_ends_a_call_at_once() -> None:
     program = """
 print("ready", flush=True)
 try:
-    call(60)
+    call(Receiving(source), 60)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -253,7 +254,7 @@ def test_a_forked_child_has_a_watchdog_of_its_own() -> None:
     program = """
 def late():
     try:
-        call(0.2)
+        call(Receiving(source), 0.2)
     except CallTimedOut:
         return 7
 

@@ -16,7 +16,7 @@ from sabir.contract.scope import DecodeScope
 from sabir.discovery import Registry, default_registry
 from sabir.errors import DialectMissing, PluginConflict, PluginError, ProviderBroken, ProviderMissing
 
-from tests.core.distributions import Install
+from tests.core.distributions import Install, finish_loading
 from tests.core.support import Tiny, TinyDialect, raises_line
 
 ROW: Mapping[str, Any] = {"reserves_name": True}
@@ -74,6 +74,7 @@ TABLE: list[tuple[list[Package], dict[str, str | type[PluginError]]]] = [
         [Package("a", ("messages",), MORE), Package("b", ("messages", "more"), MORE)],
         {"acme": ProviderMissing, "acme.messages": PluginConflict, "acme.more": "b more", "acme.x": DialectMissing},
     ),
+    ([Package("a", ("talk",)), Package("b", ("talk",))], {"acme": PluginConflict, "acme.talk": PluginConflict}),
     (
         [Package("a", ("talk", "wire")), Package("b", ("wire", "hum"))],
         {"acme": PluginConflict, "acme.talk": "a talk", "acme.wire": PluginConflict, "acme.hum": "b hum"},
@@ -120,6 +121,7 @@ def test_a_string_means_what_the_declarations_say(
 
     assert {name: meaning(registry, name) for name in strings} == strings
     statuses = [each for each in registry.providers() if each.name == "acme"]
+    assert all(each.state == "failed" and each.error for each in statuses if not each.names)
     reached = {name: [each.distribution for each in statuses if name in each.names] for name in strings}
     assert reached == {
         name: [words.partition(" ")[0]] if isinstance(words, str) else [] for name, words in strings.items()
@@ -198,10 +200,7 @@ def test_a_package_that_does_not_finish_loading_keeps_no_other_from_its_name(
     Package("a", ("talk",), ROW).install(install)
 
     assert meaning(Registry(), "acme") == "a talk"
-    loading = [thread for thread in threading.enumerate() if thread.name == "sabir"]
-    finish.set()
-    for thread in loading:
-        thread.join()
+    finish_loading(finish)
 
 
 @st.composite

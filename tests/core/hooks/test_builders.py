@@ -185,6 +185,13 @@ def test_media_ids_are_stable_and_given_ones_are_kept() -> None:
     assert ids(None, None, "mine", None) == ["media-1", "media-2", "mine", "media-4"]
     assert ids(None, None) == ids(None, None)
     assert ids("media-2", None) == ["media-2", "media-3"]
+    builder = MessageBuilder()
+    builder.add_image("a cat", "https://example.org/cat.png")
+    with pytest.raises(
+        BuilderError, match=r"'media-1'.*image .*a dog.* and image .*a cat.*; the second has the id already"
+    ):
+        builder.add_image("a dog", "https://example.org/dog.png", id="media-1")
+    assert len(builder.to_message().parts) == 1
 
 
 def test_a_result_copies_the_calls_ids_name_and_step() -> None:
@@ -244,14 +251,3 @@ def test_only_an_option_call_has_a_response(message: Any, found: str) -> None:
     """PJ-47."""
     with pytest.raises(BuilderError, match=f"not {found}"):
         OptionResultBuilder.response_to(message)
-
-
-def test_a_given_media_id_may_not_be_an_assigned_one() -> None:
-    builder = MessageBuilder()
-    builder.add_image("a cat", "https://example.org/cat.png")
-    with pytest.raises(
-        BuilderError, match=r"'media-1'.*image .*a dog.* and image .*a cat.*; the second has the id already"
-    ):
-        builder.add_image("a dog", "https://example.org/dog.png", id="media-1")
-
-    assert len(builder.to_message().parts) == 1

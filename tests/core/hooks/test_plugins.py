@@ -19,7 +19,7 @@ from sabir.vocabulary.messages import Message, PartsPayload, RoleHint
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.reply import Reply
 
-from tests.core.distributions import Install
+from tests.core.distributions import Install, finish_loading
 from tests.core.support import raises_line
 
 
@@ -316,10 +316,7 @@ def test_hooks_that_do_not_finish_loading_are_passed_over(
     )
     install("shouting", {"sabir.hooks": {"shouts": "shouting_hooks:shouts"}}, shouting_hooks=PLUGIN)
     hooks = installed_hooks()
-    loading = [thread for thread in threading.enumerate() if thread.name == "sabir"]
-    go_on.set()
-    for thread in loading:
-        thread.join()
+    finish_loading(go_on)
 
     assert hooks.role_hint("user", "parts") == "system"
     assert caplog.messages == [

@@ -29,16 +29,13 @@ from sabir.errors import (
 from sabir.hooks.builders import OptionResultBuilder
 from sabir.options.option import Option, answer, answer_sync, option, unanswered
 from sabir.vocabulary.constructors import audio, image, user
-from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin
+from sabir.vocabulary.messages import RUNTIME, Message, OptionResultPayload, Origin
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import Reply
 
+from tests.core.support import option_call as call
+
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
-
-
-def call(name: str, arguments: Any = None, invocation_id: str = "call-1", **fields: Any) -> Message:
-    payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=arguments or {}, **fields)
-    return Message(policy="llm", step_num=3, payload=payload)
 
 
 def answered(function: Callable[..., Any], **arguments: Any) -> OptionResultPayload:
@@ -74,6 +71,7 @@ class Full(Exception):
         (TimeoutError(), "TimeoutError", "TimeoutError", False),
         (Full(), "Full", "Full", False),
         (StopIteration(3), "StopIteration", "3", False),
+        (SystemExit("bye"), "SystemExit", "bye", False),
         (type("CallsTooDeep", (Exception,), {})("my own"), "CallsTooDeep", "my own", False),  # not core's own
         (asyncio.CancelledError(), "CancelledError", "the option waited for something that was cancelled", False),
     ],
@@ -146,6 +144,8 @@ class Point:
     x: int
 
 
+SERVED = {"kind": "media", "modality": "image", "url": "https://example.org/a.png"}
+"""A service's answer, which cannot make the model's vendor fetch a URL."""
 PICTURE, END = image(PIXEL, hint="the sky"), TextPart(text="end")
 
 
@@ -153,6 +153,7 @@ PICTURE, END = image(PIXEL, hint="the sky"), TextPart(text="end")
     ("value", "result", "parts"),
     [
         *((value, value, ()) for value in (None, 0, "", [], {}, False, 1.5, {"a": [1, None]}, "x")),
+        (SERVED, SERVED, ()),
         (
             (Place(city="Oslo"), Point(1), date(2026, 11, 21), {"x"}),
             [{"city": "Oslo"}, {"x": 1}, "2026-11-21", ["x"]],
@@ -166,11 +167,7 @@ PICTURE, END = image(PIXEL, hint="the sky"), TextPart(text="end")
 )
 def test_what_an_option_returns_is_its_result(value: Any, result: Any, parts: Any) -> None:
     """PJ-44: falsy values too; what pydantic can write is JSON, and what a model shall see is parts."""
-
-    def give() -> Any:
-        return value
-
-    found = answered(give)
+    found = answered(lambda: value)
 
     assert (found.result, found.is_error, found.parts) == (result, False, parts)
 
@@ -208,10 +205,7 @@ ATTACHED, BOTH = "attached image 1", ("attached image 1", "attached image 2")
     ids=lambda given: type(given).__name__,
 )  # fmt: skip
 def test_media_within_a_value_are_attached_and_replaced_by_a_reference(value: Any, text: Any, attached: int) -> None:
-    def give() -> Any:
-        return value
-
-    result = answered(give)
+    result = answered(lambda: value)
     first, *media = result.parts
 
     assert (json.loads(first.text), [part.kind for part in media]) == (text, ["media"] * attached)
@@ -228,13 +222,6 @@ def test_a_message_within_a_value_keeps_all_but_the_bytes_of_its_media() -> None
     assert medium == PICTURE
 
 
-def test_json_that_looks_like_a_medium_stays_json() -> None:
-    """A service's answer cannot make the model's vendor fetch a URL."""
-    value = {"kind": "media", "modality": "image", "url": "https://example.org/a.png"}
-
-    assert (answered(lambda: value).result, answered(lambda: value).parts) == (value, ())
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -244,10 +231,7 @@ def test_json_that_looks_like_a_medium_stays_json() -> None:
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_what_no_result_can_hold_is_an_error_result(value: Any) -> None:
-    def give() -> Any:
-        return value
-
-    result = answered(give)
+    result = answered(lambda: value)
 
     assert (result.is_error, result.error_type, result.retryable) == (True, "result_invalid", False)
     assert "\n" not in (result.error_message or "\n")
@@ -278,21 +262,15 @@ def test_arguments_that_do_not_fit_keep_the_option_from_running() -> None:
     assert ran == []
 
 
-async def test_an_option_that_ends_the_program_ends_itself() -> None:
-    def leave() -> None:
-        raise SystemExit("bye")
-
-    async def leave_later() -> None:
+async def test_an_option_that_ends_the_program_ends_itself_and_an_interrupt_is_the_callers() -> None:
+    async def leave() -> None:
         raise SystemExit(3)
 
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    now, later = Option.from_function(leave), Option.from_function(leave_later)
-    answers = [now.answer_sync(call("leave")), *[await each.answer(call(each.name)) for each in (now, later)]]
-
-    told = [(each.result.error_type, each.result.error_message) for each in answers if each.result]
-    assert told == [("SystemExit", "bye"), ("SystemExit", "bye"), ("SystemExit", "3")]
+    result = (await Option.from_function(leave).answer(call("leave"))).result
+    assert result is not None and (result.error_type, result.error_message) == ("SystemExit", "3")
     with pytest.raises(KeyboardInterrupt):
         Option.from_function(interrupted).answer_sync(call("interrupted"))
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field, RootModel
 from sabir.base.models import PlainSchema
 from sabir.errors import OptionInvalid
 from sabir.options.option import Option, option
-from sabir.vocabulary.messages import Message, OptionCallPayload
 
+from tests.core.support import option_call as call
 from tests.core.support import raises_line
 
 
@@ -30,11 +30,6 @@ class Place(BaseModel):
 
     city: str = Field(description="Its name.")
     country: str | None = None
-
-
-def call(name: str, arguments: Any, **fields: Any) -> Message:
-    payload = OptionCallPayload(invocation_id="call-1", option_name=name, arguments=arguments, **fields)
-    return Message(policy="llm", step_num=3, payload=payload)
 
 
 def test_a_typed_function_says_its_name_description_and_parameters() -> None:

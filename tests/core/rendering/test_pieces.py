@@ -84,23 +84,19 @@ def test_endpoints_that_a_dialect_says_are_one_place_read_each_others_state(mode
     assert [word for loss in losses for word in ("endpoint", "model") if f"the {word} was" in loss.reason] == lost
 
 
-def test_state_at_home_is_not_withheld() -> None:
-    assert lost(message_by("user", "?"), spoken(TEXT, origin=HOME), *chosen(HOME)) == []
-
-
-def test_state_of_its_own_model_is_withheld_where_another_policy_speaks() -> None:
-    """Another policy's message renders as a user's, who has no state to give back."""
-    critic = spoken(TEXT, origin=HOME, policy="critic")
-
-    assert lost(critic) == [("withheld", "parts[0].state", critic.id)]
-
-
-def test_a_refusal_and_a_medium_that_go_along_leave_their_state_behind() -> None:
-    shown = spoken(MediaPart(modality="image", url="https://e.org/a.png", state=SEAL), policy="critic")
-    refused = spoken(RefusalPart(text="No.", state=SEAL))
-
-    assert lost(shown) == [("withheld", "parts[0].state", shown.id)]
-    assert lost(refused) == [("withheld", "parts[0].state", refused.id)]
+@pytest.mark.parametrize(
+    ("history", "withheld"),
+    [
+        ([message_by("user", "?"), spoken(TEXT, origin=HOME), *chosen(HOME)], False),
+        ([spoken(TEXT, origin=HOME, policy="critic")], True),
+        ([spoken(MediaPart(modality="image", url="https://e.org/a.png", state=SEAL), policy="critic")], True),
+        ([spoken(RefusalPart(text="No.", state=SEAL))], True),
+    ],
+    ids=["home", "another policy", "medium", "refusal"],
+)
+def test_state_goes_to_its_maker_alone(history: list[Message], withheld: bool) -> None:
+    """What another policy says renders as a user's, who has no state to give back."""
+    assert lost(*history) == ([("withheld", "parts[0].state", history[0].id)] if withheld else [])
 
 
 def test_what_stays_behind_as_a_whole_is_told_once() -> None:

@@ -7,6 +7,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -158,7 +159,9 @@ async def test_a_key_that_changes_makes_a_new_head() -> None:
     assert len(connection.asked) == 4
 
 
-def test_threads_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None:
+@pytest.mark.parametrize("way", ["threads", "tasks"])
+async def test_callers_that_begin_at_once_ask_the_sdk_once_for_each_path(way: str) -> None:
+    """And none of them sends under another's head."""
     with Server([whole(ANSWER)], keeps_alive=True) as server:
         connection, every = Connection(server.url), threading.Barrier(8)
 
@@ -166,26 +169,16 @@ def test_threads_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None:
             every.wait(PATIENCE)
             say(connection, b"%d" % (number % 2), path=f"/{number % 2}")
 
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        connection.close()
-
-    assert sorted((asked.path, asked.body) for asked in server.requests) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
-    assert sorted(asked.path for asked in connection.asked) == ["/0", "/1"]
-
-
-async def test_tasks_that_begin_at_once_ask_the_sdk_once_for_each_path() -> None:
-    with Server([whole(ANSWER)], keeps_alive=True) as server:
-        connection = Connection(server.url)
-
-        async def ask(number: int) -> None:
+        async def ask_later(number: int) -> None:
             await (await connection.open(WireRequest(f"/{number % 2}", b"%d" % (number % 2)))).aclose()
 
-        await asyncio.gather(*(ask(number) for number in range(8)))
+        if way == "tasks":
+            await asyncio.gather(*map(ask_later, range(8)))
+        else:
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(ask, range(8)))
         await connection.aclose()
+        connection.close()
 
     assert sorted((asked.path, asked.body) for asked in server.requests) == [("/0", b"0")] * 4 + [("/1", b"1")] * 4
     assert sorted(asked.path for asked in connection.asked) == ["/0", "/1"]

@@ -13,7 +13,7 @@ from sabir.calling.drive import redact
 from sabir.contract.provider import TokenCount
 from sabir.errors import CallError, RenderingRefused, SettingsInvalid, WrongWord
 from sabir.vocabulary.messages import RUNTIME
-from sabir.vocabulary.settings import RetryPolicy, Settings
+from sabir.vocabulary.settings import Settings
 
 from tests.core.support import MOST_AT_ONCE, WORDS, Behaviour, Loopback, Tiny, failing, streamed, whole
 
@@ -126,15 +126,6 @@ def test_an_answer_that_may_take_too_long_is_streamed_whoever_asks(tiny: Tiny) -
         short = llm.render("hi", settings=Settings(max_output_tokens=MOST_AT_ONCE))
         own_word = llm.render("hi", settings=Settings(extra_body={"stream": False}))
         assert (short.streaming, own_word.streaming, own_word.path) == (False, False, "/talk")
-
-
-def test_a_reply_carries_attempts_and_losses(tiny: Tiny) -> None:
-    answers = [failing(503), whole("done")]
-    chat = sabir.user("look", sabir.audio("https://example.org/a.wav"))
-    with serving(lambda *_: answers.pop(0)) as (llm, _):
-        reply = llm.complete_sync(chat, settings=Settings(retries=RetryPolicy(first_delay=0)))
-
-    assert (reply.attempts, [loss.kind for loss in reply.losses]) == (2, ["downgraded"])
 
 
 def test_settings_of_a_call_are_laid_over_the_adapters(tiny: Tiny) -> None:

@@ -183,16 +183,6 @@ def test_broken_unicode_is_replaced_and_told(run: Run, body: bytes, text: str) -
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["😀", "caf\u00e9", r"\\ud800", "\ufffd", r"\n \u0000"])
-def test_sound_unicode_is_left_as_it_is(run: Run, text: str) -> None:
-    for is_escaped in (True, False):
-        body = json.dumps({"text": text, "finish": "stop"}, ensure_ascii=is_escaped).encode()
-
-        reply = run(call_script(exchange()), Scripted(Answer([body])))
-
-        assert (text, ()) == (reply.text, reply.losses)
-
-
 @pytest.mark.parametrize(
     ("raised", "kind"), [(ConnectionResetError("reset"), ConnectionFailed), (TimeoutError("slow"), CallTimedOut)]
 )

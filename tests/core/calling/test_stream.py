@@ -162,15 +162,6 @@ def test_a_delta_made_in_haste_is_one_that_its_constructor_makes() -> None:
         delta.text = "y"  # type: ignore[misc]
 
 
-def test_the_partial_reply_grows(read: Read) -> None:
-    stream = read(Scripted(streamed(*WORDS)))
-    assert stream.partial.messages == ()
-
-    grown = [stream.partial.text for _ in stream]
-
-    assert grown == ["", "", "Take ", "Take one.", "Take one.", "Take one."]
-
-
 def test_leaving_early_closes_the_connection(read: Read) -> None:
     connection = Scripted(streamed(*WORDS))
     stream = read(connection)

@@ -183,21 +183,18 @@ def test_methods_partials_wrappers_and_callable_objects_are_options() -> None:
         return search(*arguments, **named)
 
     shop = Shop()
-    price = option(shop.price)
-    buy = Option.from_function(shop, name="buy")
     bound = Option.from_function(functools.partial(search, object(), limit=9))
     wrapped = Option.from_function(functools.partial(traced, object()))
-
-    assert (price.name, price.description, list(price.parameters["properties"])) == (
-        "price",
-        "The price of an item.",
-        ["item"],
-    )
-    assert price.answer_sync(call("price", {"item": "tea"})).result.result == "tea: 3"  # type: ignore[union-attr]
-    assert buy.answer_sync(call("buy", {"item": "tea"})).result.result == "bought tea"  # type: ignore[union-attr]
-    assert list(bound.parameters["properties"]) == ["query"]
-    assert bound.answer_sync(call("search", {"query": "x"})).result.result == "x 9"  # type: ignore[union-attr]
-    assert list(wrapped.parameters["properties"]) == ["query", "limit"]
+    for made, described, parameters, arguments, expected in (
+        (option(shop.price), ("price", "The price of an item."), ["item"], {"item": "tea"}, "tea: 3"),
+        (Option.from_function(shop, name="buy"), ("buy", ""), ["item"], {"item": "tea"}, "bought tea"),
+        (bound, ("search", "Search."), ["query"], {"query": "x"}, "x 9"),
+        (wrapped, ("search", "Search."), ["query", "limit"], {"query": "x"}, "x 3"),
+    ):
+        result = made.answer_sync(call(made.name, arguments)).result
+        assert (made.name, made.description) == described
+        assert list(made.parameters["properties"]) == parameters
+        assert result is not None and result.result == expected
 
 
 def _yields(count: int) -> Iterator[int]:

@@ -116,8 +116,10 @@ def test_a_partial_reply_exists_at_any_time(given_blocks: list[KnownPart | Optio
         for block in ended
         if isinstance(block, OptionCallPayload)
     ] == [message.payload for message in partial.option_calls]
-    grown = "".join(event.text for event in seen if isinstance(event, BlockDelta) and event.kind == "text")
-    assert grown == partial.text
+    for kind in ("text", "reasoning", "refusal"):
+        grown = "".join(event.text for event in seen if isinstance(event, BlockDelta) and event.kind == kind)
+        assert grown == (getattr(partial, kind) or "")
+    assert partial.finish_reason == ("stop" if is_over else "other")
 
 
 def test_neighbouring_parts_are_one_message_and_each_call_its_own() -> None:
@@ -213,16 +215,6 @@ def test_an_unfinished_call_is_no_message() -> None:
     assert [str(loss) for loss in partial.losses] == [
         "dropped: blocks[0]: only the first 12 characters of the option_call of 'weather' arrived"
     ]
-
-
-def test_an_unfinished_text_is_a_part_of_the_partial_reply() -> None:
-    events: list[StreamEvent] = [START]
-    for index, kind in enumerate(("reasoning", "text", "refusal")):
-        events += [BlockStart(index=index, kind=kind), BlockDelta(index=index, kind=kind, text=f"{kind[0]}…")]
-
-    partial = fold(events).partial()
-
-    assert (partial.reasoning, partial.text, partial.refusal, partial.finish_reason) == ("r…", "t…", "r…", "other")
 
 
 def test_the_reply_is_built_once_and_only_after_its_terminal_marker() -> None:

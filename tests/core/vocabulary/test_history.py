@@ -34,7 +34,11 @@ def test_what_is_written_loads_again_equal_and_of_the_same_types(history: list[M
     VALIDATOR.validate(json.loads(dumps(history)))
     VALIDATOR.validate([json.loads(message.model_dump_json()) for message in history])
     for message in history:
-        assert Message.model_validate_json(message.model_dump_json(), strict=True) == message
+        again = Message.model_validate_json(message.model_dump_json(), strict=True)
+        assert again == message
+        assert [type(part) for part in (again.payload, *again.parts)] == [
+            type(part) for part in (message.payload, *message.parts)
+        ]
 
 
 def test_a_history_is_one_message_a_line() -> None:

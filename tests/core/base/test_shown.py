@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from sabir.base.shown import LONGEST_REPR, brief
 from sabir.vocabulary.messages import Message
+from sabir_testing.histories.samples import call_message
 
 from tests.core.samples import EVERY_KIND, json_values, messages
 
@@ -24,8 +25,7 @@ def weather(city: str, days: int = 1) -> str:
 
 
 def a_call(**arguments: Any) -> Message:
-    payload = {"kind": "option_call", "invocation_id": "c1", "option_name": "weather", "arguments": arguments}
-    return Message.model_validate({"policy": "llm", "payload": payload})
+    return call_message("c1", arguments, "weather")
 
 
 def a_reply(*content: Message, **further: Any) -> sabir.Reply:

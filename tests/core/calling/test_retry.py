@@ -171,36 +171,26 @@ def test_a_repeated_stream_shows_its_reader_one_start_only() -> None:
     assert [event.text for event in events if isinstance(event, BlockDelta)] == ["Take ", "one."]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        broken(streamed(*WORDS[:2]), ConnectionResetError("reset")),
-        streamed(*WORDS[:2], {"error": 429}),
-        streamed(*WORDS[:2]),
-    ],
-    ids=["reset", "reported", "no end"],
-)
-def test_a_stream_is_never_tried_again_after_its_first_event(run: Run, answer: Answer) -> None:
-    connection = Scripted(answer, streamed(*WORDS))
+BROKEN = {
+    "reset": broken(streamed(*WORDS[:2]), ConnectionResetError("reset")),
+    "reported": streamed(*WORDS[:2], {"error": 429}),
+    "no end": streamed(*WORDS[:2]),
+}
+
+
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+def test_a_stream_is_tried_again_after_its_first_event_only_where_nobody_reads_it(run: Run, answer: Answer) -> None:
+    """What was shown cannot be taken back: the error carries it."""
+    shown, unread = (Scripted(answer, streamed(*WORDS)) for _ in range(2))
 
     with pytest.raises(StreamBroken) as caught:
-        run(stream(), connection, [])
+        run(stream(), shown)
 
     assert (caught.value.partial.text, caught.value.retryable) == ("Take ", False)
-    assert (len(connection.requests), connection.open_responses) == (1, 0)
-
-
-@pytest.mark.parametrize("broken_off", [ConnectionResetError("reset"), {"error": 429}], ids=["reset", "reported"])
-def test_a_stream_that_nobody_reads_is_tried_again(run: Run, broken_off: Any) -> None:
-    """Where the whole was asked for, nothing was shown that would have to be taken back."""
-    first = streamed(*WORDS[:2])
-    answer = broken(first, broken_off) if isinstance(broken_off, OSError) else streamed(*WORDS[:2], broken_off)
-    connection = Scripted(answer, streamed(*WORDS))
-
-    reply = run(folded(), connection, [])
-
-    assert (reply.text, reply.attempts) == ("Take one.", 2)
-    assert (len(connection.requests), connection.open_responses) == (2, 0)
+    assert (len(shown.requests), shown.open_responses) == (1, 0)
+    if answer is not BROKEN["no end"]:
+        reply = run(folded(), unread)
+        assert (reply.text, reply.attempts, len(unread.requests), unread.open_responses) == ("Take one.", 2, 2, 0)
 
 
 @pytest.mark.parametrize("size", [1, 1000])

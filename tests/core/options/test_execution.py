@@ -7,13 +7,13 @@ from contextvars import ContextVar
 
 import pytest
 import sabir
-from sabir import Message, OptionCallPayload
 from sabir.authoring import CallDepth
 from sabir.errors import CallsTooDeep, OutsideEvaluation
 from sabir.options import execution
 from sabir.options.execution import MOST_DEPTH, ToolContext, in_thread
+from sabir_testing.histories.samples import call_message
 
-CALL = Message(policy="llm", payload=OptionCallPayload(invocation_id="c1", option_name="sink"))
+CALL = call_message("c1", {}, "sink")
 
 
 @sabir.option

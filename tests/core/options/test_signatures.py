@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import pytest
 import sabir
 from pydantic import BaseModel
-from sabir import Message, Option, OptionCallPayload
+from sabir import Message, Option
 from sabir.errors import OptionInvalid
+from sabir_testing.histories.samples import call_message
 
 
 class Run:
@@ -65,8 +66,7 @@ OPTIONS = [
 
 
 def call(**arguments: Any) -> Message:
-    payload = OptionCallPayload(invocation_id="c", option_name="pay", arguments={"amount": 3, **arguments})
-    return Message(policy="llm", payload=payload)
+    return call_message("c", {"amount": 3, **arguments}, "pay")
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=["function", "partial", "model", "schema"])

@@ -9,11 +9,11 @@ from sabir.contract.turns import Tables
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
+from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
 from sabir.vocabulary.parts import KnownPart, MediaPart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Target
 from sabir_testing.histories.invented_dialects import HOISTED, INLINE, toy, toy_target
-from sabir_testing.histories.samples import message_by
+from sabir_testing.histories.samples import message_by, result_message
 
 ABROAD = Origin(provider="acme", dialect="acme.wire", model="m")
 HOME = Origin(provider="toy", dialect=INLINE.name, model="m-1")
@@ -22,13 +22,12 @@ TEXT = TextPart(text="x", state=SEAL)
 
 
 def spoken(*parts: KnownPart, origin: Origin | None = ABROAD, policy: str = "llm") -> Message:
-    return Message(policy=policy, origin=origin, payload=PartsPayload(parts=parts))
+    return message_by(policy, *parts).model_copy(update={"origin": origin})
 
 
 def chosen(origin: Origin | None = ABROAD) -> list[Message]:
     call = OptionCallPayload(invocation_id="c", option_name="weather", state=SEAL)
-    result = OptionResultPayload(invocation_id="c", option_name="weather", result="rain")
-    return [Message(policy="llm", origin=origin, payload=call), Message(policy="weather", payload=result)]
+    return [Message(policy="llm", origin=origin, payload=call), result_message("c", "rain", "weather")]
 
 
 def lost(*history: Message) -> list[tuple[str, str, str]]:
@@ -113,8 +112,7 @@ def test_what_stays_behind_as_a_whole_is_told_once() -> None:
 def test_state_in_hoisted_instructions_and_in_results_is_withheld() -> None:
     system = spoken(TEXT, origin=None, policy="system")
     call, _ = chosen(HOME)
-    payload = OptionResultPayload(invocation_id="c", option_name="weather", parts=(TEXT,))
-    result = Message(policy="weather", origin=HOME, payload=payload)
+    result = result_message("c", name="weather", parts=(TEXT,)).model_copy(update={"origin": HOME})
 
     hoisted = Renderer(HOISTED, toy_target(HOISTED)).render([system, message_by("user", "?")])
     answered = Renderer(INLINE, toy_target(INLINE)).render([call, result])

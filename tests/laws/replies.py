@@ -18,10 +18,10 @@ from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.settings import Target
 from sabir_testing.histories.random_histories import PIXEL
-from sabir_testing.histories.samples import message_by as said
-from sabir_testing.histories.samples import result_message
+from sabir_testing.histories.samples import message_by, result_message
 
 SEALED = "sealed-"
+said = message_by
 PICTURE = PIXEL.partition(",")[2]
 
 

@@ -21,7 +21,7 @@ from sabir.vocabulary.history import loads
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.models import ModelInfo
-from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart
 from sabir_testing.histories.invented_dialects import FILLER, INLINE, PARTED, STRICT, TOYS, toy, toy_target
 from sabir_testing.histories.samples import call_message, result_message
 from sabir_testing.histories.samples import message_by as said
@@ -66,11 +66,11 @@ def from_model(message: Message, wire: Dialect = PARTED, **origin: str) -> Messa
     return message.model_copy(update={"origin": home})
 
 
-def reasoned(*parts: Part) -> Message:
+def reasoned(*parts: str | KnownPart) -> Message:
     return from_model(said("llm", *parts), INLINE)
 
 
-def paused(*parts: Part) -> Message:
+def paused(*parts: str | KnownPart) -> Message:
     return from_model(said("llm", *parts))
 
 
@@ -78,7 +78,7 @@ def of_the_next_reply(message: Message) -> Message:
     return from_model(message, response_id="next")
 
 
-def own(pair: str, pair_id: str = "p", wire: Dialect = PARTED) -> OpaquePart:
+def own(pair: Any, pair_id: str = "p", wire: Dialect = PARTED) -> OpaquePart:
     """A half of a vendor's own pair."""
     return OpaquePart(dialect=wire.name, block={pair: pair_id}, pair=pair, pair_id=pair_id)
 
@@ -279,13 +279,13 @@ OPENER = OpaquePart(dialect="toy.inline", block={"x": 1}, pair="opens", pair_id=
         ([reasoned(THOUGHT), tool_call("a", 1), tool_call("b", 2), tool_result("a", 1)], ["hm"]),
         ([reasoned(THOUGHT), tool_call("a", 1), reasoned(AGAIN), tool_call("b", 2), tool_result("b", 2)], ["again"]),
         ([reasoned(THOUGHT), tool_call("a", 1)], []),
-        ([reasoned(THOUGHT, AGAIN, TextPart(text="so"))], ["hm", "again"]),
-        ([reasoned(THOUGHT, OPENER), reasoned(AGAIN, TextPart(text="so"))], ["again"]),
-        ([reasoned(TextPart(text="so"), THOUGHT)], []),
-        ([reasoned(THOUGHT, TextPart(text=""))], []),
-        ([reasoned(THOUGHT), reasoned(TextPart(text=""))], []),
-        ([reasoned(THOUGHT, TextPart(text=""), AGAIN, TextPart(text="so"))], ["again"]),
-        ([reasoned(THOUGHT, RefusalPart(text="no"), TextPart(text=""))], ["hm"]),
+        ([reasoned(THOUGHT, AGAIN, "so")], ["hm", "again"]),
+        ([reasoned(THOUGHT, OPENER), reasoned(AGAIN, "so")], ["again"]),
+        ([reasoned("so", THOUGHT)], []),
+        ([reasoned(THOUGHT, "")], []),
+        ([reasoned(THOUGHT), reasoned("")], []),
+        ([reasoned(THOUGHT, "", AGAIN, "so")], ["again"]),
+        ([reasoned(THOUGHT, RefusalPart(text="no"), "")], ["hm"]),
     ],
 )
 def test_reasoning_stays_only_with_something_that_it_led_to(history: list[Message], kept: list[str]) -> None:
@@ -481,7 +481,7 @@ LATER = {
 @on_every(TOYS)
 def test_what_a_later_version_said_is_told(wire: Dialect, stored: str, loss: str, sent: list[str]) -> None:
     [later] = loads(stored + '"policy": "user"}')
-    rendering = renderer(wire).render([said("user", TextPart(text="a")), later])
+    rendering = renderer(wire).render([said("user", "a"), later])
 
     assert [f"{each.kind} {each.path} {each.reason}" for each in rendering.losses] == [loss]
     assert [piece["text"] for item in items(rendering) for piece in item["pieces"]] == ["a", *sent]
@@ -511,23 +511,23 @@ ALONE = OpaquePart(dialect="toy.parted", block={"stands": "alone"})
 @pytest.mark.parametrize(
     ("history", "shown"),
     [
-        ([paused(TextPart(text="x"), OPEN)], ["text", "opaque"]),
+        ([paused("x", OPEN)], ["text", "opaque"]),
         ([paused(OPEN, ALSO)], ["opaque", "opaque"]),
-        ([paused(OPEN, TextPart(text="x"), ALSO)], ["text", "opaque"]),
+        ([paused(OPEN, "x", ALSO)], ["text", "opaque"]),
         ([paused(OPEN, ALONE)], ["opaque"]),
         ([paused(OPEN), from_model(tool_call("a", 1)), tool_result("a", 1)], ["opaque"]),
-        ([paused(TextPart(text="x"), OPEN), tool_call("a", 1), tool_result("a", 1)], ["text"]),
-        ([paused(OPEN), from_model(tool_call("a", 1)), tool_result("a", 1), paused(TextPart(text="x"))], ["text"]),
+        ([paused("x", OPEN), tool_call("a", 1), tool_result("a", 1)], ["text"]),
+        ([paused(OPEN), from_model(tool_call("a", 1)), tool_result("a", 1), paused("x")], ["text"]),
         ([paused(OPEN), *map(from_model, ROUND), *map(of_the_next_reply, AGAIN_ROUND)], ["opaque"]),
         ([paused(OPEN), *map(from_model, ROUND), *AGAIN_ROUND], []),
         ([paused(OPEN), *map(of_the_next_reply, ROUND)], []),
         ([paused(OPEN), *map(from_model, ROUND), paused(ALSO)], ["opaque", "opaque"]),
         ([tool_call("b", 2), said("user", "!"), paused(OPEN), tool_result("b", 2)], ["text"]),
         ([paused(OPEN), tool_call("a", 1), tool_result("a", 1), paused(DONE)], ["opaque", "opaque"]),
-        ([paused(OPEN), paused(DONE, TextPart(text="x"))], ["opaque", "opaque", "text"]),
-        ([paused(OPEN, TextPart(text="x"))], ["text"]),
-        ([paused(TextPart(text="x"), OPEN), said("user", "?")], ["text", "text"]),
-        ([paused(TextPart(text="x"), OPEN), said("user", TextPart(text="y"), DONE)], ["text", "text"]),
+        ([paused(OPEN), paused(DONE, "x")], ["opaque", "opaque", "text"]),
+        ([paused(OPEN, "x")], ["text"]),
+        ([paused("x", OPEN), said("user", "?")], ["text", "text"]),
+        ([paused("x", OPEN), said("user", "y", DONE)], ["text", "text"]),
     ],
 )
 def test_a_paused_pair_may_end_a_request_and_nothing_else(history: list[Message], shown: list[str]) -> None:
@@ -541,7 +541,7 @@ def test_a_paused_pair_may_end_a_request_and_nothing_else(history: list[Message]
 
 
 def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
-    bare = reasoned(ReasoningPart(text="hm"), TextPart(text="x"))
+    bare = reasoned(ReasoningPart(text="hm"), "x")
 
     signed = renderer(PARTED).render([said("user", "?"), from_model(bare)])
     unsigned = renderer(INLINE).render([said("user", "?"), bare])

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
@@ -26,23 +28,11 @@ def weather(city: str) -> str:
     return "18 °C, rain"
 
 
-def serving(behave: Behaviour, **given: Any) -> "Service":
-    return Service(behave, given)
-
-
-class Service:
-    def __init__(self, behave: Behaviour, given: dict[str, Any]) -> None:
-        self._given = given
-        self.server = Loopback(behave)
-
-    def __enter__(self) -> tuple[ModelAdapter, Loopback]:
-        self.server.__enter__()
-        self.llm = sabir.adapter("tiny:m", base_url=self.server.url, **self._given)
-        return self.llm, self.server
-
-    def __exit__(self, *_: object) -> None:
-        self.llm.close()
-        self.server.__exit__()
+@contextmanager
+def serving(behave: Behaviour, **given: Any) -> Iterator[tuple[ModelAdapter, Loopback]]:
+    """A server and an adapter that calls it."""
+    with Loopback(behave) as server, sabir.adapter("tiny:m", base_url=server.url, **given) as llm:
+        yield llm, server
 
 
 def echo(path: str, body: Any) -> Any:

@@ -10,11 +10,13 @@ from sabir import Message, Option, Settings
 from sabir.errors import RenderingRefused, SettingsInvalid
 
 from tests.laws.every import on_every
-from tests.laws.histories import histories
+from tests.laws.histories import ORIGINS, URLS, histories
 from tests.laws.targets import wires
 
 PURE = {name: sabir.dialect(name) for name in {wire.name.partition(":")[0] for wire in wires()}}
+HOMES = [origin.model_copy(update={"response_id": None}) for origin in ORIGINS if origin]
 MODELS = {name: [wire for wire in wires() if wire.name.partition(":")[0] == name] for name in PURE}
+AT_HOME = {name: [wire for wire in each if wire.home in HOMES] for name, each in MODELS.items()}
 OPTION = Option.from_schema("weather in town", "The sky.", {"type": "object", "properties": {}})
 settings = st.builds(
     Settings,
@@ -48,17 +50,17 @@ def test_every_provider_and_dialect_takes_part() -> None:
 def test_a_dialect_renders_what_its_adapter_sends(
     name: str, history: list[Message], settings: Settings, options: tuple[Option, ...], at: int
 ) -> None:
-    """For one of its models, known or unknown: bytes, losses, and the assumptions about an unknown one."""
-    wire = MODELS[name][at % len(MODELS[name])]
+    """For one of its models, and those that spoke in the histories: bytes, losses, and what is assumed of a model."""
     how: dict[str, Any] = {"settings": settings, "options": options}
-
-    sent = rendered(wire.adapter, history, **how)
-    assert rendered(PURE[name], history, model=wire.name.partition(":")[2], **how) == sent
+    for wire in {MODELS[name][at % len(MODELS[name])], *AT_HOME[name]}:
+        sent = rendered(wire.adapter, history, **how)
+        assert rendered(PURE[name], history, model=wire.name.partition(":")[2], **how) == sent
 
 
 @pytest.mark.parametrize("name", PURE)
 def test_a_dialect_knows_every_model_of_its_adapter(name: str) -> None:
-    asked = [sabir.user("Hi.", sabir.image("https://example.org/a.png")), sabir.system("Be brief.")]
+    media = [make(url) for make, url in zip((sabir.image, sabir.image, sabir.audio), URLS, strict=False)]
+    asked = [sabir.user("Hi.", *media), sabir.system("Be brief.")]
     how: dict[str, Any] = {"settings": Settings(temperature=0.5, reasoning_effort="low", max_output_tokens=7)}
     for wire in MODELS[name]:
         sent = rendered(wire.adapter, asked, **how)

@@ -17,7 +17,7 @@ arguments do not fit or the option was not offered, the function does not run, a
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 from pydantic import AfterValidator, BaseModel, Field, SkipValidation, ValidationError
 from pydantic.json_schema import SkipJsonSchema
@@ -182,15 +182,8 @@ class Option(Frozen):
         Also raises OptionInvalid for a coroutine function. For another function that returns a coroutine, the error is
         raised after the call of the function, and the coroutine is not run.
         """
-        function = self.check_runs(asynchronous=False)
-        bound = self._bind(call)
-        if isinstance(bound, Message):
-            return bound
-        outcome = run(function, bound)
-        if inspect.iscoroutine(outcome.value):
-            outcome.value.close()
-            raise OptionInvalid(_advise_await(self.name))
-        return _build_result(call, outcome)
+        bound = self._bind(call, asynchronous=False)
+        return bound if isinstance(bound, Message) else bound.run_sync()
 
     async def answer(self, call: Message) -> Message:
         """Run the option's function for a call of the model, and return the option result, a message to append.
@@ -204,9 +197,8 @@ class Option(Frozen):
         without a function, and if a parameter that sabir fills in has no value here, such as a ToolContext outside of
         an evaluation. Raises CallsTooDeep if the function raises it, for endlessly nested evaluations.
         """
-        function = self.check_runs(asynchronous=True)
-        bound = self._bind(call)
-        return bound if isinstance(bound, Message) else _build_result(call, await run_in_loop(function, bound))
+        bound = self._bind(call, asynchronous=True)
+        return bound if isinstance(bound, Message) else await bound.run()
 
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
         """Return the option's function, to run it. Raises OptionInvalid if there is none.
@@ -220,11 +212,13 @@ class Option(Frozen):
             raise OptionInvalid(_advise_await(self.name))
         return self.function
 
-    def _bind(self, call: object) -> BoundArguments | Message:
-        """Return the function's arguments for a call, or an error result if they do not fit or were cut off.
+    def _bind(self, call: object, *, asynchronous: bool) -> "_BoundCall | Message":
+        """Return the function with its arguments for a call, or an error result if they do not fit or were cut off.
 
-        Raises OptionInvalid for another call, or if a parameter that sabir fills in has no value here.
+        Raises OptionInvalid like `check_runs`, for another call, and if a parameter that sabir fills in has no value
+        here.
         """
+        function = self.check_runs(asynchronous=asynchronous)
         if not isinstance(call, Message) or call.call is None:
             answers = f"option {self.name!r} answers option calls, not {describe_kind(call)}"
             raise OptionInvalid(f"{answers}; see reply.option_calls")
@@ -235,7 +229,7 @@ class Option(Frozen):
             return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
         try:
             binder = self.binder or partial(bind_schema, self.parameters)
-            return binder(payload.arguments_json)
+            return _BoundCall(call, function, binder(payload.arguments_json))
         except ArgumentsRefused as error:
             return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)
 
@@ -407,8 +401,8 @@ def answer_sync(reply: Reply | Message | Iterable[Message], options: Iterable[Op
 
     Also raises OptionInvalid, before anything runs, if a called option has a coroutine function.
     """
-    answered_by = _match_calls(reply, options, asynchronous=False)
-    return [by if isinstance(by, Message) else by.answer_sync(call) for call, by in answered_by]
+    bound = _bind_calls(reply, options, asynchronous=False)
+    return [each if isinstance(each, Message) else each.run_sync() for each in bound]
 
 
 async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike]) -> list[Message]:
@@ -418,10 +412,9 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
     results to the conversation and send it again. Coroutine functions are awaited; other functions run in a thread
     each. Exceptions, invalid arguments and unknown options become error results, which the model reads.
 
-    Raises OptionInvalid, before anything runs, for invalid `options` and if a called option has no function. Raises
-    OptionInvalid if a called function needs a ToolContext, which only evaluations and runners (other packages of sabir)
-    provide, and CallsTooDeep if a function raises it; then the functions of earlier calls have already run, and their
-    results are lost.
+    Raises OptionInvalid, before anything runs, for invalid `options`, if a called option has no function, and if a
+    called function needs a ToolContext, which only evaluations and runners (other packages of sabir) provide. Raises
+    CallsTooDeep if a function raises it, for endlessly nested evaluations.
 
     >>> import asyncio, sabir
     >>> @sabir.option
@@ -433,8 +426,8 @@ async def answer(reply: Reply | Message | Iterable[Message], options: Iterable[O
     >>> chat[-1].result.result
     3
     """
-    answered_by = _match_calls(reply, options, asynchronous=True)
-    return [by if isinstance(by, Message) else await by.answer(call) for call, by in answered_by]
+    bound = _bind_calls(reply, options, asynchronous=True)
+    return [each if isinstance(each, Message) else await each.run() for each in bound]
 
 
 def unanswered(messages: Iterable[Message]) -> list[Message]:
@@ -449,26 +442,40 @@ def unanswered(messages: Iterable[Message]) -> list[Message]:
     return [conversation[position] for position in calls.positions()]
 
 
-def _match_calls(
+def _bind_calls(
     reply: Reply | Message | Iterable[Message], options: Iterable[OptionLike], *, asynchronous: bool
-) -> list[tuple[Message, Option | Message]]:
-    """Return each unanswered call, with the option that was called or the error result for an unknown option.
+) -> "list[_BoundCall | Message]":
+    """Return each unanswered call, ready to run, or the error result for an unknown option or for invalid arguments.
 
     Raises OptionInvalid if a called option cannot run.
     """
     offered = {option.name: option for option in Option.all_of(options)}
-    calls = unanswered(reply.messages if isinstance(reply, Reply) else as_messages(reply))
-    answers = [(call, _option_or_refusal(call, offered)) for call in calls]
-    for _, by in answers:
-        if isinstance(by, Option):
-            by.check_runs(asynchronous=asynchronous)
-    return answers
+    bound: list[_BoundCall | Message] = []
+    for call in unanswered(reply.messages if isinstance(reply, Reply) else as_messages(reply)):
+        name = call.call.option_name if call.call else ""
+        if name in offered:
+            bound.append(offered[name]._bind(call, asynchronous=asynchronous))
+        else:
+            text = f"option {name!r} was not offered; the offered options are: {', '.join(offered) or 'none'}"
+            bound.append(error_result(call, OPTION_NOT_OFFERED, text, policy=RUNTIME))
+    return bound
 
 
-def _option_or_refusal(call: Message, offered: dict[str, Option]) -> Option | Message:
-    name = call.call.option_name if call.call else ""
-    if name in offered:
-        return offered[name]
-    known = ", ".join(offered) or "none"
-    text = f"option {name!r} was not offered; the offered options are: {known}"
-    return error_result(call, OPTION_NOT_OFFERED, text, policy=RUNTIME)
+class _BoundCall(NamedTuple):
+    """A call whose arguments fit, ready to run."""
+
+    call: Message
+    function: Callable[..., Any]
+    arguments: BoundArguments
+
+    async def run(self) -> Message:
+        """Run the function, and return the option result."""
+        return _build_result(self.call, await run_in_loop(self.function, self.arguments))
+
+    def run_sync(self) -> Message:
+        """Run the function in this thread, and return the option result. Raises OptionInvalid for a coroutine."""
+        outcome = run(self.function, self.arguments)
+        if inspect.iscoroutine(outcome.value):
+            outcome.value.close()
+            raise OptionInvalid(_advise_await(self.call.call.option_name if self.call.call else ""))
+        return _build_result(self.call, outcome)

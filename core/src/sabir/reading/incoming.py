@@ -290,8 +290,7 @@ class StreamState:
         has_escape = (r"\ud" in data or r"\uD" in data) and _SURROGATE_ESCAPE.search(data) is not None
         if has_escape or (not data.isascii() and _WIDE.search(data)):
             self._wide_bytes += len(data)
-            most = bounds.body_bytes // 4
-            if self._wide_bytes > most:
+            if self._wide_bytes > (most := bounds.body_bytes // 4):
                 what = f"more than {most:,} bytes of events with emoji (a quarter of body_bytes)"
                 raise self._scope.limit_error(what, "body_bytes")
         if len(data) > self._most_values and has_more_values(data, self._most_values):

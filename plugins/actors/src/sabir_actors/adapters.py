@@ -6,6 +6,7 @@ acquire(model) ─▶ in use ─▶ release(…)                  the adapter st
 """
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,9 +53,10 @@ class Adapters:
             await shared.adapter.aclose()
 
     async def aclose(self) -> None:
-        """Close all adapters."""
+        """Close all adapters, also if one of them fails to close. Raises the last error."""
         open_adapters = [*self._current.values(), *self._retired]
         self._current.clear()
         self._retired.clear()
-        for shared in open_adapters:
-            await shared.adapter.aclose()
+        async with AsyncExitStack() as closing:
+            for shared in open_adapters:
+                closing.push_async_callback(shared.adapter.aclose)

@@ -18,6 +18,7 @@ call as its observation. Runners decide how a bound call is performed; policies 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -220,12 +221,13 @@ class BaseContext(AsyncClosing):
         """Close the policies in `bound_policies()`, and then the runner, by awaiting their methods `aclose`.
 
         A policy or runner without this method is skipped. The runner is closed for other contexts, too. If a method
-        raises, those that follow are not closed.
+        raises, the others are closed first.
         """
-        closable: list[Any] = [*(bound.policy for bound in self.bound_policies().values()), self._runner]
-        for each in closable:  # a policy is any callable, so it may have no `aclose`
-            if (close := getattr(each, "aclose", None)) is not None:
-                await close()
+        closable: list[Any] = [self._runner, *(bound.policy for bound in reversed(self.bound_policies().values()))]
+        async with AsyncExitStack() as closing:  # closes in the opposite order
+            for each in closable:  # a policy is any callable, so it may have no `aclose`
+                if (close := getattr(each, "aclose", None)) is not None:
+                    closing.push_async_callback(close)
 
 
 def context_names(context_type: type[BaseContext]) -> StoredNames:

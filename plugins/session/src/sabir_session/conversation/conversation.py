@@ -6,8 +6,7 @@
 
     Conversation ──▶ QuestionAnswerer ──▶ evaluate ──▶ Evaluation ──▶ records ──▶ session ──▶ journal
 
-A conversation is one evaluation, like an evaluation of `evaluate`, that grows with each question. It has the same
-steps, records, budgets and approvals.
+A conversation is one evaluation that grows with each question, with the steps, records and budgets of `evaluate`.
 
     chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a type, or the return type of a function
     chat.ask("…") ──▶ Answer[Output]                                   the conversation's own output type
@@ -16,7 +15,7 @@ steps, records, budgets and approvals.
 import sys
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from copy import copy
 from decimal import Decimal
 from functools import partial
@@ -442,20 +441,20 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         return other
 
     def close(self) -> None:
-        """Release the conversation for other processes, unless other objects use it, and close what this object opened.
-
-        These are the sync clients of its models, and the store, unless another fork still uses the store. Adapters and
-        stores that you passed stay open.
+        """Release the conversation for other processes, unless other objects use it, and close what this object opened:
+        the sync clients of its models, and the store, unless another fork uses it. What you passed stays open.
         """
-        self._answerer.close()
-        for adapter in self._adapters.values():
-            adapter.close()
+        with ExitStack() as closing:  # closes the rest, too, if one of them fails
+            for adapter in self._adapters.values():
+                closing.callback(adapter.close)
+            closing.callback(self._answerer.close)
 
     async def aclose(self) -> None:
         """Do what `close` does, and also close the clients that `ask` and `stream` opened in the running event loop."""
-        self._answerer.close()
-        for adapter in self._adapters.values():
-            await adapter.aclose()
+        async with AsyncExitStack() as closing:
+            for adapter in self._adapters.values():
+                closing.push_async_callback(adapter.aclose)
+            closing.callback(self._answerer.close)
 
     def __repr__(self) -> str:
         """Return the model, the name and the number of messages."""

@@ -63,7 +63,10 @@ def check(  # each parameter is a flag
         server = "the service of --base-url, not a vendor's own service" if base_url else ""
         with_usage = not only or USAGE in only
         run = LiveCheck(adapter, rows, save, server, with_usage)
-        _run(run, quietly=json)
+        try:
+            _run(run, quietly=json)
+        except KeyboardInterrupt:  # between two questions
+            run.interrupted = True
     if json:
         print(json_text.dumps(document(run, expected), ensure_ascii=False, indent=2), flush=True)
     else:

@@ -88,7 +88,6 @@ async def stream(llm: sabir.ModelAdapter) -> str:
 @every_way
 @pytest.mark.parametrize("source", ["given", "variables"])
 def test_bedrock_gets_a_signed_request(way: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path names the model, and the signature is that of the bytes that arrived."""
     if source == "variables":
         monkeypatch.setenv("AWS_DEFAULT_REGION", AWS["aws_region"])
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", AWS["aws_access_key"])
@@ -112,7 +111,6 @@ def test_bedrock_gets_a_signed_request(way: str, source: str, monkeypatch: pytes
 
 @every_way
 def test_vertex_gets_a_token(way: str) -> None:
-    """The path names project, region and model."""
     key = {**GOOGLE, "access_token": "ya29.given"}
     with Server(EVENTS if "streamed" in way else [head(), ANSWER]) as server:
         with sabir.adapter(f"vertex.messages:{ON_VERTEX}", api_key=key, base_url=server.url, settings=SHORT) as llm:
@@ -150,7 +148,6 @@ def service_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 def test_vertex_finds_googles_default_credentials(
     way: str, service_account: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service account's token, which google-auth fetches."""
     monkeypatch.setenv("CLOUD_ML_REGION", "europe-west1")
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
     token = json.dumps({"access_token": "ya29.found", "expires_in": 3600, "token_type": "Bearer"}).encode()
@@ -183,7 +180,6 @@ async def test_a_function_is_called_at_each_send(name: str, key: str, monkeypatc
 
 
 def test_a_bearer_token_of_bedrock_needs_no_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor a credential chain."""
     monkeypatch.setitem(sys.modules, "boto3", None)
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "aws")
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
@@ -219,7 +215,6 @@ def test_missing_credentials_are_named_before_anything_is_sent(
     name: str, key: Any, variables: dict[str, str], kind: type[Exception], words: str, way: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """In one line, with the remedy; the SDK's and the chains' own exceptions are real."""
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     with Server([]) as server:
@@ -233,10 +228,7 @@ def test_missing_credentials_are_named_before_anything_is_sent(
 
 @pytest.mark.parametrize(
     ("name", "module", "key", "extra"),
-    [
-        ("bedrock", "boto3", {**AWS, "aws_region": "eu-north-1"}, "bedrock"),
-        ("vertex", "google.auth", GOOGLE, "vertex"),
-    ],
+    [("bedrock", "boto3", {**AWS, "aws_region": "eu-north-1"}, "bedrock"), ("vertex", "google.auth", GOOGLE, "vertex")],
 )
 def test_a_missing_library_is_named_with_its_extra(
     name: str, module: str, key: Any, extra: str, monkeypatch: pytest.MonkeyPatch
@@ -265,7 +257,6 @@ def test_a_refused_or_unreachable_token_service_is_told_apart(
 
 
 def test_a_users_client_of_a_cloud_tells_the_same_errors() -> None:
-    """Whether the client is used by the cloud's name or by that of Anthropic."""
     for name in ("bedrock.messages", "anthropic"):
         with anthropic.AnthropicBedrock(aws_region="eu-south-1") as client:
             with pytest.raises(CredentialsMissing, match="has no AWS credentials"):
@@ -273,7 +264,6 @@ def test_a_users_client_of_a_cloud_tells_the_same_errors() -> None:
 
 
 def test_a_users_client_reaches_its_own_cloud_alone() -> None:
-    """By the cloud's name a client for another endpoint is refused."""
     with Server([head(), ANSWER]) as server:
         with anthropic.AnthropicBedrock(api_key="aws", aws_region="eu-west-1", base_url=server.url) as client:
             assert sabir.adapter("bedrock.messages:m", client=client).complete_sync("Hi", settings=SHORT).text
@@ -287,7 +277,6 @@ def test_a_users_client_reaches_its_own_cloud_alone() -> None:
 
 @pytest.mark.parametrize("region", ["eu-west-1", "europe-west1", "global", "us", "eu"])
 def test_the_endpoint_is_the_one_to_which_the_sdk_sends(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is known without the SDK: from the mapping, or from the variable."""
     with anthropic.AnthropicBedrock(api_key="k", aws_region=region) as client:
         assert bedrock.endpoint(Access(api_key={"aws_region": region})) == str(client.base_url).rstrip("/")
     monkeypatch.setenv("CLOUD_ML_REGION", region)
@@ -296,7 +285,6 @@ def test_the_endpoint_is_the_one_to_which_the_sdk_sends(region: str, monkeypatch
 
 
 def test_an_endpoint_is_known_without_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To render needs none; the user's URL and the SDK's variable count."""
     assert bedrock.endpoint(Access()) == "https://bedrock-runtime.amazonaws.com"
     monkeypatch.setenv("ANTHROPIC_BEDROCK_BASE_URL", "https://proxy.example/bedrock/")
     assert bedrock.endpoint(Access(api_key=AWS)) == "https://proxy.example/bedrock"
@@ -316,14 +304,12 @@ def test_an_endpoint_is_known_without_a_region(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_a_clouds_model_name_finds_its_row(model: str, prefix: str) -> None:
-    """By the family, which is the vendor's own name."""
     for provider in (bedrock, vertex):
         assert find_model(provider.models(), model, MESSAGES.family(model)).prefix == prefix
 
 
 @pytest.mark.parametrize("name", ["bedrock", "vertex"])
 def test_a_cloud_takes_media_as_bytes(name: str) -> None:
-    """An image that has a URL alone becomes text, and that is a loss."""
     picture = sabir.user("What is it?", sabir.image("https://example.org/a.png"))
     rendering: Any = sabir.adapter(f"{name}.messages:claude-sonnet-4-5").render([picture])
 

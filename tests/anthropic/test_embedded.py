@@ -33,7 +33,6 @@ def weather(city: str) -> str:
 
 
 def test_an_answer_whole_and_streamed(llm: Adapter) -> None:
-    """The same words both ways; temperature is a field of such endpoints."""
     whole = llm.complete_sync([sabir.system("Be brief."), sabir.user("Say hello.")])
     with llm.stream_sync([sabir.system("Be brief."), sabir.user("Say hello.")]) as stream:
         streamed = "".join(stream.text)
@@ -44,7 +43,6 @@ def test_an_answer_whole_and_streamed(llm: Adapter) -> None:
 
 
 def test_a_call_and_its_answer(llm: Adapter) -> None:
-    """The whole loop over the wire: choice, call, result, words."""
     chat = [sabir.user("What is the weather in Oslo?")]
     forced = sabir.Settings(option_choice="required", parallel_options=False)
     reply = llm.complete_sync(chat, options=[weather], settings=forced)
@@ -57,5 +55,4 @@ def test_a_call_and_its_answer(llm: Adapter) -> None:
 
 
 def test_it_counts_tokens(llm: Adapter) -> None:
-    """The endpoint of the same name."""
     assert llm.count_tokens_sync("Say hello.").input_tokens > 0

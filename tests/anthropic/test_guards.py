@@ -111,7 +111,6 @@ def _budget(tokens: int) -> dict[str, Any]:
 
 
 def test_who_asks_for_the_whole_of_a_long_answer_gets_the_whole() -> None:
-    """Streamed underneath and folded, with the loss of the maximum that was made up."""
     with Server([head(), streamed(WIRE)]) as server:
         with sabir.adapter("anthropic:claude-sonnet-5", base_url=server.url, api_key="k") as llm:
             reply = llm.complete_sync("hi")
@@ -181,7 +180,6 @@ def test_a_schema_keeps_what_the_sdk_keeps() -> None:
 
 
 def test_a_schema_that_the_sdk_refuses_is_told() -> None:
-    """A part without a type: the reply may be anything there."""
     with pytest.raises(ValueError, match="must have a 'type'"):
         anthropic.transform_schema(Loose)
 

@@ -57,7 +57,6 @@ def vertex(server: Server) -> anthropic.AnthropicVertex:
     ],
 )
 def test_a_clouds_client_puts_the_model_into_the_path(make: Any, path: str, key: str) -> None:
-    """And the version into the body; the messages are those that were rendered."""
     with Server([head(), ANSWER]) as server, make(server) as client:
         assert provider.quirks(Access(client=client)) == {"cloud"}
         reply = sabir.adapter("anthropic:claude-sonnet-4-5", client=client, settings=SHORT).complete_sync("Hi")
@@ -71,7 +70,6 @@ def test_a_clouds_client_puts_the_model_into_the_path(make: Any, path: str, key:
 
 
 async def test_an_async_client_of_a_cloud() -> None:
-    """The same of the async one."""
     with Server([head(), ANSWER]) as server:
         client = anthropic.AsyncAnthropicBedrock(api_key="aws", aws_region="eu-west-1", base_url=server.url)
         async with client:
@@ -81,7 +79,6 @@ async def test_an_async_client_of_a_cloud() -> None:
 
 
 def test_bedrocks_frames_are_a_stream_like_any_other() -> None:
-    """AWS frames in place of server-sent events."""
     kind = "application/vnd.amazon.eventstream"
     with Server([head(kind=kind), *map(framed, WIRE)]) as server, bedrock(server) as client:
         with sabir.adapter("anthropic:claude-sonnet-4-5", client=client).stream_sync("Hi") as stream:
@@ -91,7 +88,6 @@ def test_bedrocks_frames_are_a_stream_like_any_other() -> None:
 
 
 async def test_bedrocks_frames_in_an_event_loop() -> None:
-    """The same of the async client."""
     kind = "application/vnd.amazon.eventstream"
     with Server([head(kind=kind), *map(framed, WIRE)]) as server:
         client = anthropic.AsyncAnthropicBedrock(api_key="aws", aws_region="eu-west-1", base_url=server.url)

@@ -47,7 +47,6 @@ def test_the_limit_is_what_the_model_can_answer_with(model: str, limit: int) -> 
 
 
 def test_every_row_of_models_refuses_by_known_words() -> None:
-    """A misspelt word would refuse nothing."""
     known = {*WIRE_SETTINGS, *FEATURES, *MODEL_QUIRKS}
 
     assert [(info.prefix, set(info.rejects) - known) for info in provider.models() if set(info.rejects) - known] == []
@@ -55,7 +54,6 @@ def test_every_row_of_models_refuses_by_known_words() -> None:
 
 
 def test_a_budget_leaves_room_for_the_answer() -> None:
-    """Half of the limit at most, and never less than the vendor's least; what does not fit is a loss."""
     assert body(model=OLDER, reasoning_effort="high", max_output_tokens=8000)["thinking"]["budget_tokens"] == 4000
     assert losses(model=OLDER, reasoning_effort="high", max_output_tokens=8000) == [("downgraded", "reasoning_effort")]
     assert body(model=OLDER, reasoning_effort="low", max_output_tokens=1500)["thinking"]["budget_tokens"] == 1024
@@ -64,7 +62,6 @@ def test_a_budget_leaves_room_for_the_answer() -> None:
 
 
 def test_vendor_settings_of_thinking_come_first() -> None:
-    """They take the place of what the neutral effort would say; what of it still stands is sent beside them."""
     shown = {"type": "adaptive", "display": "summarized"}
     found = body(reasoning_effort="max", vendor={"thinking": shown})
     assert (found["thinking"], found["output_config"]) == (shown, {"effort": "max"})
@@ -79,7 +76,6 @@ def test_vendor_settings_of_thinking_come_first() -> None:
 
 
 def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
-    """The vendor refuses it."""
     schema = {"type": "object", "properties": {"a": {}}, "oneOf": [{"required": ["a"]}]}
     option = sabir.Option.from_schema("o", "", schema)
 
@@ -90,7 +86,6 @@ def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
 
 
 def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
-    """And a loss that names it; `oneOf` is the wire's `anyOf`."""
     schema = {
         "type": "object", "title": "T", "$schema": "x",
         "properties": {
@@ -127,7 +122,6 @@ def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
 
 
 def test_cache_breakpoints_are_put_in_at_the_join() -> None:
-    """After the last declaration, the system text, the closed prefix and all messages; the rest stays as it was."""
     talk = [sabir.system("Be brief."), ASKED, said("Yes."), sabir.user("Why?")]
     places = [{"at": "options", "ttl": "1h"}, "system", "closed", "end"]
     bare, found = body(*talk, options=[WEATHER]), body(*talk, options=[WEATHER], vendor={"cache_breakpoints": places})
@@ -199,7 +193,6 @@ def test_a_declaration_that_is_loaded_later_is_not_marked() -> None:
 
 
 def test_a_breakpoint_at_the_end_marks_a_result() -> None:
-    """The block itself, not what is within it."""
     talk = [ASKED, call(), result(parts=(sabir.user("x").parts[0],))]
     (block,) = body(*talk, vendor={"cache_breakpoints": ["end"]})["messages"][-1]["content"]
 
@@ -209,7 +202,6 @@ def test_a_breakpoint_at_the_end_marks_a_result() -> None:
 
 
 def test_a_breakpoint_without_a_place_is_a_loss() -> None:
-    """No system text, no option; that nothing is closed yet is none."""
     assert (
         losses(vendor={"cache_breakpoints": ["options", "system", "closed"]})
         == [("dropped", "vendor.anthropic.cache_breakpoints")] * 2
@@ -229,7 +221,6 @@ ENDS: list[tuple[list[Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("talk", "given", "words"), ENDS)
 def test_a_conversation_ends_with_the_user_where_the_wire_wants_it(talk: Any, given: Any, words: str) -> None:
-    """Of system text alone; for newer models, thinking ones, and replies that are held to a schema."""
     last = body(*talk, **given)["messages"][-1]
 
     assert last == {"role": "user" if words else "assistant", "content": [{"type": "text", "text": words or "{"}]}
@@ -237,7 +228,6 @@ def test_a_conversation_ends_with_the_user_where_the_wire_wants_it(talk: Any, gi
 
 
 def test_a_breakpoint_stands_beside_the_hints_of_the_document_that_it_marks() -> None:
-    """The marker is the block's, not of what is within it."""
     shown = sabir.document(b"%PDF-1.4", vendor={"anthropic": {"citations": {"enabled": True}}})
     [block] = body(sabir.user(shown), vendor={"cache_breakpoints": ["end"]})["messages"][0]["content"]
 
@@ -255,7 +245,6 @@ def test_a_deferred_declaration_is_told_of_where_it_cannot_be_deferred() -> None
 
 
 def test_the_marker_of_the_last_declaration_that_is_not_deferred_is_a_breakpoint() -> None:
-    """Rendering put it there."""
     rendering = render(max_output_tokens=9, options=(WEATHER, DEFERRED), vendor={"cache_breakpoints": ["options"]})
     history = sabir.dialect("anthropic.messages").decode_history(rendering.body_bytes)
 

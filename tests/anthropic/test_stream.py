@@ -45,7 +45,6 @@ events, fold = partial(wires.events, SCOPE), partial(wires.fold, SCOPE)
 
 
 def test_an_answer_begins_grows_and_ends() -> None:
-    """A block's index is the wire's; figures of the end take the place of those of the start."""
     found = events(
         START, begun(0, {"type": "text", "text": ""}), {"type": "ping"}, delta(0, "text", text="Hel"),
         delta(0, "text", text="lo."), done(0), ended(output_tokens=9), STOP,
@@ -67,7 +66,6 @@ def test_an_answer_begins_grows_and_ends() -> None:
 
 @pytest.mark.parametrize("first", ["", "Hel"])
 def test_a_delta_that_is_no_text_replaces_no_text(first: str) -> None:
-    """Whether the text came with the beginning of its block or in an earlier delta."""
     unlike = {"type": "content_block_delta", "index": 0, "delta": {"text": {"lost": True}}}
     deltas = [delta(0, "text", text="Hel")] if not first else []
     reply = fold(START, begun(0, {"type": "text", "text": first}), *deltas, unlike, delta(0, "text", text="lo."),
@@ -87,7 +85,6 @@ def test_events_of_unknown_types_are_passed_over_wherever_they_stand() -> None:
 
 
 def test_thinking_grows_and_is_signed_at_its_end() -> None:
-    """Deltas are reasoning; the signature is the state's."""
     found = events(
         START, begun(0, {"type": "thinking", "thinking": "", "signature": ""}), delta(0, "thinking", thinking="Hm."),
         delta(0, "signature", signature="sig"), done(0), ended(), STOP,
@@ -99,7 +96,6 @@ def test_thinking_grows_and_is_signed_at_its_end() -> None:
 
 
 def test_an_option_call_has_its_ids_from_the_start() -> None:
-    """Under the option's name; what is shown meanwhile is the argument text."""
     found = events(
         START, begun(0, {**USE, "input": {}}), delta(0, "input_json", partial_json='{"city"'),
         delta(0, "input_json", partial_json=': "Rome"}'), done(0), ended("tool_use"), STOP,
@@ -130,7 +126,6 @@ GROWN: list[tuple[Any, list[dict[str, Any]]]] = [
 
 @pytest.mark.parametrize(("block", "wire"), GROWN, ids=[f"{n}-{block['type']}" for n, (block, _) in enumerate(GROWN)])
 def test_a_block_is_the_same_whole_and_streamed(block: Any, wire: list[Any]) -> None:
-    """Law 8."""
     usage = {"input_tokens": 3, "output_tokens": 1}
 
     assert same(fold(START, *wire, done(0), ended(), STOP), decode(block, usage=usage))
@@ -146,7 +141,6 @@ def test_a_delta_of_an_unknown_type_sets_what_later_deltas_lengthen() -> None:
 
 
 def test_what_is_no_text_takes_the_place_of_none() -> None:
-    """A delta of an unknown type whose text is an object: what was said before stays."""
     block = begun(0, {"type": "text", "text": ""})
     odd = {"type": "content_block_delta", "index": 0, "delta": {"text": {}}}
 
@@ -155,7 +149,6 @@ def test_what_is_no_text_takes_the_place_of_none() -> None:
 
 
 def test_citations_are_added_to_one_list() -> None:
-    """However many come, none is copied for the next."""
     open_block = _OpenContentBlock({"type": "text"}, "text")
     lists = set()
     for _ in range(20):
@@ -177,7 +170,6 @@ def test_the_model_that_took_over_is_the_one_that_answered() -> None:
 
 
 def test_details_of_the_end_are_those_of_the_whole() -> None:
-    """A container, a refusal's details, what the server changed: they come with the last event but one."""
     details = {"container": {"id": "c"}, "stop_details": {"type": "refusal"}}
     end = {**ended("refusal"), "context_management": {"applied_edits": []}}
     end["delta"] |= details
@@ -199,7 +191,6 @@ def test_arguments_that_were_cut_off_make_an_invalid_call() -> None:
 
 
 def test_a_block_that_no_event_ended_ends_with_the_message() -> None:
-    """What came is not lost."""
     assert fold(START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="Hi"), STOP).text == "Hi"
 
 
@@ -207,7 +198,6 @@ def test_a_block_that_no_event_ended_ends_with_the_message() -> None:
     "wire", [[delta(0, "text", text="x")], [done(3)], [begun(-1, {"type": "text"})], [begun(0, {}), done(0), done(0)]]
 )  # fmt: skip
 def test_events_out_of_order_are_an_invalid_response(wire: list[Any]) -> None:
-    """Law 10: nothing is guessed."""
     with pytest.raises(ResponseInvalid, match="send the request again"):
         fold(START, *wire, STOP)
 
@@ -230,7 +220,6 @@ def framed(event: Any) -> bytes:
 
 @given(size=st.integers(1, 200))
 def test_aws_frames_are_read_in_any_chunks(size: int) -> None:
-    """What Bedrock streams is the same events in frames of its own."""
     wire = [START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="é\n"), done(0), ended(), STOP]
     sent, reader = b"".join(framed(each) for each in wire), MESSAGES.framing(EVENT_STREAM)
     chunks = [sent[start : start + size] for start in range(0, len(sent), size)]
@@ -241,7 +230,6 @@ def test_aws_frames_are_read_in_any_chunks(size: int) -> None:
 
 
 def test_an_aws_exception_is_an_error_event() -> None:
-    """Its type is in the headers of its frame."""
     sent = frame(b'{"message":"Too many requests"}', exception_type="throttlingException", message_type="exception")
     (event,) = MESSAGES.framing(EVENT_STREAM).feed(sent)
     with pytest.raises(RateLimited, match="Too many requests"):

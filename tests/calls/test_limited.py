@@ -127,7 +127,6 @@ def test_at_most_so_many_calls_run_at_once(is_async: bool) -> None:
 
 
 def test_threads_and_event_loops_share_one_limit() -> None:
-    """A thread holds the only slot; a call in an event loop starts when the thread ends."""
     gate = Gate()
     limit = Limit(at_once=1)
     slow, fast = limited(ScriptedAdapter(delayed("slow", gate)), limit), limited(ScriptedAdapter("fast"), limit)

@@ -53,7 +53,6 @@ def content(reply: Reply) -> list[Any]:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
 def test_whatever_is_said_comes_back_unchanged(said: str) -> None:
-    """At once and as a stream: law 8, fold = whole; a text of nothing but spaces included."""
     llm = adapter("echo:any")
     whole = llm.complete_sync(said, settings=ONCE)
     with llm.stream_sync(said, settings=ONCE) as stream:
@@ -66,7 +65,6 @@ def test_whatever_is_said_comes_back_unchanged(said: str) -> None:
 
 
 def test_a_stream_comes_word_by_word(llm: ModelAdapter) -> None:
-    """With the spaces that were there."""
     with llm.stream_sync("one  two\nthree ") as stream:
         events = list(stream)
 
@@ -75,7 +73,6 @@ def test_a_stream_comes_word_by_word(llm: ModelAdapter) -> None:
 
 
 def test_an_option_is_called_answered_and_its_result_comes_back(llm: ModelAdapter) -> None:
-    """The public surface's first example, without a model."""
     chat = [system("Be brief."), user('call weather {"city": "Oslo"}')]
     texts = []
     while True:
@@ -92,7 +89,6 @@ def test_an_option_is_called_answered_and_its_result_comes_back(llm: ModelAdapte
 
 
 async def test_a_call_streams_to_the_same_reply(llm: ModelAdapter) -> None:
-    """Its start names the call already."""
     said = 'call weather {"city": "Oslo"}'
     whole = await llm.complete(said, options=[weather])
     async with llm.stream(said, options=[weather]) as stream:
@@ -106,7 +102,6 @@ async def test_a_call_streams_to_the_same_reply(llm: ModelAdapter) -> None:
 
 
 def test_text_and_calls_keep_their_order() -> None:
-    """Neighbouring words are one text; a call ends it."""
     call = {"call": {"id": "1", "name": "weather", "arguments": "{}"}}
     usage = {"input_tokens": 1, "output_tokens": 1}
     pieces = [{"text": "a "}, {"text": "b"}, call, {"text": "c"}, {"finish": "call", "usage": usage}]
@@ -121,7 +116,6 @@ def test_text_and_calls_keep_their_order() -> None:
 
 
 def test_broken_arguments_become_an_error_result_and_go_back_as_they_came(llm: ModelAdapter) -> None:
-    """PJ-34, law 3: text that is no JSON object is kept."""
     chat = [user("call weather {oops")]
     reply = llm.complete_sync(chat, options=[weather])
     chat += [*reply.messages, *answer_sync(reply, [weather])]
@@ -133,13 +127,10 @@ def test_broken_arguments_become_an_error_result_and_go_back_as_they_came(llm: M
 
 
 def test_an_option_that_was_not_offered_is_not_called(llm: ModelAdapter) -> None:
-    """The words come back instead."""
     assert llm.complete_sync("call weather {}").text == "call weather {}"
 
 
 def test_values_and_parts_come_back_as_text(llm: ModelAdapter) -> None:
-    """A result that is no text is shown as JSON; text parts as their text."""
-
     def give(which: str) -> Any:
         return {"value": {"a": [1, None]}, "nothing": None, "parts": [user("one "), user("two")]}[which]
 
@@ -155,7 +146,6 @@ def test_values_and_parts_come_back_as_text(llm: ModelAdapter) -> None:
 
 
 def test_names_that_the_wire_does_not_take_are_mapped_and_mapped_back(llm: ModelAdapter) -> None:
-    """The call that comes back is of the option's own name."""
     odd = Option.from_schema("météo!", "", {"type": "object"}, lambda: "rain")
     wire_name = llm.render("x", options=[odd]).body["options"][0]["name"]
     reply = llm.complete_sync(f"call {wire_name} {{}}", options=[odd])
@@ -165,7 +155,6 @@ def test_names_that_the_wire_does_not_take_are_mapped_and_mapped_back(llm: Model
 
 
 def test_words_are_counted_and_cut_off(llm: ModelAdapter) -> None:
-    """`max_output_tokens`."""
     reply = llm.complete_sync("one two three", settings=Settings(max_output_tokens=2))
 
     assert (reply.text, reply.finish_reason, reply.usage.output_tokens) == ("one two ", "length", 2)
@@ -173,7 +162,6 @@ def test_words_are_counted_and_cut_off(llm: ModelAdapter) -> None:
 
 
 def test_every_setting_is_in_the_request(llm: ModelAdapter) -> None:
-    """Law 2; another provider's own settings are not, and echo has none."""
     settings = Settings(seed=1, stop="a", response_format={"type": "object"}, vendor={"acme": {"x": 1}})
     rendering = llm.render("x", settings=settings)
 
@@ -188,7 +176,6 @@ def test_every_setting_is_in_the_request(llm: ModelAdapter) -> None:
 
 
 def test_media_are_named_by_a_placeholder_and_a_loss(llm: ModelAdapter) -> None:
-    """UP-08: never dropped silently."""
     reply = llm.complete_sync(user("look: ", image("https://example.org/a.png", hint="the sky")))
 
     assert reply.text.startswith("look: [image")
@@ -199,7 +186,6 @@ def test_media_are_named_by_a_placeholder_and_a_loss(llm: ModelAdapter) -> None:
     ("status", "kind"), [(400, InvalidRequest), (429, RateLimited), (500, ServerFailed), (418, InvalidRequest)]
 )
 def test_it_fails_when_it_is_asked_to(llm: ModelAdapter, status: int, kind: type[CallError]) -> None:
-    """By its status; at once, as a stream, and in a loop."""
     with pytest.raises(kind, match=f"you asked for {status}") as caught:
         llm.complete_sync(f"fail {status}", settings=ONCE)
     assert (caught.value.status, caught.value.provider) == (status, "echo")

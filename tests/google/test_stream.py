@@ -53,7 +53,6 @@ def test_the_events_of_a_text() -> None:
 
 
 def test_a_text_of_very_many_chunks_is_one_block() -> None:
-    """As long decodes send; its words are joined once, so that the work grows as the text does."""
     found = fold(*(chunk({"text": f"{number} "}) for number in range(5_000)), chunk(reason="STOP"))
 
     assert found.text == "".join(f"{number} " for number in range(5_000))
@@ -76,7 +75,6 @@ def test_figures_and_metadata_merge_field_by_field() -> None:
 
 
 def test_neighbouring_texts_of_one_kind_are_one_block() -> None:
-    """As in the whole reply; thoughts and words are two, and what stands between parts them."""
     code = {"executableCode": {"code": "1"}}
     reply = fold(
         chunk({"text": "H", "thought": True}),
@@ -103,7 +101,6 @@ def test_a_signed_text_is_a_block_of_its_own() -> None:
 
 
 def test_a_call_is_whole_at_once() -> None:
-    """Its start has its ids already, its end its arguments; the made-up id is one and the same."""
     call = {"functionCall": {"name": "weather", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}
     found = events([chunk(call), chunk({"text": ""}, reason="STOP")])
     start, end = found[1:3]
@@ -114,7 +111,6 @@ def test_a_call_is_whole_at_once() -> None:
 
 
 def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:
-    """Law 8, with every kind of part, grounding and figures."""
     parts = (
         {"text": "Hm.", "thought": True},
         {"text": "été in Oslo"},
@@ -141,7 +137,6 @@ def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:
 
 
 def test_a_reason_in_every_chunk_ends_nothing_before_the_bytes_end() -> None:
-    """Some endpoints repeat it; the last counts."""
     reply = fold(chunk({"text": "a"}, reason="STOP"), chunk({"text": "b"}, reason="STOP"), chunk(reason="RECITATION"))
 
     assert (reply.text, reply.raw_finish_reason) == ("ab", "RECITATION")
@@ -161,7 +156,6 @@ def test_further_candidates_are_alternatives() -> None:
 
 
 def test_a_blocked_prompt_ends_a_stream_too() -> None:
-    """No candidates, no exception."""
     reply = fold({"promptFeedback": {"blockReason": "SAFETY"}})
 
     assert (reply.messages, reply.finish_reason, reply.raw_finish_reason) == ((), "content_filter", "SAFETY")
@@ -197,7 +191,6 @@ def test_the_deltas_of_any_stream_join_to_its_blocks(chunks: list[list[Any]]) ->
 
 
 def test_a_call_in_pieces_is_one_block_under_one_id() -> None:
-    """It begins with its name, grows by the text of its arguments, and ends once; texts beside it stay apart."""
     begun = {"functionCall": {"name": "weather", "willContinue": True}, "thoughtSignature": "c2ln"}
     more = {"jsonPath": "$.location", "stringValue": "New", "willContinue": True}
     rest = {"jsonPath": "$.location", "stringValue": " York"}
@@ -227,7 +220,6 @@ def test_a_call_in_pieces_is_one_block_under_one_id() -> None:
 
 
 def test_a_call_that_was_cut_off_is_none_that_can_run() -> None:
-    """Its arguments are the text that came, which is no JSON."""
     piece = {"jsonPath": "$.path", "stringValue": "/home", "willContinue": True}
     begun = {"functionCall": {"name": "remove", "partialArgs": [piece], "willContinue": True}}
     for parts in ([begun], [{"functionCall": {"name": "remove", "willContinue": True}}]):

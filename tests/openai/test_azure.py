@@ -85,7 +85,6 @@ def answer(model: str, way: str) -> list[bytes]:
 def test_a_deployment_is_reached_by_its_name(
     model: str, version: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On both wires, by the API without dated versions or by the dated one; the name stays in the body."""
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-key")
     monkeypatch.setenv("OPENAI_API_VERSION", version)
     with Server(answer(model, way)) as server:
@@ -104,7 +103,6 @@ def test_a_deployment_is_reached_by_its_name(
 
 @pytest.mark.parametrize("path", ["/responses", "/chat/completions"])
 def test_a_dated_request_is_the_one_of_the_sdks_azure_client(path: str) -> None:
-    """The same URL and the same headers, whichever client of the SDK wrote them."""
     body = {"model": "my model", "messages": [], "input": "Hi"}
     key = {"api_key": "k", "api_version": "2024-10-21"}
     with Server([head(), b"{}"]) as server:
@@ -157,7 +155,6 @@ def test_keys_and_tokens_have_headers_of_their_own(
 
 
 def test_a_token_is_renewed_at_each_send() -> None:
-    """As `get_bearer_token_provider` of azure-identity does it."""
     tokens = iter(["first", "second"])
     with Server(answer("azure:prod", "whole")) as server:
         with sabir.adapter("azure:m", api_key=lambda: next(tokens), base_url=server.url) as llm:
@@ -170,7 +167,6 @@ def test_a_token_is_renewed_at_each_send() -> None:
 @pytest.mark.parametrize("behind", ["", "/", "/openai", "/openai/", "/openai/v1", "/openai/v1/"])
 @pytest.mark.parametrize(("version", "below"), [("", "/openai/v1"), ("2024-10-21", "/openai")])
 def test_the_endpoint_may_be_given_as_the_portal_shows_it(behind: str, version: str, below: str) -> None:
-    """The resource alone, or with the path of either API; a gateway's own path stays."""
     for base in ("https://me.openai.azure.com", "https://gateway.example/openai/team"):
         access = Access(api_key={"api_version": version} if version else "k", base_url=base + behind)
         assert azure.endpoint(access) == base + below
@@ -204,7 +200,6 @@ def fails(key: Any = "k", **how: Any) -> Callable[[], object]:
 def test_what_is_missing_is_named_before_anything_is_sent(
     call: Callable[[], object], kind: type[Exception], words: str
 ) -> None:
-    """In one line, with the remedy."""
     with pytest.raises(kind, match=words) as raised:
         call()
 
@@ -212,7 +207,6 @@ def test_what_is_missing_is_named_before_anything_is_sent(
 
 
 def test_rendering_needs_no_endpoint() -> None:
-    """Nor a key; a deployment that is named like its model finds the model's facts."""
     rendering = sabir.adapter("azure:gpt-5").render("Hi", settings=sabir.Settings(temperature=0.5))
 
     assert [loss.path for loss in rendering.losses] == ["settings.temperature"]
@@ -220,7 +214,6 @@ def test_rendering_needs_no_endpoint() -> None:
 
 
 def test_a_users_client_is_taken() -> None:
-    """Its own endpoint and key count."""
     with Server(answer("azure.chat:prod", "whole")) as server:
         with openai.AzureOpenAI(api_key="k", api_version="2024-10-21", azure_endpoint=server.url) as client:
             llm = sabir.adapter("azure.chat:prod", client=client)

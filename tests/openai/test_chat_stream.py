@@ -49,7 +49,6 @@ def call(
 
 
 def test_text_grows_and_ends_with_its_usage() -> None:
-    """Usage comes after the finish reason, in a chunk without choices."""
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     chunks = [
         chunk({"role": "assistant", "content": "", "refusal": None}, usage=None, obfuscation="x1"),
@@ -70,8 +69,7 @@ def test_text_grows_and_ends_with_its_usage() -> None:
     assert isinstance(end, ReplyEnd)
     assert (end.finish_reason, end.usage.total_tokens) == ("stop", 5)
     assert same(
-        folded(*chunks),
-        whole({"content": "Hello."}, usage=usage, service_tier="default", system_fingerprint="fp"),
+        folded(*chunks), whole({"content": "Hello."}, usage=usage, service_tier="default", system_fingerprint="fp")
     )
 
 
@@ -90,7 +88,6 @@ def test_what_a_chunk_says_of_the_answer_holds_until_another_says_otherwise() ->
 
 
 def test_parallel_calls_are_told_apart_by_their_index() -> None:
-    """Id and name first, then argument text, interleaved as they come."""
     chunks = [
         chunk(call(0, "call_1", "my_tool", "")),
         chunk(call(1, "call_2", "other", "")),
@@ -152,7 +149,6 @@ def test_calls_of_compatibles_are_put_together(deltas: list[Any], expected: list
 
 
 def test_a_call_without_an_id_has_one_from_its_start() -> None:
-    """The start and the end of a block name the same invocation."""
     found = events(chunk(call(0, name="f", arguments="{}")), chunk({}, "tool_calls"), DONE)
     start = next(event for event in found if isinstance(event, BlockStart))
     end = next(event for event in found if isinstance(event, BlockEnd))
@@ -163,7 +159,6 @@ def test_a_call_without_an_id_has_one_from_its_start() -> None:
 
 
 def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invalid_call() -> None:
-    """Together they are no arguments; nothing of them is lost."""
     odd = {"tool_calls": [{"index": 0, "function": {"arguments": {"a": 1}}}]}
     found = folded(
         chunk(call(0, "c", "f", '{"city": ')), chunk(odd), chunk(call(0, arguments='"Oslo"}')), chunk({}, "stop")
@@ -175,7 +170,6 @@ def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invali
 
 
 def test_refusal_and_reasoning_grow_in_their_own_blocks() -> None:
-    """Order in the reply is that of a whole answer, whatever came first."""
     details = [
         {"type": "reasoning.text", "text": "Hm", "index": 0},
         {"type": "reasoning.text", "text": ".", "index": 0},
@@ -258,12 +252,10 @@ ALIKE: list[tuple[list[Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("deltas", "message"), ALIKE)
 def test_deltas_of_any_shape_are_what_the_message_is_at_once(deltas: list[Any], message: dict[str, Any]) -> None:
-    """Law 8: whole arguments, custom calls, arrays of compatibles whose neighbouring texts are one, and odd shapes."""
     assert same(folded(*map(chunk, deltas), chunk({}, "stop")), whole(message))
 
 
 def test_a_legacy_function_call_is_put_together() -> None:
-    """Deprecated, and still in old recordings."""
     deltas = [{"function_call": {"name": "joke", "arguments": ""}}, {"function_call": {"arguments": '{"a"'}}]
     chunks = [*map(chunk, deltas), chunk({"function_call": {"arguments": ":1}"}}), chunk({}, "function_call")]
     found = folded(*chunks)
@@ -273,7 +265,6 @@ def test_a_legacy_function_call_is_put_together() -> None:
 
 
 def test_several_choices_are_told_apart() -> None:
-    """The first is the reply, the others are alternatives; their events are not mixed into it."""
     chunks = [
         chunk({"content": "b"}, index=1),
         chunk({"content": "a"}),
@@ -291,7 +282,6 @@ def test_several_choices_are_told_apart() -> None:
 
 
 def test_log_probabilities_and_a_filters_findings_are_collected() -> None:
-    """Arrays grow, all else is the last of its kind; padding is no content."""
     first = {"choice": {"logprobs": {"content": [{"token": "a"}], "refusal": None}}, "prompt_filter_results": [1]}
     second = {"choice": {"logprobs": {"content": [{"token": "b"}]}, "content_filter_results": {"hate": "safe"}}}
     reply = folded(chunk({"content": "a"}, obfuscation="x", **first), chunk({"content": "b"}, "stop", **second))
@@ -346,7 +336,6 @@ def test_done_without_any_choice_is_a_broken_stream() -> None:
 
 
 def test_streamed_reasoning_chunks_are_one_part_and_emitted_as_they_arrive() -> None:
-    """As Mistral streams: an array of one chunk with one text, and its fields again, in every delta."""
     deltas: list[Any] = [
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": each}], "closed": True}]}
         for each in ("H", "m", ".")
@@ -365,7 +354,6 @@ def test_streamed_reasoning_chunks_are_one_part_and_emitted_as_they_arrive() -> 
 
 
 def test_the_fold_is_what_the_sdks_own_accumulator_gives() -> None:
-    """Law 8, against the vendor's accumulation of the same chunks."""
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     logs = {"choice": {"logprobs": {"content": [{"token": "A", "logprob": -1.0, "bytes": [65], "top_logprobs": []}]}}}
     chunks = [
@@ -402,7 +390,6 @@ def pieces(text: str, cuts: list[int]) -> Iterator[str]:
     cuts=st.lists(st.integers(0, 30)),
 )
 def test_any_cutting_folds_to_the_same_reply(text: str, reasoning: str, arguments: str, cuts: list[int]) -> None:
-    """Law 8 for every way of cutting one answer into deltas."""
     deltas: list[Any] = [{"reasoning_content": piece} for piece in pieces(reasoning, cuts)]
     deltas += [{"content": piece} for piece in pieces(text, cuts)]
     deltas += [

@@ -80,7 +80,6 @@ def test_pieces_of_reasoning_are_the_details_of_a_whole_answer(pieces: list[Any]
 
 
 def test_fields_that_each_delta_repeats_are_kept_once() -> None:
-    """Other unknown texts grow."""
     reply = folded(*chunks(*({"content": each, "channel": "x", "notes": each} for each in "Ah")))
 
     assert reply.text == "Ah"
@@ -88,7 +87,6 @@ def test_fields_that_each_delta_repeats_are_kept_once() -> None:
 
 
 def test_a_chunk_that_holds_the_whole_message_is_read_once() -> None:
-    """Beside deltas it repeats them; without any it is the answer."""
     done = {"id": "r", "model": "m", **{"choices": body(message={"content": "Ah."})["choices"]}}
 
     assert folded(done).text == "Ah."
@@ -96,7 +94,6 @@ def test_a_chunk_that_holds_the_whole_message_is_read_once() -> None:
 
 
 def test_null_arguments_are_none() -> None:
-    """A function without parameters, called by Groq's models."""
     called = [{"id": "1", "function": {"name": "f", "arguments": "null"}}]
     reply = CHAT.decode(json.dumps(body(message={"tool_calls": called})).encode(), SCOPE)
 
@@ -123,7 +120,6 @@ REPORTS: list[tuple[dict[str, Any], type[CallError], int | None]] = [
 def test_an_error_in_any_place_is_raised_whole_and_streamed(
     answer: dict[str, Any], kind: type[CallError], status: int | None
 ) -> None:
-    """At the top, in the first choice, beside the usage, and as the whole object; with the gateway's words."""
     for read in (lambda: CHAT.decode(json.dumps(answer).encode(), SCOPE), lambda: folded(answer)):
         with pytest.raises(CallError, match=FAILED) as raised:
             read()
@@ -139,7 +135,6 @@ def test_an_error_in_any_place_is_raised_whole_and_streamed(
 def test_a_rows_fields_are_settings_of_a_stored_request(
     model: str, fields: dict[str, Any], vendor: dict[str, Any], neutral: dict[str, Any]
 ) -> None:
-    """They go back as they were; a value of another type stays verbatim."""
     name, _, model_name = model.partition(":")
     request = {"model": model_name, "messages": [{"role": "user", "content": "Hi."}], **fields}
     history = sabir.dialect(name).decode_history(request)
@@ -175,7 +170,6 @@ MEDIA: list[tuple[str, Any, MediaPart]] = [
 
 @pytest.mark.parametrize(("model", "block", "part"), MEDIA)
 def test_a_gateways_form_of_a_medium_goes_there_and_back(model: str, block: Any, part: MediaPart) -> None:
-    """Documents and videos that OpenAI has no part for."""
     name, _, model_name = model.partition(":")
     question = [{"role": "user", "content": [{"type": "text", "text": "?"}, block]}]
     history = sabir.dialect(name).decode_history({"model": model_name, "messages": question})
@@ -186,7 +180,6 @@ def test_a_gateways_form_of_a_medium_goes_there_and_back(model: str, block: Any,
 
 
 def test_a_gateway_without_tools_gets_calls_as_text_and_roles_that_alternate() -> None:
-    """Perplexity: each is a loss, and a message stands where nothing of one is sent."""
     call = OptionCallPayload(invocation_id="1", option_name="weather", arguments={"city": "Rome"})
     result = OptionResultPayload(invocation_id="1", option_name="weather", result="18 °C")
     history = [sabir.user("?"), Message(policy="llm", payload=call), Message(policy="weather", payload=result)]
@@ -200,7 +193,6 @@ def test_a_gateway_without_tools_gets_calls_as_text_and_roles_that_alternate() -
 
 
 def test_a_row_renames_the_limit_of_models_that_reason_too() -> None:
-    """OpenAI's own models that reason keep their field at an unknown endpoint."""
     limit = sabir.Settings(max_output_tokens=9)
     for model, url, field in (
         ("mistral.chat:mistral-small-latest", None, "max_tokens"),

@@ -24,7 +24,6 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_azure_client_reaches_its_deployment(deployment: str | None, path: str, expected: str) -> None:
-    """Where the client names no deployment, the model does, as the SDK's typed methods have it."""
     with Server([head(), b"{}"]) as server:
         client = openai.AzureOpenAI(
             api_key="azure", azure_endpoint=server.url, api_version="v9", azure_deployment=deployment

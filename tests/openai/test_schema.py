@@ -61,7 +61,6 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("model", [Owner, Node, Cat])
 def test_models_of_pydantic_become_strict(model: type[BaseModel]) -> None:
-    """Unions by a discriminator, references with a description, recursion: every object closed and required."""
     found = make_strict(model.model_json_schema())
 
     without = [("rewritten", "properties.pet.oneOf", "'oneOf' was sent as 'anyOf', without its 'discriminator'", False)]
@@ -84,7 +83,6 @@ def test_a_reference_with_a_description_is_put_in_place() -> None:
 
 
 def test_a_strict_schema_does_not_change_the_given_one() -> None:
-    """Law 6: rendering never mutates."""
     given = Owner.model_json_schema()
     before = repr(given)
     make_strict(given)
@@ -134,7 +132,6 @@ def test_a_strict_schema_does_not_change_the_given_one() -> None:
     ],
 )
 def test_what_strict_mode_cannot_say_keeps_the_schema_as_it_is(schema: dict[str, Any], reason: str) -> None:
-    """The refusal is the first keyword that strict schemas do not take; the schema is then sent as it is."""
     found = make_strict(schema)
 
     assert (found.schema, found.changes) == ({}, ())
@@ -142,7 +139,6 @@ def test_what_strict_mode_cannot_say_keeps_the_schema_as_it_is(schema: dict[str,
 
 
 def test_a_schema_may_nest_ten_deep() -> None:
-    """No deeper; a circle of references counts once."""
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(10):
         schema = {"type": "object", "properties": {"a": schema}}
@@ -172,7 +168,6 @@ def test_a_schema_may_nest_ten_deep() -> None:
     ],
 )
 def test_what_was_optional_becomes_required(schema: dict[str, Any], changes: list[str]) -> None:
-    """Null stands for absent where it may; else the change is named."""
     found = make_strict({"type": "object", "properties": {"a": schema}})
 
     assert not found.refusal
@@ -198,7 +193,6 @@ def test_a_default_stays() -> None:
 
 @pytest.mark.parametrize("name", ["deprecated", "readOnly", "writeOnly", "$comment", "$id", "$schema"])
 def test_what_holds_a_reply_to_nothing_is_left_out_and_named(name: str) -> None:
-    """It keeps no schema from being strict."""
     found = make_strict({"type": "object", "properties": {"a": {"type": "string", name: True}}, "required": ["a"]})
 
     assert found.changes == (("rewritten", f"properties.a.{name}", f"{name!r} was removed", False),)

@@ -239,7 +239,6 @@ def test_a_block_is_a_part_or_a_call_and_all_else_its_state(name: str, body: Any
 
 
 def test_a_call_without_an_id_gets_one() -> None:
-    """So that it can be answered; the state does not hold it, so that it is never sent."""
     for name, body in (
         (GEMINI, gemini({"functionCall": {"name": "add"}})),
         (CHAT, chat({"function_call": {"name": "add", "arguments": "{}"}}, "function_call")),
@@ -276,7 +275,6 @@ COSTS: list[tuple[str, Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "figures", "expected"), COSTS)
 def test_input_is_all_of_the_input_and_output_holds_the_thoughts(name: str, figures: Any, expected: Any) -> None:
-    """However the vendor counts; its own figures stay in the details, and what is no number counts as unknown."""
     field = "usageMetadata" if name == GEMINI else "usage"
     body = {CLAUDE: claude(), GEMINI: gemini(), CHAT: chat({}), RESPONSES: response()}[name]
 
@@ -328,7 +326,6 @@ BESIDE: list[tuple[str, Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "body", "expected"), BESIDE)
 def test_what_has_no_neutral_place_is_in_the_details(name: str, body: Any, expected: dict[str, Any]) -> None:
-    """Law 2 for decoding: what only repeats the request, or has no value, says nothing."""
     reply = reply_of(name, body)
 
     assert {field: getattr(reply, field) for field in expected} == expected
@@ -336,7 +333,6 @@ def test_what_has_no_neutral_place_is_in_the_details(name: str, body: Any, expec
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_origin_is_the_name_that_was_asked_for(name: str) -> None:
-    """And the name that answered, where it is another; what the model said has it."""
     body: Any = {
         CLAUDE: claude({"type": "text", "text": "a"}), GEMINI: {**gemini({"text": "a"}), "responseId": "r"},
         CHAT: chat({"content": "a"}), RESPONSES: response(spoken(say("a"))),
@@ -351,7 +347,6 @@ def test_the_origin_is_the_name_that_was_asked_for(name: str) -> None:
 
 
 def test_further_answers_are_alternatives() -> None:
-    """The first is the reply, by its index where the wire has one; each has its own reason and details."""
     second = {"index": 1, "message": {"content": "b"}, "finish_reason": "length", "logprobs": {"content": [1]}}
     chats = chat({"content": "a"})
     geminis, other = gemini({"text": "a"}), gemini({"text": "b"}, {"functionCall": {"name": "add"}})
@@ -368,7 +363,6 @@ def test_further_answers_are_alternatives() -> None:
 
 
 def test_every_reason_that_googles_sdk_names_is_known() -> None:
-    """Those that say nothing aside: they are `other`, as is a reason of tomorrow."""
     unsaid = {"FINISH_REASON_UNSPECIFIED", "OTHER"}
     assert {each.value for each in types.FinishReason} - FINISH_REASONS.keys() == unsaid
 
@@ -446,7 +440,6 @@ CALLS = [
     ],
 )
 def test_a_message_of_chat_goes_back_as_it_came(message: dict[str, Any], quirks: tuple[str, ...]) -> None:
-    """Law 3, round trip: every block, signature and unknown block; argument text byte for byte."""
     scope, dialect = scope_of(CHAT), sabir.dialect(CHAT).dialect
     reply = whole(scope, chat(message))
     results = [OptionResultBuilder.response_to(call).success(1) for call in reply.option_calls]

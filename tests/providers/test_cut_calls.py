@@ -216,7 +216,6 @@ def check(reply: Reply, at: int, arguments: str, runs: bool) -> None:
     ("wire", "way", "reason", "arguments"), ROWS, ids=lambda value: getattr(value, "dialect", value)
 )
 def test_a_call_at_the_end_of_a_cut_reply_does_not_run(wire: Wire, way: str, reason: str, arguments: str) -> None:
-    """Unless the wire shows that it was finished; in a reply that ended by itself, every call runs."""
     body = getattr(wire, way)(wire.reasons[reason], [arguments])
     reply = decode(wire.dialect, way, body)
     runs = reason == ENDED or arguments in wire.runs_when_cut
@@ -262,7 +261,6 @@ def test_a_reason_that_cuts_nothing_off_leaves_calls_whole(reason: str) -> None:
 
 
 def test_a_gemini_call_in_pieces_that_never_ended_says_so() -> None:
-    """Its text so far is kept."""
     piece = {"functionCall": {"name": "wipe", "willContinue": True}}
     more = {"functionCall": {"partialArgs": [{"jsonPath": "$.folder", "stringValue": "tm"}], "willContinue": True}}
     chunks = [{"candidates": [{"content": {"parts": [each]}}]} for each in (piece, more)]
@@ -275,7 +273,6 @@ def test_a_gemini_call_in_pieces_that_never_ended_says_so() -> None:
 @pytest.mark.parametrize("target", [wire.dialect for wire in WIRES])
 @pytest.mark.parametrize("source", WIRES, ids=lambda wire: wire.dialect)
 def test_a_cut_call_and_its_error_go_to_every_wire(source: Wire, target: str) -> None:
-    """As an object, and nothing is lost of arguments that were empty."""
     reply = decode(source.dialect, "whole", source.whole(source.reasons[LENGTH], [EMPTY_TEXT]))
     history = [sabir.user("Go on."), *reply.messages, *(result for _, result in answered(reply)), sabir.user("So?")]
     dialect = dialect_of(target)

@@ -63,7 +63,6 @@ GOLDENS = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_conversation_to_the_byte(name: str) -> None:
-    """System text, parts, parallel calls of one turn, their results in the order of the calls (UP-11, UP-21)."""
     rendering = render(
         name, sabir.system("Be brief."), sabir.user("Umbrella?", "Now?"), said("Let me see."),
         call(1, arguments={"city": "Ulm"}), call(2, arguments={"city": "Köln"}), result(2, result="rain"),
@@ -84,7 +83,6 @@ STREAMED = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_is_asked_for_by_a_path_or_by_fields(name: str) -> None:
-    """The same body otherwise."""
     rendering = render(name, sabir.user("Hi"))
     path, fields = STREAMED[name]
 
@@ -180,7 +178,6 @@ def content(name: str, *messages: Any, **how: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "modality", "fields", "block"), [*BOTH_WAYS, *ONE_WAY])
 def test_a_medium_has_one_form(name: str, modality: Any, fields: Any, block: Any) -> None:
-    """PJ-51: a URL, bytes or the vendor's own file; with the type that is known, spelled as the vendor spells it."""
     rendering = render(name, said(MediaPart(modality=modality, **fields), policy="user"))
 
     assert content(name, said(MediaPart(modality=modality, **fields), policy="user")) == [block]
@@ -189,7 +186,6 @@ def test_a_medium_has_one_form(name: str, modality: Any, fields: Any, block: Any
 
 @pytest.mark.parametrize(("name", "modality", "fields", "block"), BOTH_WAYS)
 def test_a_stored_medium_is_what_it_was(name: str, modality: Any, fields: Any, block: Any) -> None:
-    """PJ-15 … PJ-19: read from its form, and written as it was."""
     stored = {"role": "user", "parts" if name == GEMINI else "content": [block]}
     history = sabir.dialect(name).decode_history({ITEMS[name]: [stored]})
 
@@ -220,7 +216,6 @@ NOT_TAKEN: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("name", "modality", "url"), NOT_TAKEN)
 def test_what_a_wire_has_no_place_for_is_a_placeholder_or_left_out(name: str, modality: Any, url: str) -> None:
-    """UP-08, PJ-50: never dropped silently; the name and the hint stand for it."""
     message = said("See", MediaPart(modality=modality, url=url, prompt_hint="a hat"), policy="user")
     rendering, dropping = render(name, message), render(name, message, unsupported_media="drop")
 
@@ -262,7 +257,6 @@ RESULTS: list[tuple[str, dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("name", "fields", "expected"), RESULTS)
 def test_a_result_says_what_it_is_and_whether_it_failed(name: str, fields: dict[str, Any], expected: Any) -> None:
-    """UP-08, UP-09: falsy values as they are, never nothing; an error reaches the model as one."""
     parts = {"parts": tuple(TextPart(text=text) for text in fields["parts"])} if "parts" in fields else {}
     rendering = render(name, sabir.user("?"), call(), result(**{**fields, **parts}))
     last = body(rendering)[ITEMS[name]][-1]
@@ -303,7 +297,6 @@ FAMILIES: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("name", "model", "family"), FAMILIES)
 def test_releases_of_one_model_read_what_each_other_thought(name: str, model: str, family: str) -> None:
-    """Date, prefix and version apart; another model's reasoning is not given back (`model_mismatch`)."""
     assert sabir.dialect(name).dialect.family(model) == family
 
 
@@ -316,7 +309,6 @@ COUNTED = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_is_counted_is_what_the_counting_endpoint_takes(name: str) -> None:
-    """The limit, stop texts and samplers are none of its fields; where there is none, nothing is sent."""
     weather = sabir.Option.from_schema("weather", "", {"type": "object", "properties": {}})
     given = {"max_output_tokens": 5, **({"reasoning_effort": "low", "option_choice": "auto"} if name == RESPONSES else
              {"stop": "x"})}  # fmt: skip

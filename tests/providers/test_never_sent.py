@@ -87,14 +87,12 @@ def test_a_model_whose_name_leads_elsewhere_is_refused(
 
 @pytest.mark.parametrize("path", ["/m/%2e%2E/x", "/m/%252e./x", "/../x"])
 def test_an_encoded_path_is_read_as_servers_and_proxies_read_it(path: str) -> None:
-    """Once or twice decoded."""
     with pytest.raises(SettingsInvalid):
         check_path(path)
     check_path("/v1/models/gemini-3.5-pro:generateContent?alt=sse")
 
 
 def test_a_model_in_the_body_may_have_any_name() -> None:
-    """It is no path there."""
     rendering: Any = sabir.adapter("openai.chat:../x", api_key="k").render("Hello")
 
     assert rendering.body["model"] == "../x"

@@ -29,7 +29,6 @@ NO_ANSWERS: dict[str, list[bytes]] = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_is_no_answer_is_an_invalid_response(name: str) -> None:
-    """Law 10: HTML, nothing, half a body, another wire's: one line with the target and the request's id."""
     scope = scope_of(name, request_id="req_1")
     for body in (b"", b"  ", b"<html>busy</html>", b"[]", b"\xff\xfe", *NO_ANSWERS[name]):
         with pytest.raises(ResponseInvalid, match=rf"^{scope.target.provider}:m answered ") as raised:
@@ -40,7 +39,6 @@ def test_what_is_no_answer_is_an_invalid_response(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_event_that_is_no_object_is_an_invalid_response(name: str) -> None:
-    """Half an event, HTML: one line."""
     for data in ("<html>", "{", "[1]", '"a"'):
         with pytest.raises(ResponseInvalid, match="JSON object"):
             events(scope_of(name), data)
@@ -73,7 +71,6 @@ NAMELESS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_call_that_names_no_option_is_an_invalid_response(name: str) -> None:
-    """Nobody could answer it."""
     with pytest.raises(ResponseInvalid, match="called an option without its name"):
         whole(scope_of(name), NAMELESS[name])
 
@@ -109,7 +106,6 @@ ENDS: dict[str, list[tuple[Any, str | None, str]]] = {
 
 @pytest.mark.parametrize("name", ENDS)
 def test_why_it_stopped_is_neutral_and_raw(name: str) -> None:
-    """Wire-rules §4; a word that is new ends no call in an exception."""
     replies = [whole(scope_of(name), body) for body, _, _ in ENDS[name]]
 
     assert [(reply.raw_finish_reason, reply.finish_reason) for reply in replies] == [
@@ -152,7 +148,6 @@ STREAMS: dict[str, tuple[Any, list[Any], list[Any]]] = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_is_the_whole_answer_and_broken_without_its_end(name: str) -> None:
-    """Law 8; what had come is in the error; what follows the end is not looked at."""
     body, begun, ended = STREAMS[name]
     reply = fold(scope_of(name), *begun, *ended, *([] if name == GEMINI else begun))
 
@@ -183,7 +178,6 @@ FAILS: list[tuple[str, Any, type[CallError]]] = [
 
 @pytest.mark.parametrize(("name", "event", "kind"), FAILS)
 def test_an_error_in_mid_stream_is_the_error_that_it_reports(name: str, event: Any, kind: type[CallError]) -> None:
-    """With status 200, in each of the shapes that the vendors have, with the provider and the request's id."""
     scope = scope_of(name, request_id="req_1")
     with pytest.raises(kind, match="Slow") as raised:
         events(scope, *STREAMS[name][1], event)
@@ -193,7 +187,6 @@ def test_an_error_in_mid_stream_is_the_error_that_it_reports(name: str, event: A
 
 
 def test_an_event_called_error_is_one_without_the_word_inside() -> None:
-    """Some gateways name the event instead."""
     with pytest.raises(RateLimited):
         events(scope_of(CHAT), {"message": "slow down", "code": 429}, name="error")
 
@@ -203,7 +196,6 @@ COUNTS = [(CLAUDE, "input_tokens", 12), (GEMINI, "totalTokens", 31), (RESPONSES,
 
 @pytest.mark.parametrize(("name", "field", "count"), COUNTS)
 def test_a_count_is_one_field_of_its_answer(name: str, field: str, count: int) -> None:
-    """All else is no count."""
     dialect = sabir.dialect(name).dialect
 
     assert dialect.decode_count(json.dumps({field: count, "object": "x"}).encode()) == count

@@ -44,7 +44,6 @@ def rendering_of(model: str, facts: ModelFacts | None = None, **settings: Any) -
 
 @pytest.mark.parametrize(("model", "rows"), FOLLOWED, ids=[model for model, _ in FOLLOWED])
 def test_an_unknown_model_follows_the_newest_of_its_line(model: str, rows: str) -> None:
-    """The rendering says so; the assumption alone is no loss."""
     (assumption,) = rendering_of(model, max_output_tokens=100).assumptions
 
     assert any(f"like {model.partition(':')[0].partition('.')[0]}:{row};" in assumption for row in rows.split())
@@ -137,7 +136,6 @@ REFUSALS = [
 def test_an_unsupported_parameter_is_named_with_its_override(
     name: str, text: str, fields: dict[str, str], setting: str, override: str
 ) -> None:
-    """However long the vendor's text is."""
     error = refused(name, 400, {"error": {"message": text, "type": "invalid_request_error", **fields}})
 
     assert type(error) is InvalidRequest
@@ -158,7 +156,6 @@ def test_other_errors_name_no_override(name: str) -> None:
 
 
 def test_the_override_of_an_error_avoids_it() -> None:
-    """What the error names is no longer sent."""
     error = refused(RESPONSES, 400, {"error": {"message": O4_MINI, "param": "reasoning.effort"}})
     facts = ast.literal_eval(str(error).rpartition("model_facts=")[2])
 

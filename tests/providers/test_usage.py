@@ -99,7 +99,6 @@ def reply_of(name: str, usage: dict[str, Any], *, streamed: bool) -> Reply:
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_usage_counts_all_that_is_billed(case: str, streamed: bool) -> None:
-    """Input, output, cache reads, cache writes, reasoning; the vendor's own figures stay as they are."""
     name, figures, expected = CASES[case]
     usage = reply_of(name, figures, streamed=streamed).usage
 

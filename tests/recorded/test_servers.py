@@ -50,7 +50,6 @@ def test_a_server_sees_no_key_of_the_process_that_starts_it(cache: Path, monkeyp
 
 
 def test_the_recorded_server_is_led_to_single_calls() -> None:
-    """The embedded model's template is one that can be shown a single call; if it changes, this has to."""
     weights = find_weights(None)
     single = servers.with_single_calls(template_for(weights))
     assert "tool_calls[:1]" in single

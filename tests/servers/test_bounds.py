@@ -68,7 +68,6 @@ each_kind = pytest.mark.parametrize("waits", [True, False], ids=["waiting", "asy
 def test_what_has_no_end_ends_at_its_bound(
     way: Way, place: Place, error: type[sabir.CallError], says: str, wire: str, waits: bool
 ) -> None:
-    """It is asked for once, and nothing holds more than twice the bound; an error is that of its status."""
     settings = sabir.Settings(bounds=SMALL, retries=0 if place == "error" else 2)
     with Hostile(way, place) as server:
         try:
@@ -100,15 +99,9 @@ def ask_all(waits: bool, way: Way, place: Place, settings: sabir.Settings, *, be
 @each_kind
 @pytest.mark.parametrize(
     ("way", "place", "says"),
-    [
-        ("drip", "body", "timeout"),
-        ("drip", "error", "503"),
-        ("drip", "event", "idle"),
-        ("comments", "event", "idle"),
-    ],
+    [("drip", "body", "timeout"), ("drip", "error", "503"), ("drip", "event", "idle"), ("comments", "event", "idle")],
 )
 def test_what_comes_in_drops_ends_with_the_timeout(way: Way, place: Place, says: str, waits: bool) -> None:
-    """Each read brings something, and no repetition begins when the time is over. `idle` is as long as `timeout`."""
     for said in ask_all(waits, way, place, sabir.Settings(timeout=PATIENCE)):
         assert says in said
 
@@ -116,7 +109,6 @@ def test_what_comes_in_drops_ends_with_the_timeout(way: Way, place: Place, says:
 @each_kind
 @pytest.mark.parametrize("way", ["drip", "comments"])
 def test_a_stream_that_brings_no_further_event_ends_with_idle(way: Way, waits: bool) -> None:
-    """Its half events and comments are silence."""
     for said in ask_all(waits, way, "event", sabir.Settings(timeout=60, idle=0.5, retries=0), begun=True):
         assert "Settings.idle" in said
 
@@ -135,7 +127,6 @@ NESTED = {
 @pytest.mark.parametrize("body", NESTED.values(), ids=NESTED)
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_is_nested_without_end_is_read_or_the_librarys_error(wire: str, body: str) -> None:
-    """In bodies, events, errors and arguments: a megabyte of brackets ends no process, nor a thread."""
     dialect = sabir.dialect(wire)
     with contextlib.suppress(sabir.CallError):
         dialect.decode(body)

@@ -282,7 +282,6 @@ def test_a_pause_beyond_the_timeout_is_not_begun(server: Slow, callers: Callers)
 
 
 def test_attempts_and_pauses_count(server: Slow, callers: Callers) -> None:
-    """Each attempt is refused at once, and the last one never gets a head."""
     attempts = itertools.count()
     refusal = b"HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\n{}"
     server.pieces = lambda: [refusal] if next(attempts) < 2 else HEADS["early hints"]()
@@ -325,7 +324,6 @@ def test_a_connection_that_nobody_accepts_ends_with_the_timeout() -> None:
 
 
 def test_the_wait_for_a_free_connection_ends_with_the_timeout(server: Slow) -> None:
-    """Although a read may take much longer, by `idle`."""
     server.pieces = drops(SSE + f"data: {EVENTS['openai.chat']}\n\n".encode(), b": ping\n\n")
     settings = sabir.Settings(timeout=TIMEOUT, idle=30, retries=0)
     with httpx2.Client(limits=httpx2.Limits(max_connections=1), timeout=60) as http:

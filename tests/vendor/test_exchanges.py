@@ -48,7 +48,6 @@ REMEDY = "mend what decodes or renders it"
 
 @each_wire
 def test_every_exchange_is_looked_at(wire: Wire) -> None:
-    """No exchange is left out of the tests below."""
     streamed = [each for each in wire.answered if each.events is not None]
     whole = [each for each in wire.answered if each.events is None]
 
@@ -77,7 +76,6 @@ def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_an_answer_decodes_with_nothing_lost(wire: Wire) -> None:
-    """Laws 2, 8 and 11: each block, argument, citation, signature, figure and reason, of a stream as they add up."""
     check_each(wire.answered, tagged(partial(lost, wire)), REMEDY)
 
 
@@ -116,7 +114,6 @@ MORE = {
 
 @pytest.mark.parametrize("name", [*map(str, WIRES), *MORE])
 def test_a_usage_counts_no_less_than_its_vendor(name: str) -> None:
-    """Anthropic's iterations of an advisor and a compaction, xAI's reasoning and Mistral's sound among it."""
     dialect, number = MORE.get(name, (name, 0))
     wire = next(wire for wire in WIRES if str(wire) == dialect)
     recorded = exchanges(name) if number else wire.answered
@@ -128,7 +125,6 @@ def test_a_usage_counts_no_less_than_its_vendor(name: str) -> None:
 
 @each_wire
 def test_a_reply_sent_back_keeps_everything(wire: Wire) -> None:
-    """Law 3: what goes back is all of it in its order, to the letter; what cannot go back is a loss."""
     check_each(wire.answered, tagged(lambda exchange: wire.returned(*wire.read(exchange))), REMEDY)
 
 
@@ -154,7 +150,6 @@ def misread(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_an_error_body_is_the_error_that_it_says(wire: Wire) -> None:
-    """Wire-rules §6: with its words, code and status."""
     check_each(wire.refused, tagged(partial(misread, wire)), REMEDY)
 
 
@@ -198,7 +193,6 @@ def grown_apart(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_the_deltas_of_a_stream_join_to_its_blocks(wire: Wire) -> None:
-    """What is shown meanwhile is what the reply says in the end."""
     streamed = [each for each in wire.answered if each.events is not None]
     check_each(streamed, tagged(partial(grown_apart, wire)), REMEDY)
 
@@ -240,7 +234,6 @@ def goes_on(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_a_recorded_conversation_goes_on_with_every_other_dialect(wire: Wire) -> None:
-    """Laws 9 and 13 on recorded conversations, with the vendor's answer, the options, and all settings."""
     check_each(wire.asked, tagged(partial(goes_on, wire)), REMEDY)
 
 
@@ -272,7 +265,6 @@ def grounded(exchange: Exchange) -> Iterator[str]:
     ids=["citations", "grounding"],
 )
 def test_citations_point_at_their_place_in_the_text(wire: Wire, feature: str, faults) -> None:
-    """Offsets are characters."""
     check_each([each for each in wire.answered if feature in each.features], tagged(faults), REMEDY)
 
 
@@ -291,7 +283,6 @@ def test_an_answer_that_is_not_made_yet_is_none() -> None:
 
 @pytest.mark.parametrize("skipped", ["", "error"])
 def test_a_stream_that_fails_raises_what_it_reports(skipped: str) -> None:
-    """Whether the `error` event is there or `response.failed` alone."""
     (exchange,) = FAILED
     decoder = RESPONSES.decoder(scope_for(exchange, RESPONSES.name))
     told = [wire for wire in exchange.events or [] if wire["type"] != skipped]

@@ -44,7 +44,6 @@ def same(found: list[Message], given: list[Message]) -> bool:
 
 @pytest.mark.parametrize("dialect", WIRES)
 def test_every_stored_request_goes_through_a_manager_and_its_json(dialect: str) -> None:
-    """The identity, ids included, on all of them; a failure names each exchange and what differs."""
     assert len(STORED[dialect]) > 400
     assert [fault for each in STORED[dialect] for fault in faults(dialect, each)] == []
 

@@ -37,15 +37,7 @@ from sabir_testing.kit.request_contents import missing_states
 from tests.laws import histories
 from tests.laws.every import on_every
 from tests.rules import check_each
-from tests.vendor.gateway_rules import (
-    DEVIATIONS,
-    RENAMES,
-    broken_rules,
-    effort_of,
-    has_feature,
-    has_medium,
-    row_file,
-)
+from tests.vendor.gateway_rules import DEVIATIONS, RENAMES, broken_rules, effort_of, has_feature, has_medium, row_file
 from tests.vendor.gateway_support import (
     FILES,
     adapter_of,
@@ -76,7 +68,6 @@ BESIDE = (
 
 
 def test_every_exchange_is_looked_at() -> None:
-    """No exchange is left out of the tests below."""
     assert {file: len(exchanges(file)) for file in COUNTS} == COUNTS
     assert COUNTS.keys() == FILES.keys()
 
@@ -163,7 +154,6 @@ def tagged(faults, dialect: str):
 
 @each_dialect
 def test_an_answer_decodes_with_nothing_lost(dialect: str) -> None:
-    """Laws 2, 8 and 11 at every gateway, streams as they add up."""
     check_each([each for each in recorded(dialect) if not is_refused(each)], tagged(lost, dialect), REMEDY)
 
 
@@ -199,7 +189,6 @@ def misread(exchange: Exchange, dialect: str) -> Iterator[str]:
 
 @each_dialect
 def test_an_error_is_what_its_gateway_says(dialect: str) -> None:
-    """With its words, code and status, in a body, under the status 200, or in a stream."""
     refused = [each for each in recorded(dialect) if is_refused(each)]
     assert len(refused) == {"openai.chat": 25, "openai.responses": 0}[dialect]
     if refused:
@@ -230,7 +219,6 @@ def changed(exchange: Exchange, dialect: str) -> Iterator[str]:
 
 @each_dialect
 def test_a_recorded_request_goes_back_with_all_changes_reported(dialect: str) -> None:
-    """What is not in the rendered body is in the losses, or is a rename of the row."""
     check_each(recorded(dialect), tagged(changed, dialect), REMEDY)
 
 
@@ -332,7 +320,6 @@ def kept(tie: Tie) -> Iterator[str]:
 
 
 def test_what_a_recording_shows_to_be_refused_is_not_sent_again() -> None:
-    """Neither is what it shows to be ignored."""
     limits = [tie for tie in ties() if tie.entry.get("refuses") or tie.entry.get("ignores")]
     assert limits
     check_each(limits, kept, REMEDY)
@@ -482,7 +469,6 @@ def test_a_recorded_conversation_goes_on_at_every_gateway(place: Place) -> None:
 @given(history=histories.histories)
 @on_every(PLACES)
 def test_a_drawn_history_goes_to_every_gateway(place: Place, history: list[Message]) -> None:
-    """The same of histories of any shape, at each model of the row in turn."""
     for model in place.models()[:: max(1, len(place.models()) // 3)]:
         try:
             rendering = adapter_of(place.row, f"openai.{place.short}", model).render([*history, sabir.user("Go on.")])

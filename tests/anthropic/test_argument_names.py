@@ -9,9 +9,7 @@ from sabir.vocabulary.messages import Message
 from sabir_anthropic.schema import MOST_OPTIONAL, MOST_TOOLS, MOST_UNIONS
 from sabir_testing.loopback import Server, head
 
-from tests.anthropic.answers import message
-from tests.anthropic.test_provider import SHORT, streamed
-from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended
+from tests.anthropic.answers import SHORT, START, STOP, begun, delta, done, ended, message, streamed
 
 OWN = {"filter[name]": "a", "$top": 3, "plain.key-1": True, "x" * 65: 1}
 TEXT = {"type": "string"}

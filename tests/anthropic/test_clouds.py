@@ -19,20 +19,15 @@ from sabir.contract.provider import Access
 from sabir.errors import AuthenticationFailed, ConnectionFailed, CredentialsMissing, SettingsInvalid
 from sabir.vocabulary.models import find_model
 from sabir_anthropic.dialect import MESSAGES
+from sabir_anthropic.plugin import anthropic as anthropic_provider
 from sabir_anthropic.plugin import bedrock, vertex
 from sabir_testing.loopback import PATIENCE, Server, head, unreachable, whole
 
-from tests.anthropic.answers import message
-from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended, framed
+from tests.anthropic.answers import ANSWER, SHORT, WIRE, framed, streamed
+from tests.providers.ways import WAYS
 
-ANSWER = json.dumps(message({"type": "text", "text": "Hello."})).encode()
-WIRE = [START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="Hello."), done(0), ended(), STOP]
 FRAMES = [head(kind="application/vnd.amazon.eventstream"), *map(framed, WIRE)]
-EVENTS = [
-    head(kind="text/event-stream"),
-    *(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in WIRE),
-]
-SHORT = sabir.Settings(max_output_tokens=1024, retries=0)
+EVENTS = [head(kind="text/event-stream"), streamed(WIRE)]
 ON_BEDROCK, ON_VERTEX = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5@20250929"
 AWS = {"aws_region": "eu-west-1", "aws_access_key": "AKIDEXAMPLE", "aws_secret_key": "wJalrEXAMPLE"}
 GOOGLE = {"region": "europe-west1", "project_id": "p"}
@@ -40,14 +35,8 @@ VERTEX_PATH = f"/projects/p/locations/europe-west1/publishers/anthropic/models/{
 
 
 @pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable, file or metadata service of the machine decides a test."""
-    names = [credential.variables for provider in (bedrock, vertex) for credential in provider.credentials]
-    variables = [provider.url_variables for provider in (bedrock, vertex)]
-    for name in (*sum((*names, *variables), ()), "ANTHROPIC_CUSTOM_HEADERS", "GOOGLE_APPLICATION_CREDENTIALS"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "GCLOUD_PROJECT"):
-        monkeypatch.delenv(name, raising=False)
+def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No file or metadata service of the machine decides a test."""
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
@@ -66,23 +55,7 @@ def signature(asked: Any, url: str, key: str, secret: str) -> str:
     return str(signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request))
 
 
-WAYS: dict[str, Any] = {
-    "whole": lambda llm: llm.complete_sync("Hi").text,
-    "whole, async": lambda llm: asyncio.run(complete(llm)),
-    "streamed": lambda llm: llm.stream_sync("Hi").reply().text,
-    "streamed, async": lambda llm: asyncio.run(stream(llm)),
-}
 every_way = pytest.mark.parametrize("way", WAYS)
-
-
-async def complete(llm: sabir.ModelAdapter) -> str:
-    async with llm:
-        return (await llm.complete("Hi")).text
-
-
-async def stream(llm: sabir.ModelAdapter) -> str:
-    async with llm, llm.stream("Hi") as each:
-        return (await each.reply()).text
 
 
 @every_way
@@ -263,16 +236,43 @@ def test_a_users_client_of_a_cloud_tells_the_same_errors() -> None:
                 sabir.adapter(f"{name}:m", client=client).complete_sync("Hi", settings=SHORT)
 
 
-def test_a_users_client_reaches_its_own_cloud_alone() -> None:
-    with Server([head(), ANSWER]) as server:
-        with anthropic.AnthropicBedrock(api_key="aws", aws_region="eu-west-1", base_url=server.url) as client:
-            assert sabir.adapter("bedrock.messages:m", client=client).complete_sync("Hi", settings=SHORT).text
-            with pytest.raises(
-                SettingsInvalid, match=r"client= of vertex is of type AnthropicBedrock; .*AsyncAnthropicV"
-            ):
-                sabir.adapter("vertex.messages:m", client=client).complete_sync("Hi", settings=SHORT)
+CLIENTS: dict[str, tuple[Any, Any, dict[str, str], str]] = {
+    "bedrock": (
+        anthropic.AnthropicBedrock, anthropic.AsyncAnthropicBedrock, {"api_key": "key", "aws_region": "eu-west-1"},
+        "/model/m/invoke",
+    ),
+    "vertex": (
+        anthropic.AnthropicVertex, anthropic.AsyncAnthropicVertex, {**GOOGLE, "access_token": "key"},
+        "/projects/p/locations/europe-west1/publishers/anthropic/models/m:rawPredict",
+    ),
+}  # fmt: skip
+"""Cloud → its clients, their key, and the path of a request."""
 
-    assert server.requests[0].path == "/model/m/invoke"
+
+@every_way
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_users_client_reaches_its_own_cloud_alone(name: str, way: str) -> None:
+    """By the name of the other cloud it is refused."""
+    kind, later_kind, key, path = CLIENTS[name]
+    (other,) = CLIENTS.keys() - {name}
+    answer = (FRAMES if name == "bedrock" else EVENTS) if "streamed" in way else [head(), ANSWER]
+    with Server(answer) as server:
+        client = (later_kind if "async" in way else kind)(base_url=server.url, **key)
+        assert anthropic_provider.quirks(Access(client=client)) == {"cloud"}
+        for cloud in ("anthropic", f"{name}.messages"):
+            assert WAYS[way](sabir.adapter(f"{cloud}:m", client=client), settings=SHORT) == "Hello."
+        with pytest.raises(SettingsInvalid, match=f"client= of {other} is of type {type(client).__name__}; "):
+            WAYS[way](sabir.adapter(f"{other}.messages:m", client=client), settings=SHORT)
+        asyncio.run(client.close()) if "async" in way else client.close()
+
+    if "streamed" in way:
+        path = path.replace("rawPredict", "streamRawPredict").replace("/invoke", "/invoke-with-response-stream")
+    for asked in server.requests:
+        body = json.loads(asked.body)
+        assert (asked.path, asked.headers["authorization"]) == (path, "Bearer key")
+        assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+        assert body["anthropic_version"] and "model" not in body
+    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize("region", ["eu-west-1", "europe-west1", "global", "us", "eu"])

@@ -18,19 +18,11 @@ from sabir_anthropic.plugin import anthropic as provider
 from sabir_anthropic.request import BEYOND_CONTEXT, MODELS_AT_ONCE, most_at_once
 from sabir_testing.loopback import Server, head
 
-from tests.anthropic.answers import message
-from tests.anthropic.test_provider import WIRE, streamed
+from tests.anthropic.answers import WIRE, message, streamed
 
 ROWS = [info.prefix for info in provider.models()]
 LONG = "Streaming is required"
 ASKED: list[Any] = [{"role": "user", "content": "hi"}]
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides an endpoint, or lends a key."""
-    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
 
 
 class Sent:

@@ -70,18 +70,16 @@ def test_vendor_settings_of_thinking_come_first() -> None:
     budget = {"type": "enabled", "budget_tokens": 2000}
     assert body(model=OLDER, reasoning_effort="low", vendor={"thinking": budget})["thinking"] == budget
     assert losses(model=OLDER, reasoning_effort="low", vendor={"thinking": budget}) == [("dropped", "reasoning_effort")]
-    assert losses(reasoning_effort="low", vendor={"output_config": {"effort": "max"}}) == [
-        ("dropped", "reasoning_effort")
-    ]
+    twice = {"reasoning_effort": "low", "vendor": {"output_config": {"effort": "max"}}}
+    assert losses(**twice) == [("dropped", "reasoning_effort")]
 
 
 def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
     schema = {"type": "object", "properties": {"a": {}}, "oneOf": [{"required": ["a"]}]}
     option = sabir.Option.from_schema("o", "", schema)
 
-    assert body(options=[option])["tools"][0]["input_schema"] == {
-        "type": "object", "properties": {"a": {}}, "required": ["a"]
-    }  # fmt: skip
+    sent = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
+    assert body(options=[option])["tools"][0]["input_schema"] == sent
     assert losses(options=[option]) == [("downgraded", "options[0].parameters.oneOf")]
 
 
@@ -148,9 +146,8 @@ def test_an_hours_marker_does_not_follow_one_of_five_minutes(vendor: Any) -> Non
 
     assert b'"1h"' not in json.dumps(found).encode()
     assert json.dumps(found).count("cache_control") == 2
-    assert losses(sabir.system("Be brief."), ASKED, vendor=vendor) == [
-        ("downgraded", "vendor.anthropic.cache_breakpoints")
-    ]
+    told = losses(sabir.system("Be brief."), ASKED, vendor=vendor)
+    assert told == [("downgraded", "vendor.anthropic.cache_breakpoints")]
 
 
 @pytest.mark.parametrize(
@@ -179,33 +176,33 @@ def test_a_declaration_that_is_loaded_later_is_not_marked() -> None:
     later = {"name": "atlas", "input_schema": {"type": "object"}, "defer_loading": True}
     vendor = {"tools": [later], "cache_breakpoints": ["options"]}
 
-    assert body(options=[WEATHER], vendor=vendor)["tools"] == [
-        {
-            "name": "weather",
-            "description": "Weather.",
-            "input_schema": {"type": "object", "properties": {}},
-            **EPHEMERAL,
-        },
-        later,
-    ]
+    (weather,) = body(options=[WEATHER])["tools"]
+    assert body(options=[WEATHER], vendor=vendor)["tools"] == [{**weather, **EPHEMERAL}, later]
     assert body(vendor=vendor)["tools"] == [later]
     assert losses(vendor=vendor) == [("dropped", "vendor.anthropic.cache_breakpoints")]
 
 
-def test_a_breakpoint_at_the_end_marks_a_result() -> None:
-    talk = [ASKED, call(), result(parts=(sabir.user("x").parts[0],))]
-    (block,) = body(*talk, vendor={"cache_breakpoints": ["end"]})["messages"][-1]["content"]
+RESULT = {"type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "x"}]}
+PDF = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQ="}}
+CITED = {"citations": {"enabled": True}}
 
-    assert block == {
-        "type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "x"}], **EPHEMERAL,
-    }  # fmt: skip
+
+@pytest.mark.parametrize(
+    ("last", "block"),
+    [
+        ([call(), result(parts=(sabir.user("x").parts[0],))], RESULT),
+        ([sabir.user(sabir.document(b"%PDF-1.4", vendor={"anthropic": CITED}))], {**PDF, **CITED}),
+    ],
+)
+def test_a_breakpoint_at_the_end_marks_a_block_and_nothing_within_it(last: list[Any], block: dict[str, Any]) -> None:
+    sent = body(ASKED, *last, vendor={"cache_breakpoints": ["end"]})["messages"][-1]["content"]
+
+    assert sent[-1] == {**block, **EPHEMERAL}
 
 
 def test_a_breakpoint_without_a_place_is_a_loss() -> None:
-    assert (
-        losses(vendor={"cache_breakpoints": ["options", "system", "closed"]})
-        == [("dropped", "vendor.anthropic.cache_breakpoints")] * 2
-    )
+    told = losses(vendor={"cache_breakpoints": ["options", "system", "closed"]})
+    assert told == [("dropped", "vendor.anthropic.cache_breakpoints")] * 2
     with pytest.raises(SettingsInvalid, match="cache_breakpoints"):
         render(vendor={"cache_breakpoints": ["middle"]})
 
@@ -227,21 +224,13 @@ def test_a_conversation_ends_with_the_user_where_the_wire_wants_it(talk: Any, gi
     assert losses(*talk, **given) == ([("synthesized", "messages")] if words else [])
 
 
-def test_a_breakpoint_stands_beside_the_hints_of_the_document_that_it_marks() -> None:
-    shown = sabir.document(b"%PDF-1.4", vendor={"anthropic": {"citations": {"enabled": True}}})
-    [block] = body(sabir.user(shown), vendor={"cache_breakpoints": ["end"]})["messages"][0]["content"]
-
-    assert (block["citations"], block["cache_control"]) == ({"enabled": True}, {"type": "ephemeral"})
-
-
 DEFERRED = sabir.Option.from_schema("atlas", "", WEATHER.parameters, vendor={"anthropic": {"defer_loading": True}})
 
 
 def test_a_deferred_declaration_is_told_of_where_it_cannot_be_deferred() -> None:
     """Another vendor's model may choose it at once, which is a loss."""
-    assert lost(wires.render("google.generate_content", ASKED, options=[DEFERRED])) == [
-        ("dropped", "options[0].vendor")
-    ]
+    rendering = wires.render("google.generate_content", ASKED, options=[DEFERRED])
+    assert lost(rendering) == [("dropped", "options[0].vendor")]
 
 
 def test_the_marker_of_the_last_declaration_that_is_not_deferred_is_a_breakpoint() -> None:

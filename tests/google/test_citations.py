@@ -1,6 +1,6 @@
 """What a response cites, in characters of its texts."""
 
-import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Target
 from sabir_google.dialect import GENERATE_CONTENT
 
+from tests.providers import wires
+
 SCOPE = DecodeScope(
     target=Target(provider="google", dialect=GENERATE_CONTENT.name, model="gemini-3-pro", endpoint="https://e.org")
 )
@@ -20,8 +22,7 @@ def response(*parts: Any, reason: str = "STOP", **candidate: Any) -> dict[str, A
     return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": reason, **candidate}]}
 
 
-def decode(body: Any, scope: DecodeScope = SCOPE) -> Reply:
-    return GENERATE_CONTENT.decode(json.dumps(body).encode(), scope)
+decode = partial(wires.whole, SCOPE)
 
 
 def only(reply: Reply) -> Message:

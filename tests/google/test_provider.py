@@ -24,18 +24,6 @@ REQUEST = WireRequest(path=f"{PATH}:generateContent", body='{"contents" :[ "Ã©tÃ
 ANSWER = json.dumps(
     {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi."}]}, "finishReason": "STOP"}]}
 ).encode()
-VARIABLES = (
-    "GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI",
-    "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_API_VERSION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
-    "GOOGLE_GENAI_HTTP_CLIENT",
-)  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides a test."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
 
 
 def access(server: Server, key: str = "k-test") -> Access:

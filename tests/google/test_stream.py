@@ -36,22 +36,6 @@ def events(chunks: Iterable[Any]) -> list[StreamEvent]:
 fold = partial(wires.fold, SCOPE)
 
 
-def shown(chunks: Iterable[Any]) -> list[tuple[str, int | None, str | None]]:
-    return [(each.type, getattr(each, "index", None), getattr(each, "text", None)) for each in events(chunks)]
-
-
-def test_the_events_of_a_text() -> None:
-    """It ends where the stream does, for what it rests on is told last."""
-    assert shown([chunk({"text": "Hel"}), chunk({"text": "lo."}, reason="STOP")]) == [
-        ("reply-start", None, None),
-        ("text-start", 0, None),
-        ("text-delta", 0, "Hel"),
-        ("text-delta", 0, "lo."),
-        ("text-end", 0, None),
-        ("reply-end", None, None),
-    ]
-
-
 def test_a_text_of_very_many_chunks_is_one_block() -> None:
     found = fold(*(chunk({"text": f"{number} "}) for number in range(5_000)), chunk(reason="STOP"))
 
@@ -98,16 +82,6 @@ def test_a_signed_text_is_a_block_of_its_own() -> None:
         TextPart(text="b", state={"part": {"thoughtSignature": "c2l0"}}),
         TextPart(text="", state={"part": {"thoughtSignature": "c2ln"}}),
     )
-
-
-def test_a_call_is_whole_at_once() -> None:
-    call = {"functionCall": {"name": "weather", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}
-    found = events([chunk(call), chunk({"text": ""}, reason="STOP")])
-    start, end = found[1:3]
-
-    assert [each.type for each in found] == ["reply-start", "option_call-start", "option_call-end", "reply-end"]
-    assert start.invocation_id == end.block.invocation_id != ""  # type: ignore[union-attr]
-    assert found[-1].finish_reason == "option_calls"  # type: ignore[union-attr]
 
 
 def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:

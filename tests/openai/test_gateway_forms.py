@@ -5,22 +5,19 @@
 The rows are those of the package; no test here reads their files.
 """
 
-import json
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.dialect import ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ContextTooLong, InvalidRequest, RateLimited, ServerFailed
-from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload
 from sabir.vocabulary.parts import MediaPart
-from sabir.vocabulary.reply import BlockDelta, Reply
+from sabir.vocabulary.reply import BlockDelta
 from sabir.vocabulary.settings import Target
-from sabir_openai.chat_dialect import CHAT
 
+from tests.providers import wires
 from tests.providers.wires import same
 
 SCOPE = DecodeScope(target=Target(provider="openrouter", dialect="openai.chat", model="m"))
@@ -28,17 +25,7 @@ PDF = "data:application/pdf;base64,JVBERi0="
 MP4 = "https://e.org/v.mp4"
 
 
-def events(*chunks: Mapping[str, Any]) -> list[Any]:
-    decoder = CHAT.decoder(SCOPE)
-    fed = [event for each in chunks for event in decoder.feed(ServerEvent(json.dumps(each)))]
-    return [*fed, *decoder.close()]
-
-
-def folded(*chunks: Mapping[str, Any]) -> Reply:
-    fold = Fold(SCOPE)
-    for event in events(*chunks):
-        fold.feed(event)
-    return fold.reply()
+events, folded, whole = (partial(each, SCOPE) for each in (wires.events, wires.fold, wires.whole))
 
 
 def body(**choice: Any) -> dict[str, Any]:
@@ -71,12 +58,12 @@ DETAILS: list[tuple[list[Any], list[Any]]] = [
 @pytest.mark.parametrize(("pieces", "details"), DETAILS)
 def test_pieces_of_reasoning_are_the_details_of_a_whole_answer(pieces: list[Any], details: list[Any]) -> None:
     """A signature ends a detail, encrypted ones are never split, and their text is the reasoning."""
-    whole = CHAT.decode(json.dumps(body(message={"content": "Ah.", "reasoning_details": details})).encode(), SCOPE)
+    at_once = whole(body(message={"content": "Ah.", "reasoning_details": details}))
     streamed = chunks(*({"reasoning_details": [piece]} for piece in pieces), {"content": "Ah."})
     grown = "".join(event.text for event in events(*streamed) if isinstance(event, BlockDelta) and event.index == 0)
 
-    assert same(folded(*streamed), whole)
-    assert grown == "".join(part.text for part in whole.messages[0].parts if part.kind == "reasoning")
+    assert same(folded(*streamed), at_once)
+    assert grown == "".join(part.text for part in at_once.messages[0].parts if part.kind == "reasoning")
 
 
 def test_fields_that_each_delta_repeats_are_kept_once() -> None:
@@ -95,7 +82,7 @@ def test_a_chunk_that_holds_the_whole_message_is_read_once() -> None:
 
 def test_null_arguments_are_none() -> None:
     called = [{"id": "1", "function": {"name": "f", "arguments": "null"}}]
-    reply = CHAT.decode(json.dumps(body(message={"tool_calls": called})).encode(), SCOPE)
+    reply = whole(body(message={"tool_calls": called}))
 
     (call,) = [message.call for message in reply.messages if message.call]
     assert (call.arguments, call.invalid_arguments) == ({}, False)
@@ -120,9 +107,9 @@ REPORTS: list[tuple[dict[str, Any], type[CallError], int | None]] = [
 def test_an_error_in_any_place_is_raised_whole_and_streamed(
     answer: dict[str, Any], kind: type[CallError], status: int | None
 ) -> None:
-    for read in (lambda: CHAT.decode(json.dumps(answer).encode(), SCOPE), lambda: folded(answer)):
+    for read in (whole, folded):
         with pytest.raises(CallError, match=FAILED) as raised:
-            read()
+            read(answer)
         assert (type(raised.value), raised.value.status) == (kind, status)
 
 

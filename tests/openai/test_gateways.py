@@ -22,14 +22,6 @@ ROOT = Path(__file__).parents[2] / "plugins" / "openai"
 each_gateway = pytest.mark.parametrize("name", NAMES)
 
 
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for row in Row.load_all_packaged("sabir_openai").values():
-        for variable in row.key_variables:
-            monkeypatch.delenv(variable, raising=False)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
 @each_gateway
 def test_a_row_is_a_provider_of_its_name(name: str) -> None:
     provider = getattr(plugin, name)

@@ -11,9 +11,8 @@ from sabir.contract.dialect import ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.errors import SabirError
 from sabir.reading.fold import Fold
-from sabir.vocabulary.messages import OptionCallPayload
-from sabir.vocabulary.parts import OpaquePart, ReasoningPart, TextPart
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart
+from sabir.vocabulary.parts import ReasoningPart
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply
 from sabir.vocabulary.settings import Target
 from sabir_openai.responses_dialect import RESPONSES
 
@@ -70,26 +69,6 @@ def whole(*output: Any, **fields: Any) -> Reply:
     return RESPONSES.decode(json.dumps(response(*output, **fields)).encode(), SCOPE)
 
 
-def test_an_answer_begins_grows_and_ends() -> None:
-    item = say("Hello.")
-    found = events(
-        CREATED, added(0, {**MESSAGE, "content": []}), delta("output_text", 0, "Hel", content_index=0),
-        delta("output_text", 0, "lo.", content_index=0), {"type": "response.output_text.done", "text": "Hello."},
-        done(0, item), completed(item),
-    )  # fmt: skip
-
-    origin = SCOPE.origin("gpt-5.4", "resp_1")
-    part = TextPart(text="Hello.", state={"item": MESSAGE, "part": {"type": "output_text"}})
-    assert found == [
-        ReplyStart(origin=origin),
-        BlockStart(index=0, kind="text"),
-        BlockDelta(index=0, kind="text", text="Hel"),
-        BlockDelta(index=0, kind="text", text="lo."),
-        BlockEnd(index=0, block=part),
-        ReplyEnd(finish_reason="stop", raw_finish_reason="completed", origin=origin),
-    ]
-
-
 def test_a_streamed_call_that_the_client_must_answer_ends_the_reply_as_one_of_native_calls() -> None:
     custom = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "call_1", "name": "sum", "input": "4 + 4"}
     for wire in ([done(0, custom), completed(custom)], [completed(custom)], [done(0, custom), completed()]):
@@ -101,21 +80,6 @@ def test_a_streamed_call_that_the_client_must_answer_ends_the_reply_as_one_of_na
 def test_a_background_response_may_be_streamed() -> None:
     queued = {"type": "response.queued", "response": response(status="queued")}
     assert fold({**CREATED, "response": response(status="queued")}, queued, completed(say("Hi."))).text == "Hi."
-
-
-def test_an_option_call_has_its_ids_from_the_start() -> None:
-    item = {**CALL, "arguments": '{"city":"Rome"}'}
-    found = events(
-        CREATED, added(1, {**CALL, "arguments": ""}), delta("function_call_arguments", 1, '{"city"', item_id="fc_1"),
-        delta("function_call_arguments", 1, ':"Rome"}', item_id="fc_1"), done(1, item), completed(say("."), item),
-    )  # fmt: skip
-
-    assert found[1] == BlockStart(index=1000, kind="option_call", invocation_id="call_1", option_name="my weather")
-    assert [event.text for event in found if isinstance(event, BlockDelta)] == ['{"city"', ':"Rome"}']
-    (call,) = fold(CREATED, done(1, item), completed(say("."), item)).option_calls
-    assert isinstance(call.payload, OptionCallPayload)
-    assert (call.payload.invocation_id, call.payload.option_name) == ("call_1", "my weather")
-    assert call.payload.raw_arguments == '{"city":"Rome"}'
 
 
 def test_a_name_is_mapped_back_once() -> None:
@@ -180,14 +144,6 @@ def test_without_places_an_item_is_known_by_its_id_to_the_end() -> None:
 
     blocks = [(event.index, event.block.kind) for event in found if isinstance(event, BlockEnd)]
     assert blocks == [(0, "opaque"), (1000, "text")]
-
-
-def test_what_the_final_response_alone_holds_is_read_from_there() -> None:
-    first, last = say("One."), say("Two.", id="msg_2")
-    reply = fold(CREATED, done(0, first), done(2, last), completed(first, SEARCH, last))
-
-    assert same(reply, whole(first, SEARCH, last))
-    assert reply.messages[0].parts[1] == OpaquePart(dialect="openai.responses", block=SEARCH)
 
 
 def test_what_the_final_response_does_not_hold_is_kept_as_far_as_it_came() -> None:
@@ -338,6 +294,8 @@ def sources(full: Any, empty: Any, deltas: list[Any], repeated: list[Any]) -> di
         "deltas": [*deltas, done(0, empty), completed(empty)],
         "deltas, and no final item": [*deltas, done(0, empty), completed()],
         "deltas, and an item of an id alone": [*deltas, done(0, bare), completed()],
+        "deltas, and no end": [*deltas, completed()],
+        "one event, and no end": [*repeated, completed()],
         "one event": [*repeated, done(0, empty), completed(empty)],
         "one event, and no final item": [*repeated, done(0, empty), completed()],
         "one event, after the item": [done(0, empty), *repeated, completed(empty)],
@@ -359,34 +317,24 @@ def test_a_text_is_read_from_the_one_source_that_has_it(kind: str) -> None:
         assert (reply.finish_reason, reply.losses) == (expected.finish_reason, ()), source
 
 
-def test_an_item_that_never_ends_is_read_from_its_one_source() -> None:
-    for kind in ("call", "text", "refusal", "summary", "reasoning", "native call"):
-        full, empty, deltas, repeated = TEXTS[kind]
-        for wire in (deltas, repeated):
-            reply, expected = fold(CREATED, added(0, empty), *wire, completed()), whole(full)
-            assert calls(reply) == calls(expected)
-            assert (reply.text, reply.refusal, reply.reasoning) == (expected.text, expected.refusal, expected.reasoning)
-            assert (reply.finish_reason, reply.losses) == (expected.finish_reason, ())
+def arguments(number: int) -> dict[str, Any]:
+    return {**CALL, "arguments": f'{{"n":{number}}}'}
 
 
-CONTRADICTIONS: dict[str, tuple[list[Any], str]] = {
-    "deltas and the item": (
-        [delta("function_call_arguments", 0, '{"n":1}'), done(0, {**CALL, "arguments": '{"n":5}'}),
-         completed({**CALL, "arguments": '{"n":5}'})], '{"n":5}'),
-    "the event and the item": (
-        [event("function_call_arguments", "arguments", '{"n":1}'), done(0, {**CALL, "arguments": '{"n":5}'}),
-         completed()], '{"n":5}'),
-    "the item and the final response": (
-        [done(0, {**CALL, "arguments": '{"n":1}'}), completed({**CALL, "arguments": '{"n":5}'})], '{"n":5}'),
+CONTRADICTIONS: dict[str, list[Any]] = {
+    "deltas and the item":
+        [delta("function_call_arguments", 0, '{"n":1}'), done(0, arguments(5)), completed(arguments(5))],
+    "the event and the item":
+        [event("function_call_arguments", "arguments", '{"n":1}'), done(0, arguments(5)), completed()],
+    "the item and the final response": [done(0, arguments(1)), completed(arguments(5))],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("between", CONTRADICTIONS)
-def test_sources_that_contradict_each_other_are_a_loss_and_the_later_one_counts(between: str) -> None:
-    wire, expected = CONTRADICTIONS[between]
+@pytest.mark.parametrize("wire", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_sources_that_contradict_each_other_are_a_loss_and_the_later_one_counts(wire: list[Any]) -> None:
     reply = fold(CREATED, added(0, CALL), *wire)
 
-    assert calls(reply) == [("call_1", "my weather", expected)]
+    assert calls(reply) == [("call_1", "my weather", '{"n":5}')]
     assert [(loss.kind, loss.path) for loss in reply.losses] == [("dropped", "output[0].arguments")]
 
 

@@ -251,37 +251,6 @@ def test_a_call_without_an_id_gets_one() -> None:
 
 CHANGES = [{"type": "thinking_dropped", "path": "messages.1", "reason": "binding"}, {"type": "of 2030"}]
 REMOVED = [{"type": "reasoning", "id": "rs_1", "action": "removed", "reason": "mismatch"}]
-COSTS: list[tuple[str, Any, dict[str, Any]]] = [
-    (CLAUDE, {"input_tokens": 5, "cache_creation_input_tokens": 7, "cache_read_input_tokens": 11, "output_tokens": 13,
-              "output_tokens_details": {"thinking_tokens": 3}}, {
-        "input_tokens": 23, "output_tokens": 13, "cache_read_tokens": 11, "cache_write_tokens": 7,
-        "reasoning_tokens": 3}),
-    (GEMINI, {"promptTokenCount": 10, "toolUsePromptTokenCount": 5, "cachedContentTokenCount": 8,
-              "candidatesTokenCount": 3, "thoughtsTokenCount": 20, "totalTokenCount": 38}, {
-        "input_tokens": 15, "output_tokens": 23, "cache_read_tokens": 8, "reasoning_tokens": 20}),
-    (CHAT, {"prompt_tokens": 20, "completion_tokens": 7, "total_tokens": 27,
-            "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 3},
-            "completion_tokens_details": {"reasoning_tokens": 2}}, {
-        "input_tokens": 20, "output_tokens": 7, "cache_read_tokens": 4, "cache_write_tokens": 3,
-        "reasoning_tokens": 2}),
-    (CHAT, {"prompt_tokens": 5, "completion_tokens": "2", "prompt_cache_hit_tokens": 3, "reasoning_tokens": True},
-     {"input_tokens": 5, "cache_read_tokens": 3}),
-    (RESPONSES, {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 30},
-                 "output_tokens": 20, "output_tokens_details": {"reasoning_tokens": 15}}, {
-        "input_tokens": 100, "output_tokens": 20, "cache_read_tokens": 60, "cache_write_tokens": 30,
-        "reasoning_tokens": 15}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "figures", "expected"), COSTS)
-def test_input_is_all_of_the_input_and_output_holds_the_thoughts(name: str, figures: Any, expected: Any) -> None:
-    field = "usageMetadata" if name == GEMINI else "usage"
-    body = {CLAUDE: claude(), GEMINI: gemini(), CHAT: chat({}), RESPONSES: response()}[name]
-
-    assert reply_of(name, {**body, field: figures}).usage == Usage(**expected, details=figures)
-    assert reply_of(name, {**body, field: {}}).usage == Usage()
-
-
 SOUND = {"audio": {"id": "a", "data": "not base64!"}}
 BAD = {"images": [{"type": "image_url", "image_url": {"url": "javascript:1"}}]}
 STRANGE = {"mood": "good", "tool_calls": [{"id": "1", "type": "odd", "odd": {}}]}

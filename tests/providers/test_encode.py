@@ -184,16 +184,6 @@ def test_a_medium_has_one_form(name: str, modality: Any, fields: Any, block: Any
     assert rendering.losses == ()
 
 
-@pytest.mark.parametrize(("name", "modality", "fields", "block"), BOTH_WAYS)
-def test_a_stored_medium_is_what_it_was(name: str, modality: Any, fields: Any, block: Any) -> None:
-    stored = {"role": "user", "parts" if name == GEMINI else "content": [block]}
-    history = sabir.dialect(name).decode_history({ITEMS[name]: [stored]})
-
-    assert history.messages[0].parts == (MediaPart(modality=modality, **fields),)
-    assert content(name, *history.messages) == [block]
-    assert history.losses == ()
-
-
 NOT_TAKEN: list[tuple[str, str, str]] = [
     (CLAUDE, "audio", WAV),
     (CLAUDE, "document", "data:text/csv;base64,//8="),  # of a text type, but not of UTF-8

@@ -1,6 +1,5 @@
 """Requests that no provider sends: headers of the connection itself, and paths that lead to another resource."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -12,18 +11,9 @@ from sabir.authoring.transport import HOP_BY_HOP, check_path
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import Server
 
+from tests.providers.ways import WAYS
+
 MODELS = ("openai.responses:m", "openai.chat:m", "azure:m", "anthropic:m", "google:m", "mistral:m")
-
-
-def await_it(llm: sabir.ModelAdapter, settings: sabir.Settings) -> object:
-    return asyncio.run(llm.complete("Hello", settings=settings))
-
-
-WAYS: dict[str, Callable[[sabir.ModelAdapter, sabir.Settings], object]] = {
-    "sync": lambda llm, settings: llm.complete_sync("Hello", settings=settings),
-    "async": await_it,
-    "stream": lambda llm, settings: llm.stream_sync("Hello", settings=settings).reply(),
-}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -34,7 +24,7 @@ def test_headers_of_the_connection_are_refused(model: str, way: Callable[..., ob
         for name in HOP_BY_HOP:
             settings = sabir.Settings(extra_headers={name.title(): "chunked"}, max_output_tokens=9, retries=0)
             with pytest.raises(SettingsInvalid, match=rf"extra_headers has {name.title()}, which the HTTP client"):
-                way(llm, settings)
+                way(llm, settings=settings)
         assert server.requests == []
 
 
@@ -71,7 +61,7 @@ def google(model: str, url: str) -> sabir.ModelAdapter:
     return sabir.adapter(f"google:{model}", api_key="k", base_url=url)
 
 
-@pytest.mark.parametrize("way", [WAYS["sync"], WAYS["stream"]], ids=["whole", "stream"])
+@pytest.mark.parametrize("way", [WAYS["whole"], WAYS["streamed"]], ids=["whole", "stream"])
 @pytest.mark.parametrize("make", [azure, azure_by_name, bedrock, bedrock_by_name, vertex, vertex_by_name, google])
 @pytest.mark.parametrize("model", ["../../files/secret", "..", "models/../../x", "a/..", "x%2F..%2Fy"])
 def test_a_model_whose_name_leads_elsewhere_is_refused(
@@ -81,7 +71,7 @@ def test_a_model_whose_name_leads_elsewhere_is_refused(
     with Server([]) as server:
         llm = make(model, server.url)
         with pytest.raises(SettingsInvalid, match=r"expected a name without '\.\.'"):
-            way(llm, sabir.Settings(max_output_tokens=9, retries=0))
+            way(llm, settings=sabir.Settings(max_output_tokens=9, retries=0))
         assert server.requests == []
 
 

@@ -15,6 +15,7 @@ from sabir.errors import (
     ServerFailed,
     StreamBroken,
 )
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart
 
 from tests.providers.wires import DIALECTS, events, fold, same, scope_of, whole
 
@@ -150,8 +151,14 @@ STREAMS: dict[str, tuple[Any, list[Any], list[Any]]] = {
 def test_a_stream_is_the_whole_answer_and_broken_without_its_end(name: str) -> None:
     body, begun, ended = STREAMS[name]
     reply = fold(scope_of(name), *begun, *ended, *([] if name == GEMINI else begun))
+    first, *grown, block, end = events(scope_of(name), *begun, *ended)
 
     assert same(reply, whole(scope_of(name), body))
+    assert isinstance(first, ReplyStart) and first.origin.response_id == reply.origin.response_id
+    place = {"index": grown[0].index, "kind": "text"}
+    assert grown == [BlockStart(**place), BlockDelta(**place, text="Hel"), BlockDelta(**place, text="lo.")]
+    assert block == BlockEnd(index=place["index"], block=reply.messages[0].parts[0])
+    assert isinstance(end, ReplyEnd) and (end.finish_reason, end.origin) == ("stop", reply.origin)
     for cut in ([], ended[:-1] if name == CLAUDE else []):
         with pytest.raises(StreamBroken) as raised:
             fold(scope_of(name), *begun, *cut)
@@ -202,80 +209,3 @@ def test_a_count_is_one_field_of_its_answer(name: str, field: str, count: int) -
     for answer in (b"", b"<html>", b"{}", b"[]", json.dumps({field: "x"}).encode()):
         with pytest.raises(ResponseInvalid, match=f"expected the field '{field}'"):
             dialect.decode_count(answer)
-
-
-ONE, OTHER = '{"a": 1}', '{"a": 2}'
-Call = tuple[str, str, str]
-"""The id, name and arguments of a call."""
-
-
-def claude_call(call: Call) -> Any:
-    return {"type": "tool_use", "id": call[0], "name": call[1], "input": json.loads(call[2])}
-
-
-def claude_events(calls: list[Call]) -> list[Any]:
-    blocks = [
-        each
-        for index, call in enumerate(calls)
-        for each in (
-            {"type": "content_block_start", "index": index, "content_block": {**claude_call(call), "input": {}}},
-            {"type": "content_block_delta", "index": index,
-             "delta": {"type": "input_json_delta", "partial_json": call[2]}},
-            {"type": "content_block_stop", "index": index},
-        )
-    ]  # fmt: skip
-    return [{"type": "message_start", "message": claude(stop_reason=None)}, *blocks, STOPPED, {"type": "message_stop"}]
-
-
-def gemini_call(call: Call) -> Any:
-    return {"functionCall": {"id": call[0], "name": call[1], "args": json.loads(call[2])}}
-
-
-def chat_call(call: Call, **fields: Any) -> Any:
-    return {"id": call[0], "type": "function", "function": {"name": call[1], "arguments": call[2]}, **fields}
-
-
-def response_call(index: int, call: Call) -> Any:
-    return {"id": f"fc_{index}", "type": "function_call", "call_id": call[0], "name": call[1], "arguments": call[2]}
-
-
-def response_events(calls: list[Call]) -> list[Any]:
-    output = [response_call(*each) for each in enumerate(calls)]
-    done = [
-        {"type": "response.output_item.done", "output_index": index, "item": item} for index, item in enumerate(output)
-    ]
-    return [*done, {"type": "response.completed", "response": response(*output)}]
-
-
-CALLING: dict[str, tuple[Any, Any]] = {
-    CLAUDE: (lambda calls: claude(*map(claude_call, calls), stop_reason="tool_use"), claude_events),
-    GEMINI: (lambda calls: gemini(*map(gemini_call, calls)),
-             lambda calls: [*(gemini(gemini_call(each), reason=None) for each in calls), gemini()]),
-    CHAT: (lambda calls: chat({"tool_calls": list(map(chat_call, calls))}, "tool_calls"),
-           lambda calls: [*(chat({"tool_calls": [chat_call(each, index=index)]}, None, "delta")
-                            for index, each in enumerate(calls)), chat({}, "tool_calls", "delta"), "[DONE]"]),
-    RESPONSES: (lambda calls: response(*(response_call(*each) for each in enumerate(calls))), response_events),
-}  # fmt: skip
-"""Dialect → a body, and the events of a stream, with these calls."""
-REPEATED: list[tuple[list[Call], int]] = [
-    ([("1", "f", ONE), ("1", "f", ONE)], 1),
-    ([("1", "f", ONE), ("1", "f", '{"a":1}')], 1),
-    ([("1", "f", ONE), ("2", "f", ONE), ("1", "f", ONE)], 2),
-    ([("1", "f", ONE), ("2", "f", ONE)], 2),
-    ([("1", "f", ONE), ("1", "f", OTHER)], 2),
-    ([("1", "f", ONE), ("1", "g", ONE)], 2),
-]
-"""Calls, and how many of them are different calls."""
-
-
-@pytest.mark.parametrize("way", ["whole", "streamed"])
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_call_that_came_twice_is_one_call_and_a_loss(name: str, way: str) -> None:
-    """Gateways send it again at a further index; calls that differ in id, name or arguments are all kept."""
-    for calls, number in REPEATED:
-        body, stream = CALLING[name]
-        scope = scope_of(name)
-        reply = whole(scope, body(calls)) if way == "whole" else fold(scope, *stream(calls))
-        ids = [each.call.invocation_id for each in reply.option_calls if each.call]
-        assert ids == [each[0] for each in calls[:number]]
-        assert [loss.kind for loss in reply.losses] == ["dropped"] * (len(calls) - number)

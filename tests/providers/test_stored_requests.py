@@ -11,6 +11,7 @@ from sabir.errors import HistoryInvalid
 from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Settings
 
+from tests.providers.test_encode import BOTH_WAYS
 from tests.providers.wires import DIALECTS, ITEMS, MODELS
 
 CLAUDE, GEMINI, CHAT, RESPONSES = DIALECTS
@@ -222,34 +223,13 @@ def test_a_request_goes_back_as_it_was(name: str, whose: str, items: list[Any], 
 
 
 MEDIA: list[tuple[str, Any, MediaPart]] = [
-    (CLAUDE, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
-     MediaPart(modality="image", url=PIXEL)),
-    (CLAUDE, {"type": "image", "source": {"type": "url", "url": "https://e.org/a.png"}},
-     MediaPart(modality="image", url="https://e.org/a.png")),
-    (CLAUDE, {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-     MediaPart(modality="image", url="provider-file:anthropic/file_1")),
-    (CLAUDE, {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "é"}, "title": "t"},
-     MediaPart(modality="document", url="data:text/plain;base64,w6k=", name="t")),
-    (CLAUDE, {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
-     MediaPart(modality="document", url=PDF)),
+    *((name, block, MediaPart(modality=modality, **fields)) for name, modality, fields, block in BOTH_WAYS),
     (GEMINI, VIDEO | {"videoMetadata": CLIP, "mediaResolution": LOW}, MediaPart(
         modality="video", url="https://x.org/v.mp4", mime="video/mp4", vendor={"google": {
             "media_resolution": {"level": "MEDIA_RESOLUTION_LOW", "num_tokens": 9},
             "video_metadata": {"fps": 1, "start_offset": "2s", "end_offset": "2.5s", "content_layers": ["FRAMES"]}}})),
-    (GEMINI, BLOB, MediaPart(modality="image", url=PIXEL)),
     (GEMINI, BLOB | {"mediaResolution": {"level": "A"}},
      MediaPart(modality="image", url=PIXEL, vendor={"google": {"media_resolution": {"level": "A"}}})),
-    (CHAT, {"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}},
-     MediaPart(modality="document", url=PDF, name="a.pdf")),
-    *((RESPONSES, {"type": "input_image", "detail": "auto", **said}, MediaPart(modality="image", url=url))
-      for said, url in (({"image_url": PIXEL}, PIXEL), ({"image_url": "https://e.org/s.jpg"}, "https://e.org/s.jpg"),
-                        ({"file_id": "file-1"}, "provider-file:openai/file-1"))),
-    (RESPONSES, {"type": "input_file", "filename": "a.pdf", "file_data": PDF},
-     MediaPart(modality="document", url=PDF, name="a.pdf")),
-    (RESPONSES, {"type": "input_file", "file_url": "https://e.org/a.pdf"},
-     MediaPart(modality="document", url="https://e.org/a.pdf")),
-    (RESPONSES, {"type": "input_file", "file_id": "file-1"},
-     MediaPart(modality="document", url="provider-file:openai/file-1")),
 ]  # fmt: skip
 
 

@@ -19,20 +19,6 @@ from sabir_testing.loopback import Server, head, whole
 from tests.providers.wires import provider_of
 
 ANSWER = b'{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi."}]},"finishReason":"STOP"}]}'
-VARIABLES = (
-    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_PROFILE",
-    "AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL",
-    "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_API_VERSION", "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_HTTP_CLIENT", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL",
-    "OPENAI_ORG_ID", "OPENAI_CUSTOM_HEADERS",
-)  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides a test."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
 
 
 @dataclass(frozen=True)

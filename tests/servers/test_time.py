@@ -242,6 +242,32 @@ EVENTS = {
     "google": '{"candidates":[{"content":{"parts":[{"text":"a"}]},"index":0}],"modelVersion":"m"}',
 }
 """Adapter → a first event of its dialect."""
+ERROR = b'HTTP/1.1 503 No\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{"error": {"message": "'
+
+
+@pytest.mark.parametrize(
+    ("how", "pieces", "setting"),
+    [("complete", drops(ERROR, b"x"), ""), ("complete", BODIES["body"], "timeout"),
+     ("stream", STREAMS["comments"], "idle")],
+    ids=["error", "body", "stream"],
+)  # fmt: skip
+def test_what_is_late_is_not_sent_again(how: str, pieces: Pieces, setting: str, server: Slow, callers: Callers) -> None:
+    """An error whose body does not end is that of its status; `idle` is as long as `timeout`."""
+    sent = itertools.count()
+
+    def counted() -> Iterable[bytes]:
+        next(sent)
+        return pieces()
+
+    server.pieces = counted
+    ends = callers.run(how, EVENTS, settings=sabir.Settings(timeout=TIMEOUT, retries=2))
+    for ended in ends:
+        if setting:
+            check_late(ended, setting)
+        else:
+            assert isinstance(ended.error, sabir.errors.Unavailable) and "503" in str(ended.error), ended
+            assert ended.seconds < TIMEOUT + ALLOWED
+    assert next(sent) == len(ends)
 
 
 @pytest.mark.parametrize("name", EVENTS)

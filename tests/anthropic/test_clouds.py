@@ -31,7 +31,6 @@ EVENTS = [head(kind="text/event-stream"), streamed(WIRE)]
 ON_BEDROCK, ON_VERTEX = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5@20250929"
 AWS = {"aws_region": "eu-west-1", "aws_access_key": "AKIDEXAMPLE", "aws_secret_key": "wJalrEXAMPLE"}
 GOOGLE = {"region": "europe-west1", "project_id": "p"}
-VERTEX_PATH = f"/projects/p/locations/europe-west1/publishers/anthropic/models/{ON_VERTEX}"
 
 
 @pytest.fixture(autouse=True)
@@ -80,24 +79,6 @@ def test_bedrock_gets_a_signed_request(way: str, source: str, monkeypatch: pytes
     assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
     assert body["anthropic_version"]
     assert {"model", "stream"}.isdisjoint(body)
-
-
-@every_way
-def test_vertex_gets_a_token(way: str) -> None:
-    key = {**GOOGLE, "access_token": "ya29.given"}
-    with Server(EVENTS if "streamed" in way else [head(), ANSWER]) as server:
-        with sabir.adapter(f"vertex.messages:{ON_VERTEX}", api_key=key, base_url=server.url, settings=SHORT) as llm:
-            assert WAYS[way](llm) == "Hello."
-        asked = server.requests[0]
-
-    body = json.loads(asked.body)
-    method = "streamRawPredict" if "streamed" in way else "rawPredict"
-    assert (asked.path.replace("%40", "@"), asked.headers["authorization"]) == (
-        f"{VERTEX_PATH}:{method}",
-        "Bearer ya29.given",
-    )
-    assert "model" not in body
-    assert body["anthropic_version"]
 
 
 @pytest.fixture
@@ -251,16 +232,21 @@ CLIENTS: dict[str, tuple[Any, Any, dict[str, str], str]] = {
 
 @every_way
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_users_client_reaches_its_own_cloud_alone(name: str, way: str) -> None:
-    """By the name of the other cloud it is refused."""
+def test_a_cloud_is_reached_by_its_name_and_by_a_client_of_its_own_alone(name: str, way: str) -> None:
+    """By the name of the other cloud a client is refused."""
     kind, later_kind, key, path = CLIENTS[name]
     (other,) = CLIENTS.keys() - {name}
     answer = (FRAMES if name == "bedrock" else EVENTS) if "streamed" in way else [head(), ANSWER]
     with Server(answer) as server:
         client = (later_kind if "async" in way else kind)(base_url=server.url, **key)
         assert anthropic_provider.quirks(Access(client=client)) == {"cloud"}
-        for cloud in ("anthropic", f"{name}.messages"):
-            assert WAYS[way](sabir.adapter(f"{cloud}:m", client=client), settings=SHORT) == "Hello."
+        by_name = sabir.adapter(f"{name}.messages:m", api_key=key, base_url=server.url)
+        for llm in (
+            by_name,
+            *(sabir.adapter(f"{each}:m", client=client) for each in ("anthropic", f"{name}.messages")),
+        ):
+            assert WAYS[way](llm, settings=SHORT) == "Hello."
+        by_name.close()
         with pytest.raises(SettingsInvalid, match=f"client= of {other} is of type {type(client).__name__}; "):
             WAYS[way](sabir.adapter(f"{other}.messages:m", client=client), settings=SHORT)
         asyncio.run(client.close()) if "async" in way else client.close()
@@ -272,7 +258,7 @@ def test_a_users_client_reaches_its_own_cloud_alone(name: str, way: str) -> None
         assert (asked.path, asked.headers["authorization"]) == (path, "Bearer key")
         assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
         assert body["anthropic_version"] and "model" not in body
-    assert len(server.requests) == 2
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("region", ["eu-west-1", "europe-west1", "global", "us", "eu"])

@@ -210,16 +210,13 @@ def test_a_field_that_says_nothing_leaves_a_stored_part_plain(role: str, part: A
 @pytest.mark.parametrize(("part", "plain"), PLAIN)
 @pytest.mark.parametrize("way", ["whole", "streamed"])
 def test_a_field_that_says_nothing_leaves_a_part_of_a_reply_plain(way: str, part: Any, plain: Any) -> None:
-    scope = scope_of(NAME)
+    scope, end = scope_of(NAME), {"candidates": [{"finishReason": "STOP"}]}
     for parts in ([part], [{"text": "Oh. "}, part]):
-        expected = [plain if each is part else each for each in parts]
-        bodies = [[{"candidates": [{"content": {"parts": [each]}}]} for each in pieces] for pieces in (parts, expected)]
-        end = {"candidates": [{"finishReason": "STOP"}]}
-        answers = [{"candidates": [{"content": {"parts": each}, "finishReason": "STOP"}]} for each in (parts, expected)]
-        replies = (
-            [fold(scope, *each, end) for each in bodies]
-            if way == "streamed"
-            else [whole(scope, each) for each in answers]
-        )
+        replies = []
+        for given in (parts, [plain if each is part else each for each in parts]):
+            if way == "streamed":
+                replies.append(fold(scope, *({"candidates": [{"content": {"parts": [each]}}]} for each in given), end))
+            else:
+                replies.append(whole(scope, {"candidates": [{"content": {"parts": given}, "finishReason": "STOP"}]}))
         assert same(*replies)
         assert all(each.kind != "opaque" for each in replies[0].messages[0].parts)

@@ -17,25 +17,18 @@ from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import QUIRKS
 from sabir_testing.loopback import Server, head
 
-NAMES = sorted(Row.load_all_packaged("sabir_openai"))
+GATEWAYS = Row.load_all_packaged("sabir_openai")
+NAMES = sorted(GATEWAYS)
 ROOT = Path(__file__).parents[2] / "plugins" / "openai"
-each_gateway = pytest.mark.parametrize("name", NAMES)
 
 
-@each_gateway
-def test_a_row_is_a_provider_of_its_name(name: str) -> None:
-    provider = getattr(plugin, name)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_is_a_provider_that_cites_its_vendor_and_knows_its_quirks(name: str) -> None:
+    provider, row = getattr(plugin, name), GATEWAYS[name]
 
     assert isinstance(provider, Provider)
-    assert (provider.name, provider.dialects) == (name, Row.load_all_packaged("sabir_openai")[name].dialects)
-
-
-@each_gateway
-def test_a_row_cites_its_vendor_and_knows_its_quirks(name: str) -> None:
-    row = Row.load_all_packaged("sabir_openai")[name]
-
-    assert re.match(r"https://|http://localhost:", row.url)
-    assert not row.url.endswith("/")
+    assert (provider.name, provider.dialects) == (name, row.dialects)
+    assert re.match(r"https://|http://localhost:", row.url) and not row.url.endswith("/")
     assert row.docs.startswith("https://")
     assert row.quirks <= QUIRKS.keys()
     assert row.key_variables or row.url.startswith("http://localhost")
@@ -54,12 +47,10 @@ def test_a_name_without_a_row_is_no_provider() -> None:
         plugin.nowhere  # noqa: B018 - the access itself is the test
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if Row.load_all_packaged("sabir_openai")[name].url.startswith("https://")]
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if GATEWAYS[name].url.startswith("https://")])
 def test_a_missing_key_names_the_gateways_variable(name: str) -> None:
     """OpenAI's own variable is not read for another's endpoint."""
-    variable = Row.load_all_packaged("sabir_openai")[name].key_variables[0]
+    variable = GATEWAYS[name].key_variables[0]
     with pytest.raises(CredentialsMissing, match=rf"{name} has no key; set the variable {variable}"):
         getattr(plugin, name).connect(Access()).open_sync(WireRequest(path="/x", body=b"{}"))
 

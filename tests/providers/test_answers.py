@@ -1,6 +1,5 @@
 """What each vendor's blocks become in a reply, and all else that an answer says: who answered, and how much."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,8 +7,6 @@ import sabir
 from google.genai import types
 from sabir.base.failures import Loss
 from sabir.errors import CallError
-from sabir.hooks.builders import OptionResultBuilder
-from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import OptionCallPayload
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import Reply, Usage
@@ -386,35 +383,3 @@ def test_an_answer_that_is_not_made_yet_says_what_is_to_be_done(status: str) -> 
         reply_of(RESPONSES, response(status=status, background=True))
 
     assert (raised.value.code, raised.value.request_id, raised.value.retryable) == (status, "req_1", False)
-
-
-ECHOED = {
-    "content": [CHUNKS[0], {"type": "odd", "x": 1}], "reasoning_content": "So.",
-    "reasoning_details": [{"type": "reasoning.encrypted", "data": "e"}],
-}  # fmt: skip
-CALLS = [
-    {"id": "c:1", "type": "function", "function": {"name": "f", "arguments": '{ "a":1}'}, "extra": {"s": 1}},
-    {"id": "c2", "type": "custom", "custom": {"name": "g", "input": "4 + 4"}},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("message", "quirks"),
-    [
-        ({"content": "Hello."}, ()),
-        ({"content": [{"type": "refusal", "refusal": "No."}]}, ()),
-        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, ()),
-        (ECHOED, ("echoes_reasoning",)),
-        ({"content": None, "tool_calls": CALLS}, ()),
-    ],
-)
-def test_a_message_of_chat_goes_back_as_it_came(message: dict[str, Any], quirks: tuple[str, ...]) -> None:
-    scope, dialect = scope_of(CHAT), sabir.dialect(CHAT).dialect
-    reply = whole(scope, chat(message))
-    results = [OptionResultBuilder.response_to(call).success(1) for call in reply.option_calls]
-    rendering = Renderer(dialect, scope.target, quirks=frozenset(quirks)).render(
-        [sabir.user("a"), *reply.messages, *results]
-    )
-
-    assert json.loads(rendering.body_bytes)["messages"][1] == {"role": "assistant", **message}
-    assert rendering.losses == ()

@@ -28,41 +28,25 @@ def test_headers_of_the_connection_are_refused(model: str, way: Callable[..., ob
         assert server.requests == []
 
 
-def azure(model: str, url: str) -> sabir.ModelAdapter:
-    client = openai.AzureOpenAI(api_key="k", api_version="2026-01-01", azure_endpoint=url)
-    return sabir.adapter(f"openai.chat:{model}", client=client)
-
-
-def bedrock(model: str, url: str) -> sabir.ModelAdapter:
-    client = anthropic.AnthropicBedrock(api_key="k", aws_region="eu-west-1", base_url=url)
-    return sabir.adapter(f"anthropic:{model}", client=client)
-
-
-def vertex(model: str, url: str) -> sabir.ModelAdapter:
-    client = anthropic.AnthropicVertex(access_token="k", project_id="p", region="r", base_url=url)
-    return sabir.adapter(f"anthropic:{model}", client=client)
-
-
-def azure_by_name(model: str, url: str) -> sabir.ModelAdapter:
-    return sabir.adapter(f"azure.chat:{model}", api_key={"api_key": "k", "api_version": "2024-10-21"}, base_url=url)
-
-
-def bedrock_by_name(model: str, url: str) -> sabir.ModelAdapter:
-    key = {"api_key": "k", "aws_region": "eu-west-1"}
-    return sabir.adapter(f"bedrock.messages:{model}", api_key=key, base_url=url)
-
-
-def vertex_by_name(model: str, url: str) -> sabir.ModelAdapter:
-    key = {"access_token": "k", "project_id": "p", "region": "r"}
-    return sabir.adapter(f"vertex.messages:{model}", api_key=key, base_url=url)
-
-
-def google(model: str, url: str) -> sabir.ModelAdapter:
-    return sabir.adapter(f"google:{model}", api_key="k", base_url=url)
+AZURE: Any = {"api_key": "k", "api_version": "2024-10-21"}
+BEDROCK: Any = {"api_key": "k", "aws_region": "eu-west-1"}
+VERTEX: Any = {"access_token": "k", "project_id": "p", "region": "r"}
+MAKE: dict[str, Callable[[str, str], sabir.ModelAdapter]] = {
+    "google": lambda model, url: sabir.adapter(f"google:{model}", api_key="k", base_url=url),
+    "azure": lambda model, url: sabir.adapter(f"azure.chat:{model}", api_key=AZURE, base_url=url),
+    "bedrock": lambda model, url: sabir.adapter(f"bedrock.messages:{model}", api_key=BEDROCK, base_url=url),
+    "vertex": lambda model, url: sabir.adapter(f"vertex.messages:{model}", api_key=VERTEX, base_url=url),
+    "client of azure": lambda model, url: sabir.adapter(
+        f"openai.chat:{model}", client=openai.AzureOpenAI(azure_endpoint=url, **AZURE)),
+    "client of bedrock": lambda model, url: sabir.adapter(
+        f"anthropic:{model}", client=anthropic.AnthropicBedrock(base_url=url, **BEDROCK)),
+    "client of vertex": lambda model, url: sabir.adapter(
+        f"anthropic:{model}", client=anthropic.AnthropicVertex(base_url=url, **VERTEX)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", [WAYS["whole"], WAYS["streamed"]], ids=["whole", "stream"])
-@pytest.mark.parametrize("make", [azure, azure_by_name, bedrock, bedrock_by_name, vertex, vertex_by_name, google])
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
 @pytest.mark.parametrize("model", ["../../files/secret", "..", "models/../../x", "a/..", "x%2F..%2Fy"])
 def test_a_model_whose_name_leads_elsewhere_is_refused(
     make: Callable[[str, str], sabir.ModelAdapter], model: str, way: Callable[..., object]

@@ -15,14 +15,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import sabir
 from sabir.hooks.plugins import installed_hooks
+from sabir_testing.loopback import Server, head
 
-from tests.servers.attacks import WIRES
+from tests.servers.attacks import WIRES, says
 
 Method: TypeAlias = Literal["complete", "complete_sync", "stream", "stream_sync"]
 METHODS: tuple[Method, ...] = ("complete", "complete_sync", "stream", "stream_sync")
@@ -49,6 +51,21 @@ class Measured:
         command = [sys.executable, "-m", __name__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
+
+    def measure(
+        self, response: bytes, wire: str, method: Method, bounds: Mapping[str, int | None], *, enough: int = 0
+    ) -> Outcome:
+        """Serve that response to a call; `peak` and `enough` are above what a short answer takes."""
+        with Server([response]) as server:
+            usual = self.usual_peak(wire, method)
+            outcome = self.call(server.url, wire, method, bounds, enough=enough and usual + enough)
+        return outcome._replace(peak=max(outcome.peak - usual, 0))
+
+    @cache  # noqa: B019 - one object a run
+    def usual_peak(self, wire: str, method: Method) -> int:
+        """The bytes that a call with a short answer takes."""
+        with Server([head() + says(wire, b'"a"')]) as server:
+            return self.call(server.url, wire, method, {}).peak
 
     def __exit__(self, *raised: object) -> None:
         self._process.communicate()

@@ -241,10 +241,8 @@ def test_a_cloud_is_reached_by_its_name_and_by_a_client_of_its_own_alone(name: s
         client = (later_kind if "async" in way else kind)(base_url=server.url, **key)
         assert anthropic_provider.quirks(Access(client=client)) == {"cloud"}
         by_name = sabir.adapter(f"{name}.messages:m", api_key=key, base_url=server.url)
-        for llm in (
-            by_name,
-            *(sabir.adapter(f"{each}:m", client=client) for each in ("anthropic", f"{name}.messages")),
-        ):
+        by_client = (sabir.adapter(f"{each}:m", client=client) for each in ("anthropic", f"{name}.messages"))
+        for llm in (by_name, *by_client):
             assert WAYS[way](llm, settings=SHORT) == "Hello."
         by_name.close()
         with pytest.raises(SettingsInvalid, match=f"client= of {other} is of type {type(client).__name__}; "):

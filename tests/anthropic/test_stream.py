@@ -134,16 +134,6 @@ def test_details_of_the_end_are_those_of_the_whole() -> None:
     )  # fmt: skip
 
 
-def test_arguments_that_were_cut_off_make_an_invalid_call() -> None:
-    """A limit may end a call in its middle: the text is kept, and no one runs it."""
-    reply = fold(START, begun(0, {**USE, "input": {}}), delta(0, "input_json", partial_json='{"ci'), done(0),
-                 ended("max_tokens"), STOP)  # fmt: skip
-    (call,) = reply.option_calls
-
-    assert call.call is not None
-    assert (call.call.invalid_arguments, call.call.raw_arguments) == (True, '{"ci')
-
-
 def test_a_block_that_no_event_ended_ends_with_the_message() -> None:
     assert fold(START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="Hi"), STOP).text == "Hi"
 

@@ -31,7 +31,6 @@ def only(reply: Reply) -> Message:
 
 
 def grounded(text: str, *segments: dict[str, Any], before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The citations of a text whose segments each rest on both chunks."""
     chunks = [
         {"web": {"uri": "https://a.org", "title": "A"}},
         {"retrievedContext": {"text": "as it was written", "title": "B"}},

@@ -106,9 +106,7 @@ BESIDE = {"reasoning_effort": "low", "vendor": {"thinking_config": {"include_tho
         ]),
     ],
 )  # fmt: skip
-def test_a_format_says_its_name_and_what_the_vendor_does_not_read_is_told(
-    given: Any, schema: Any, losses: list[Any]
-) -> None:
+def test_a_format_says_its_name_and_what_the_vendor_does_not_read_is_told(given: Any, schema: Any, losses: Any) -> None:
     rendering = render(NAME, sabir.user("Hi."), response_format=given)
 
     assert body(rendering)["generationConfig"]["responseJsonSchema"] == schema

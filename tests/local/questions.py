@@ -62,11 +62,9 @@ class Question:
     says: tuple[str, ...]
 
     def is_answered_by(self, text: str) -> bool:
-        """Whether the answer uses the result."""
         return any(word.lower() in text.lower() for word in self.says)
 
     def is_asked_with(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the arguments are those that the question calls for."""
         return all(
             expected.lower() in str(arguments.get(name)).lower()
             if isinstance(expected, str)

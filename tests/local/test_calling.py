@@ -26,24 +26,20 @@ Body = dict[str, Any]
 
 
 def opening(text: str) -> list[Body]:
-    """A conversation's first turn."""
     return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
 
 
 def with_result(messages: list[Body], message: Body, result: str) -> list[Body]:
-    """The conversation after the option that was called has returned."""
     call_id = message["tool_calls"][0]["id"]
     return [*messages, message, {"role": "tool", "tool_call_id": call_id, "content": result}]
 
 
 def ask(client: OpenAI, **body: Any) -> Body:
-    """The message of a whole reply."""
     reply = client.chat.completions.create(**{"model": MODEL, "max_tokens": 96, **body})
     return dict(reply.choices[0].message.model_dump(exclude_none=True))
 
 
 def ask_streamed(client: OpenAI, **body: Any) -> Body:
-    """The message that a stream's pieces add up to."""
     content = ""
     calls: dict[int, Body] = {}
     for chunk in client.chat.completions.create(**{"model": MODEL, "max_tokens": 96, **body}, stream=True):

@@ -22,7 +22,6 @@ GREETING = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello!
 
 
 def is_serving(address: str) -> bool:
-    """Whether anybody answers there."""
     try:
         return httpx2.get(f"{address}/health", timeout=5).is_success
     except httpx2.TransportError:

@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionChunk
 from sabir.contract.scope import DecodeScope
 from sabir.errors import StreamBroken
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir.vocabulary.reply import BlockDelta, BlockStart, Reply
+from sabir.vocabulary.reply import BlockDelta, Reply
 from sabir.vocabulary.settings import Target
 from sabir_openai.chat_dialect import CHAT
 
@@ -62,27 +62,12 @@ def test_what_a_chunk_says_of_the_answer_holds_until_another_says_otherwise() ->
     assert reply.details == {"created": 1, "service_tier": "default", "citations": ["x", "y"], "note": "last"}
 
 
-def test_parallel_calls_are_told_apart_by_their_index() -> None:
-    deltas = [
-        call(0, "call_1", "my_tool", ""), call(1, "call_2", "other", ""), call(0, arguments='{"a"'),
-        call(1, arguments="{ }"), call(0, arguments=":1}"),
-    ]  # fmt: skip
-    chunks = [*map(chunk, deltas), chunk({}, "tool_calls"), DONE]
-    found = events(*chunks)
-    starts = [(event.invocation_id, event.option_name) for event in found if isinstance(event, BlockStart)]
-    called = (("call_1", "my_tool", '{"a":1}'), ("call_2", "other", "{ }"))
-    calls = [
-        {"id": each, "type": "function", "function": {"name": name, "arguments": text}} for each, name, text in called
-    ]
-
-    assert starts == [("call_1", "my.tool"), ("call_2", "other")]
-    assert [event.text for event in found if isinstance(event, BlockDelta)] == ['{"a"', "{ }", ":1}"]
-    assert same(folded(*chunks), whole({"tool_calls": calls}, "tool_calls"))
-
-
 COMPATIBLE: list[tuple[list[Any], list[tuple[str, str]]]] = [
     # no index: a name begins a call, what has none continues the last
     ([call(None, "1", "f", "{"), call(None, arguments="}"), call(None, "2", "f", "{}")], [("1", "{}"), ("2", "{}")]),
+    # id and name first, then argument text, interleaved as it comes
+    ([call(0, "1", "f", ""), call(1, "2", "f", ""), call(0, arguments='{"a"'), call(1, arguments="{ }"),
+      call(0, arguments=":1}")], [("1", '{"a":1}'), ("2", "{ }")]),
     # one index for all: another id is another call
     ([call(0, "1", "f", "{}"), call(0, "2", "f", "{"), call(0, arguments="}")], [("1", "{}"), ("2", "{}")]),
     # the name in every chunk, and after the arguments began
@@ -103,11 +88,14 @@ def test_calls_of_compatibles_are_put_together(deltas: list[Any], expected: list
     """Endpoints deviate in what they repeat and leave out."""
     chunks = [*map(chunk, deltas), chunk({}, "tool_calls"), DONE]
     calls = [message.call for message in folded(*chunks).option_calls]
-    grown = "".join(event.text for event in events(*chunks) if isinstance(event, BlockDelta))
+    grown = dict[int, str]()
+    for event in events(*chunks):
+        if isinstance(event, BlockDelta):
+            grown[event.index] = grown.get(event.index, "") + event.text
 
     assert [(each.invocation_id, each.raw_arguments) for each in calls if each] == expected
     assert [each.option_name for each in calls if each] == ["f"] * len(expected)
-    assert grown == "".join(text for _, text in expected)
+    assert [*grown.values()] == [text for _, text in expected]
 
 
 def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invalid_call() -> None:

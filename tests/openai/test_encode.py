@@ -86,12 +86,6 @@ def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
     assert [item["tool_call_id"] for item in found[1::2]] == [item["tool_calls"][0]["id"] for item in found[::2]]
 
 
-def test_quirks_rename_settings() -> None:
-    assert head(max_output_tokens=9, quirks=["max_tokens"]) == {"max_tokens": 9}
-    assert head(max_output_tokens=9, quirks=["max_tokens"], info=REASONING) == {"max_completion_tokens": 9}
-    assert head(seed=7, quirks=["random_seed"]) == {"random_seed": 7}
-
-
 class Order(BaseModel):
     count: int = 1
     code: str = Field(default="x", examples=["y"])

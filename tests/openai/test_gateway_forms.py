@@ -119,9 +119,7 @@ def test_an_error_in_any_place_is_raised_whole_and_streamed(
     ("openrouter.chat:m", {"provider": {"only": ["x"]}}, {"provider": {"only": ["x"]}}, {}),
     ("mistral.chat:m", {"safe_prompt": "yes"}, {}, {}),
 ])  # fmt: skip
-def test_a_rows_fields_are_settings_of_a_stored_request(
-    model: str, fields: dict[str, Any], vendor: dict[str, Any], neutral: dict[str, Any]
-) -> None:
+def test_a_rows_fields_are_settings_of_a_stored_request(model: str, fields: Any, vendor: Any, neutral: Any) -> None:
     name, _, model_name = model.partition(":")
     request = {"model": model_name, "messages": [{"role": "user", "content": "Hi."}], **fields}
     history = sabir.dialect(name).decode_history(request)

@@ -11,6 +11,7 @@ import pytest
 import sabir
 from sabir.contract.dialect import Dialect, ServerEvent
 from sabir.contract.scope import DecodeScope
+from sabir.errors import ResponseInvalid
 from sabir.reading.fold import Fold
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
@@ -45,7 +46,6 @@ class Wire(NamedTuple):
 
 
 def wipes(*arguments: str) -> list[Call]:
-    """Calls of `wipe` with these arguments."""
     return [(f"c{index}", "wipe", each) for index, each in enumerate(arguments)]
 
 
@@ -185,7 +185,6 @@ def dialect_of(name: str) -> Dialect:
 
 
 def decode(name: str, way: str, body: Any) -> Reply:
-    """The reply of a body, or of a stream's events."""
     dialect = dialect_of(name)
     scope = DecodeScope(Target(provider=name.partition(".")[0], dialect=dialect.name, model="m"))
     if way == "whole":
@@ -200,7 +199,6 @@ def decode(name: str, way: str, body: Any) -> Reply:
 
 
 def answered(reply: Reply) -> Iterator[tuple[list[str], Message]]:
-    """What ran for each call of a reply, and its result."""
     ran: list[str] = []
 
     def wipe(folder: str = "everything") -> None:
@@ -233,6 +231,8 @@ def test_a_call_at_the_end_of_a_cut_reply_does_not_run(wire: Wire, way: str, rea
 
     check(reply, 0, arguments, runs)
     [(_, result)] = answered(reply)
+    if arguments == CUT and (way == "streamed" or wire.runs_when_cut) and wire.whole is not gemini:
+        assert reply.option_calls[0].call.raw_arguments == CUT
     assert runs or "was cut off before its arguments were complete" in str(result.result and result.result.error_text)
     assert [call.call.cut_off for call in reply.option_calls] == [not runs]
 
@@ -299,6 +299,15 @@ def test_a_cut_call_and_its_error_go_to_every_wire(source: Wire, target: str) ->
 
 VENDORS = [wire for wire in WIRES if wire.dialect in DIALECTS]
 each_vendor = pytest.mark.parametrize("wire", VENDORS, ids=lambda wire: wire.dialect)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@each_vendor
+def test_a_call_that_names_no_option_is_an_invalid_response(wire: Wire, way: str) -> None:
+    with pytest.raises(ResponseInvalid, match="called an option without its name"):
+        decode(wire.dialect, way, getattr(wire, way)(wire.reasons[ENDED], [("c", "", EMPTY)]))
+
+
 ONE, OTHER = '{"a": 1}', '{"a": 2}'
 REPEATED: list[tuple[list[Call], int]] = [
     ([("1", "f", ONE), ("1", "f", ONE)], 1),

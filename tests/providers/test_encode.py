@@ -171,7 +171,6 @@ ONE_WAY: list[tuple[str, str, dict[str, Any], Any]] = [
 
 
 def content(name: str, *messages: Any, **how: Any) -> Any:
-    """What the last message holds."""
     last = items(name, *messages, **how)[-1]
     return next(last[field] for field in ("content", "parts", "output") if field in last)
 

@@ -144,9 +144,7 @@ OPTIONS: list[tuple[str, Any, Any, dict[str, Any], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "schema", "vendor", "declared", "losses"), OPTIONS)
-def test_an_option_is_declared_with_its_hints(
-    name: str, schema: Any, vendor: Any, declared: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
+def test_an_option_is_declared_with_its_hints(name: str, schema: Any, vendor: Any, declared: Any, losses: Any) -> None:
     option = Option.from_schema("look", "Look.", schema, vendor=vendor)
     rendering = render(name, sabir.user("?"), options=[option], model=MODELS[name])
     (tool,) = body(rendering)["tools"]

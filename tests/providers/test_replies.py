@@ -62,20 +62,6 @@ def response(*output: Any, **fields: Any) -> dict[str, Any]:
     return {"id": "resp_1", "model": "m", "status": "completed", "output": list(output), **fields}
 
 
-NAMELESS: dict[str, Any] = {
-    CLAUDE: claude({"type": "tool_use", "id": "toolu_1", "name": "", "input": {}}),
-    GEMINI: gemini({"functionCall": {"args": {}}}),
-    CHAT: chat({"tool_calls": [{"id": "c", "type": "function", "function": {"name": "", "arguments": "{}"}}]}),
-    RESPONSES: response({"type": "function_call", "call_id": "c", "name": "", "arguments": "{}"}),
-}
-
-
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_call_that_names_no_option_is_an_invalid_response(name: str) -> None:
-    with pytest.raises(ResponseInvalid, match="called an option without its name"):
-        whole(scope_of(name), NAMELESS[name])
-
-
 SAID = {"text": "Hello."}
 CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ENDS: dict[str, list[tuple[Any, str | None, str]]] = {

@@ -89,9 +89,7 @@ EFFORTS: list[tuple[str, str, str, dict[str, Any], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "model", "effort", "fields", "losses"), EFFORTS)
-def test_effort_is_said_as_the_model_takes_it(
-    name: str, model: str, effort: str, fields: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
+def test_effort_is_said_as_the_model_takes_it(name: str, model: str, effort: str, fields: Any, losses: Any) -> None:
     room = {"max_output_tokens": 20_000} if "max_tokens" in fields else {}
 
     assert beside(name, model, reasoning_effort=effort, **room) == (fields, losses)
@@ -156,9 +154,7 @@ GIVEN: list[tuple[str, str, dict[str, Any], dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "model", "given", "fields", "losses"), GIVEN)
-def test_a_setting_is_a_field_or_a_loss(
-    name: str, model: str, given: dict[str, Any], fields: dict[str, Any], losses: list[str]
-) -> None:
+def test_a_setting_is_a_field_or_a_loss(name: str, model: str, given: Any, fields: Any, losses: list[str]) -> None:
     assert beside(name, model, **given) == (fields, [("dropped", path) for path in losses])
 
 
@@ -219,9 +215,7 @@ CHOICES: list[tuple[str, str, dict[str, Any], dict[str, Any], list[tuple[str, st
 
 
 @pytest.mark.parametrize(("name", "model", "given", "fields", "losses"), CHOICES)
-def test_a_choice_is_in_the_wires_words(
-    name: str, model: str, given: dict[str, Any], fields: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
+def test_a_choice_is_in_the_wires_words(name: str, model: str, given: Any, fields: Any, losses: Any) -> None:
     assert beside(name, model, [WEATHER], **given) == (fields, losses)
 
 

@@ -436,9 +436,7 @@ LOST: list[tuple[str, list[Any], dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "items", "fields", "expected"), LOST)
-def test_what_has_no_place_is_a_loss_by_its_path(
-    name: str, items: list[Any], fields: dict[str, Any], expected: list[str]
-) -> None:
+def test_what_has_no_place_is_a_loss_by_its_path(name: str, items: list[Any], fields: Any, expected: list[str]) -> None:
     assert losses(read(name, *items, **fields)) == expected
 
 
@@ -570,9 +568,7 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "fields", "expected"), SETTINGS, ids=str)
-def test_settings_have_their_neutral_name_or_stay_verbatim(
-    name: str, fields: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_settings_have_their_neutral_name_or_stay_verbatim(name: str, fields: Any, expected: Any) -> None:
     least = {"max_output_tokens": 100} if name == CLAUDE else {}
     assert read(name, **fields).settings == Settings(**least, **expected)
 

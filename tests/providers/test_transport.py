@@ -38,8 +38,6 @@ class Vendor:
     sdk: tuple[Any, Any]
     """Its waiting client and that of event loops; of Google, whose one client is both, none."""
     typed: Mapping[str, Any]
-    free: frozenset[str] = frozenset({"content-length"})
-    """Headers that may differ from the typed call's."""
 
     @property
     def provider(self) -> Any:
@@ -163,7 +161,6 @@ async def clients(vendor: Vendor, url: str, **how: Any) -> AsyncIterator[tuple[A
 
 
 async def ask(vendor: Vendor, client: Any, later: Any, **timeout: Any) -> None:
-    """One typed call of each."""
     asks = {**vendor.typed, **timeout}
     if vendor is GOOGLE:
         client.models.generate_content(**vendor.typed)
@@ -181,7 +178,7 @@ async def ask(vendor: Vendor, client: Any, later: Any, **timeout: Any) -> None:
 async def test_every_request_has_the_headers_of_the_sdks_typed_call(vendor: Vendor, timeout: float | None) -> None:
     asked_for: Any = {} if timeout is None else {"timeout": timeout}
     how = {"api_version": "v1beta", "timeout": timeout and int(timeout * 1000)} if vendor is GOOGLE else {}
-    free = vendor.free | ({"x-stainless-timeout"} if vendor is ANTHROPIC and timeout is None else set())
+    free = {"content-length"} | ({"x-stainless-timeout"} if vendor is ANTHROPIC and timeout is None else set())
     request = replace(vendor.request(), timeout=timeout)
     with Server([whole(ANSWER)], keeps_alive=True) as server:
         connection = vendor.provider.connect(vendor.access(server))

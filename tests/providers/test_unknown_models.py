@@ -86,9 +86,7 @@ OVERRIDES: list[tuple[ModelFacts, dict[str, Any], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("facts", "fields", "losses"), OVERRIDES)
-def test_model_facts_override_single_facts(
-    facts: ModelFacts, fields: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
+def test_model_facts_override_single_facts(facts: ModelFacts, fields: dict[str, Any], losses: Any) -> None:
     """The other facts stay as the table has them; a mapping and a ModelInfo say the same."""
     rendering = rendering_of("openai.chat:gpt-5", facts, **BEFORE)
     info = sabir.ModelInfo.model_validate({"prefix": "any", **facts})

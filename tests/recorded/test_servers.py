@@ -21,7 +21,6 @@ subprocess.run([sys.executable, "-c", held, sys.argv[1]])
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
     monkeypatch.setenv(servers.CACHE_VARIABLE, str(tmp_path))
     return tmp_path
 

@@ -38,7 +38,6 @@ SLOW = {
 
 
 def packed(plain: bytes, *, streamed: bool, status: int = 200) -> bytes:
-    """A compressed response."""
     packing = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
     start = head(status, "text/event-stream" if streamed else "application/json", content_encoding="gzip")
     return start + packing.compress(plain) + packing.flush()

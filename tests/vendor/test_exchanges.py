@@ -56,12 +56,10 @@ def test_every_exchange_is_looked_at(wire: Wire) -> None:
 
 
 def contents(messages: Iterable[Message]) -> list[str]:
-    """What messages hold but for their ids and origins."""
     return [each.model_copy(update={"id": "1", "origin": None}).model_dump_json() for each in messages]
 
 
 def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
-    """What an answer says that its reply does not hold."""
     body, reply = wire.read(exchange)
     told = {name: value for name, value in body.items() if name not in wire.echoes}
     yield from (f"{path}: {value!r:.80} is nowhere" for path, value in missing(told, reply, wire.beside))
@@ -101,7 +99,6 @@ def uncounted(name: str, exchange: Exchange) -> Iterator[str]:
 
 
 def has_error(exchange: Exchange) -> bool:
-    """Whether an answer, or an event of it, is an error."""
     return any(isinstance(each, dict) and each.get("error") for each in exchange.events or [exchange.response])
 
 
@@ -129,7 +126,6 @@ def test_a_reply_sent_back_keeps_everything(wire: Wire) -> None:
 
 
 def misread(wire: Wire, exchange: Exchange) -> Iterator[str]:
-    """What an error is not that its body says."""
     told = exchange.response["error"]
     status = told.get("status") if exchange.status == 200 else exchange.status or told["code"]
     try:
@@ -154,7 +150,6 @@ def test_an_error_body_is_the_error_that_it_says(wire: Wire) -> None:
 
 
 def changed(wire: Wire, exchange: Exchange) -> Iterator[str]:
-    """Where a request does not go back as it was stored."""
     request = exchange.request or {}
     history = sabir.dialect(wire.dialect.name).decode_history(request)
     body, losses = rendered(wire.dialect.name, history, exchange.host)
@@ -198,7 +193,6 @@ def test_the_deltas_of_a_stream_join_to_its_blocks(wire: Wire) -> None:
 
 
 def answer(wire: Wire, exchange: Exchange) -> tuple[Message, ...]:
-    """The messages of the vendor's answer; none where it refused."""
     try:
         return () if exchange.status >= 400 else wire.read(exchange)[1].messages
     except CallError:

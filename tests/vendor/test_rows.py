@@ -76,7 +76,6 @@ def test_every_exchange_is_looked_at() -> None:
 
 
 def reply_to(exchange: Exchange, dialect: str) -> Reply:
-    """Return the reply of an exchange, whole or streamed."""
     scope = scope_of(exchange, dialect)
     if exchange.events is None:
         return DIALECTS[dialect].decode(exchange.body, scope)
@@ -91,7 +90,6 @@ def contents(reply: Reply) -> list[str]:
 
 
 def lost(exchange: Exchange, dialect: str) -> Iterator[str]:
-    """Yield what an answer says that its reply does not hold."""
     reply = reply_to(exchange, dialect)
     body = added_up(exchange) if dialect == CHAT.name else final_of(exchange)
     yield from (lost_choice if dialect == CHAT.name else lost_items)(body, reply)
@@ -148,7 +146,6 @@ def lost_items(body: dict[str, Any], reply: Reply) -> Iterator[str]:
 
 
 def tagged(faults, dialect: str):
-    """Return the faults of an exchange in a dialect, each beginning with its id."""
     return lambda exchange: (f"{row_of(exchange)} {exchange}: {fault}" for fault in faults(exchange, dialect))
 
 
@@ -167,7 +164,6 @@ TOO_LONG = {"04ddb4f20dbd-0", "3799873568c5-0", "83835bf55c2a-0"}
 
 
 def misread(exchange: Exchange, dialect: str) -> Iterator[str]:
-    """Yield what an error is not that its body or its stream says."""
     events = [event for event in exchange.events or () if error_of(event)]
     reported = events[0] if events else exchange.response
     error = reported.get("error") or reported.get("detail") or reported
@@ -200,7 +196,6 @@ def test_an_error_is_what_its_gateway_says(dialect: str) -> None:
 
 @cache
 def history_of(row: str, dialect: str, body: str) -> DecodedHistory:
-    """Return the history of a stored request of a row."""
     return sabir.dialect(f"{row}.{dialect.partition('.')[2]}").decode_history(body)
 
 
@@ -212,7 +207,6 @@ def sent_again(exchange: Exchange, dialect: str) -> tuple[DecodedHistory, Render
 
 
 def changed(exchange: Exchange, dialect: str) -> Iterator[str]:
-    """Yield where a request goes back changed without a loss."""
     history, rendering = sent_again(exchange, dialect)
     yield from unreported(exchange, dialect, history, rendering)
 
@@ -281,7 +275,6 @@ def shown_facts(tie: Tie, exchange: Exchange, dialect: str) -> Iterator[str]:
 
 
 def untied(tie: Tie) -> Iterator[str]:
-    """Yield why a recording is no source of an entry."""
     if tie.id not in by_id():
         yield f"{tie}: there is no such recording"
         return

@@ -13,7 +13,7 @@ from sabir_calls import CachedAdapter, CacheError, MemoryResponses, ResponseStor
 from sabir_testing import ScriptedAdapter, always, calls, cut_off, reply
 from sabir_testing.scripted.answers import Scriptable
 
-from tests.calls.test_limited import WAYS, call
+from tests.calls.limits.test_limited import WAYS, call
 
 USAGE = sabir.Usage(input_tokens=3, output_tokens=4)
 

@@ -38,7 +38,7 @@ KNOWN = (
 )  # fmt: skip
 
 
-def rendering_of(model: str, facts: ModelFacts | None = None, **settings: Any) -> Any:
+def rendering_of(model: str, facts: Any = None, **settings: Any) -> Any:
     return sabir.adapter(model, model_facts=facts, settings=sabir.Settings(**settings)).render("Hi.")
 
 
@@ -66,14 +66,12 @@ def test_an_assumption_that_changes_the_request_is_a_loss() -> None:
 
 
 def test_an_assumption_is_logged_once_for_each_model(caplog: pytest.LogCaptureFixture) -> None:
+    models = ["openai:gpt-8-logged", "openai:gpt-9-logged"]
     with caplog.at_level(logging.WARNING, "sabir"):
-        for model in ("openai:gpt-8-logged", "openai:gpt-8-logged", "openai:gpt-9-logged"):
+        for model in (models[0], *models):
             rendering_of(model)
 
-    assert [record.message.partition(" ")[0] for record in caplog.records] == [
-        "openai:gpt-8-logged",
-        "openai:gpt-9-logged",
-    ]
+    assert [record.message.partition(" ")[0] for record in caplog.records] == models
 
 
 BEFORE = {"reasoning_effort": "none", "stop": "a"}
@@ -93,10 +91,7 @@ def test_model_facts_override_single_facts(facts: ModelFacts, fields: dict[str, 
 
     assert {name: value for name, value in body(rendering).items() if name in BEFORE} == fields
     assert sorted(lost(rendering)) == sorted((kind, f"settings.{name}") for kind, name in losses)
-    assert (
-        sabir.adapter("openai.chat:gpt-5", model_facts=info, settings=sabir.Settings(**BEFORE)).render("Hi.")
-        == rendering
-    )
+    assert rendering_of("openai.chat:gpt-5", info, **BEFORE) == rendering
 
 
 @pytest.mark.parametrize(
@@ -142,12 +137,7 @@ def test_an_unsupported_parameter_is_named_with_its_override(
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_other_errors_name_no_override(name: str) -> None:
-    texts = (
-        "messages: roles must alternate",
-        "image input is not supported by this model",
-        "temperature: must be a number",
-    )
-    for text in texts:
+    for text in ("messages: roles must alternate", "image input is not supported by this model", "temperature: no"):
         error = refused(name, 400, {"error": {"message": text, "type": "invalid_request_error"}})
 
         assert "model_facts" not in str(error)
@@ -157,6 +147,5 @@ def test_the_override_of_an_error_avoids_it() -> None:
     error = refused(RESPONSES, 400, {"error": {"message": O4_MINI, "param": "reasoning.effort"}})
     facts = ast.literal_eval(str(error).rpartition("model_facts=")[2])
 
-    assert body(rendering_of("openai:my-deployment", facts, reasoning_effort="minimal"))["reasoning"] == {
-        "effort": "low"
-    }
+    rendering = rendering_of("openai:my-deployment", facts, reasoning_effort="minimal")
+    assert body(rendering)["reasoning"] == {"effort": "low"}

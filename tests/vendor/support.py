@@ -166,6 +166,16 @@ def lost(history: DecodedHistory, losses: Iterable[Loss], held: str) -> list[Any
     return found
 
 
+def contents(messages: Iterable[Message]) -> list[str]:
+    """What messages hold but for their ids and origins."""
+    return [each.model_copy(update={"id": "1", "origin": None}).model_dump_json() for each in messages]
+
+
+def tagged(faults: Callable[..., Iterable[str]], *given: Any) -> Callable[[Exchange], Iterator[str]]:
+    """The faults of an exchange, each beginning with its host and id."""
+    return lambda exchange: (f"{exchange.host} {exchange}: {fault}" for fault in faults(exchange, *given))
+
+
 def unequal(*pairs: tuple[str, Any, Any]) -> list[str]:
     """Where what was given is not what came of it."""
     return [f"{name}: {given!r:.400} became {got!r:.400}" for name, given, got in pairs if given != got]

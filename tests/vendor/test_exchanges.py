@@ -4,7 +4,7 @@ What is expected is read by walkers that share no code with the plugins, a modul
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from tests.vendor.responses_support import TERMINAL, final_response
 from tests.vendor.support import (
     Exchange,
     Wire,
+    contents,
     exchanges,
     exchanges_of,
     fold,
@@ -38,6 +39,7 @@ from tests.vendor.support import (
     rendered,
     said,
     scope_for,
+    tagged,
     unequal,
 )
 
@@ -53,10 +55,6 @@ def test_every_exchange_is_looked_at(wire: Wire) -> None:
 
     assert (len(whole), len(streamed), len(wire.refused), len(wire.asked)) == wire.counts
     assert len(whole) + len(streamed) + len(wire.refused) == len(wire.all)
-
-
-def contents(messages: Iterable[Message]) -> list[str]:
-    return [each.model_copy(update={"id": "1", "origin": None}).model_dump_json() for each in messages]
 
 
 def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
@@ -160,11 +158,6 @@ def changed(wire: Wire, exchange: Exchange) -> Iterator[str]:
 def test_a_stored_request_goes_back_as_it_was(wire: Wire) -> None:
     """Laws 2 and 3 for what was stored elsewhere: what is not in the rendering is in the losses."""
     check_each(wire.asked, tagged(partial(changed, wire)), REMEDY)
-
-
-def tagged(faults):
-    """The faults of an exchange, each beginning with its id."""
-    return lambda exchange: (f"{exchange}: {fault}" for fault in faults(exchange))
 
 
 def grown_apart(wire: Wire, exchange: Exchange) -> Iterator[str]:

@@ -54,7 +54,7 @@ from tests.vendor.gateway_support import (
     usages,
 )
 from tests.vendor.responses_support import ECHOES, done_items, final_response
-from tests.vendor.support import WIRES, Exchange, exchanges, exchanges_of, fold, missing, unequal
+from tests.vendor.support import WIRES, Exchange, contents, exchanges, exchanges_of, fold, missing, tagged, unequal
 
 DIALECTS: Mapping[str, Dialect] = {"openai.chat": CHAT, "openai.responses": RESPONSES}
 COUNTS = {"more/openai.chat_at_gateways": 807, "more/mistral.chat": 177, "more/openai.responses_at_gateways": 90}
@@ -82,11 +82,8 @@ def reply_to(exchange: Exchange, dialect: str) -> Reply:
     return fold(DIALECTS[dialect], exchange.stream, scope)
 
 
-def contents(reply: Reply) -> list[str]:
-    """Return the messages of a reply and of its alternatives without their ids and origins."""
-    messages = chain(reply.messages, *(each.messages for each in reply.alternatives))
-    bare = (each.model_copy(update={"id": "1", "origin": None}) for each in messages)
-    return [each.model_dump_json() for each in bare]
+def all_contents(reply: Reply) -> list[str]:
+    return contents(chain(reply.messages, *(each.messages for each in reply.alternatives)))
 
 
 def lost(exchange: Exchange, dialect: str) -> Iterator[str]:
@@ -103,7 +100,7 @@ def lost(exchange: Exchange, dialect: str) -> Iterator[str]:
     if exchange.events is not None:
         whole = DIALECTS[dialect].decode(json.dumps(body).encode(), scope_of(exchange, dialect))
         bare = [each.model_copy(update={"messages": (), "alternatives": ()}) for each in (whole, reply)]
-        yield from unequal(("messages", contents(whole), contents(reply)), ("reply", *bare))
+        yield from unequal(("messages", all_contents(whole), all_contents(reply)), ("reply", *bare))
 
 
 def final_of(exchange: Exchange) -> dict[str, Any]:
@@ -143,10 +140,6 @@ def lost_items(body: dict[str, Any], reply: Reply) -> Iterator[str]:
     for thought in thoughts:
         if thought not in read["reasoning"]:
             yield f"the reasoning {thought!r:.80} is nowhere"
-
-
-def tagged(faults, dialect: str):
-    return lambda exchange: (f"{row_of(exchange)} {exchange}: {fault}" for fault in faults(exchange, dialect))
 
 
 @each_dialect

@@ -88,7 +88,7 @@ def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:
     )
     support = {"segment": {"startIndex": 9, "endIndex": 13, "text": "Oslo"}, "groundingChunkIndices": [0]}
     metadata = {"groundingChunks": [{"web": {"uri": "https://a.org"}}], "groundingSupports": [support]}
-    end = {
+    end: dict[str, Any] = {
         "reason": "STOP", "usage": {"promptTokenCount": 1, "candidatesTokenCount": 2}, "groundingMetadata": metadata,
     }  # fmt: skip
     reply = fold(*map(chunk, parts), chunk(**end))

@@ -25,7 +25,7 @@ PDF = "data:application/pdf;base64,JVBERi0="
 MP4 = "https://e.org/v.mp4"
 
 
-events, folded, whole = (partial(each, SCOPE) for each in (wires.events, wires.fold, wires.whole))
+events, folded, whole = partial(wires.events, SCOPE), partial(wires.fold, SCOPE), partial(wires.whole, SCOPE)
 
 
 def body(**choice: Any) -> dict[str, Any]:

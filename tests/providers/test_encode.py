@@ -115,7 +115,7 @@ def inline(mime: str, data: str) -> dict[str, Any]:
     return {"inlineData": {"mimeType": mime, "data": data}}
 
 
-BOTH_WAYS: list[tuple[str, str, dict[str, Any], Any]] = [
+BOTH_WAYS: list[tuple[str, Any, dict[str, Any], Any]] = [
     (CLAUDE, "image", {"url": "https://e.org/a.png"}, claude("image", "url", url="https://e.org/a.png")),
     (CLAUDE, "image", {"url": PNG}, claude("image", "base64", media_type="image/png", data="iVBORw0KGgo=")),
     (CLAUDE, "image", {"url": "provider-file:anthropic/f"}, claude("image", "file", file_id="f")),

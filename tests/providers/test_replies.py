@@ -137,11 +137,12 @@ STREAMS: dict[str, tuple[Any, list[Any], list[Any]]] = {
 def test_a_stream_is_the_whole_answer_and_broken_without_its_end(name: str) -> None:
     body, begun, ended = STREAMS[name]
     reply = fold(scope_of(name), *begun, *ended, *([] if name == GEMINI else begun))
-    first, *grown, block, end = events(scope_of(name), *begun, *ended)
+    found: list[Any] = events(scope_of(name), *begun, *ended)
+    first, *grown, block, end = found
 
     assert same(reply, whole(scope_of(name), body))
     assert isinstance(first, ReplyStart) and first.origin.response_id == reply.origin.response_id
-    place = {"index": grown[0].index, "kind": "text"}
+    place: Any = {"index": grown[0].index, "kind": "text"}
     assert grown == [BlockStart(**place), BlockDelta(**place, text="Hel"), BlockDelta(**place, text="lo.")]
     assert block == BlockEnd(index=place["index"], block=reply.messages[0].parts[0])
     assert isinstance(end, ReplyEnd) and (end.finish_reason, end.origin) == ("stop", reply.origin)

@@ -97,7 +97,7 @@ class Table:
         for wire, way in zip(WIRES, (method, f"{method}_sync") * 2, strict=True):
             with Slow(pieces) as server:
                 outcome = self._measured.call(server.url, wire, way, {}, TIMEOUT, idle=TIMEOUT)  # type: ignore[arg-type]
-            row.add(outcome._replace(peak=outcome.peak - self._measured.usual_peak(wire, way)), 0, 0)  # type: ignore[arg-type]
+            row.add(outcome._replace(peak=outcome.peak - self._measured.usual_peak(wire, way)), 0, 0)
         return row
 
     def _try(self, row: Row, wire: str, plain: bytes, *, streamed: bool, status: int = 200) -> None:

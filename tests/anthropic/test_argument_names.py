@@ -9,9 +9,7 @@ from sabir.vocabulary.messages import Message
 from sabir_anthropic.schema import MOST_OPTIONAL, MOST_TOOLS, MOST_UNIONS
 from sabir_testing.loopback import Server, head
 
-from tests.anthropic.answers import message
-from tests.anthropic.test_provider import SHORT, streamed
-from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended
+from tests.anthropic.answers import SHORT, START, STOP, begun, delta, done, ended, message, streamed
 
 OWN = {"filter[name]": "a", "$top": 3, "plain.key-1": True, "x" * 65: 1}
 TEXT = {"type": "string"}
@@ -45,7 +43,6 @@ def answer(*, is_stream: bool) -> bytes:
 
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_arguments_have_their_own_names_in_the_call_and_the_wires_again_in_the_history(is_stream: bool) -> None:
-    """Whole and streamed; the model's own call goes back as it came, with a loss for each other name."""
     kind = "text/event-stream" if is_stream else "application/json"
     with Server([head(kind=kind), answer(is_stream=is_stream)]) as server:
         llm = sabir.adapter("anthropic:claude-sonnet-5", api_key="k", base_url=server.url)
@@ -65,7 +62,6 @@ def test_arguments_have_their_own_names_in_the_call_and_the_wires_again_in_the_h
 
 
 def test_a_call_from_another_vendor_goes_under_the_names_of_the_wire() -> None:
-    """With a loss for each."""
     call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": json.dumps(OWN)}}
     request = {"model": "gpt-5", "messages": [
         {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c1", "content": "ok"},

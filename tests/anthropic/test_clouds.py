@@ -19,35 +19,23 @@ from sabir.contract.provider import Access
 from sabir.errors import AuthenticationFailed, ConnectionFailed, CredentialsMissing, SettingsInvalid
 from sabir.vocabulary.models import find_model
 from sabir_anthropic.dialect import MESSAGES
+from sabir_anthropic.plugin import anthropic as anthropic_provider
 from sabir_anthropic.plugin import bedrock, vertex
 from sabir_testing.loopback import PATIENCE, Server, head, unreachable, whole
 
-from tests.anthropic.answers import message
-from tests.anthropic.test_stream import START, STOP, begun, delta, done, ended, framed
+from tests.anthropic.answers import ANSWER, SHORT, WIRE, framed, streamed
+from tests.providers.ways import WAYS
 
-ANSWER = json.dumps(message({"type": "text", "text": "Hello."})).encode()
-WIRE = [START, begun(0, {"type": "text", "text": ""}), delta(0, "text", text="Hello."), done(0), ended(), STOP]
 FRAMES = [head(kind="application/vnd.amazon.eventstream"), *map(framed, WIRE)]
-EVENTS = [
-    head(kind="text/event-stream"),
-    *(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in WIRE),
-]
-SHORT = sabir.Settings(max_output_tokens=1024, retries=0)
+EVENTS = [head(kind="text/event-stream"), streamed(WIRE)]
 ON_BEDROCK, ON_VERTEX = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5@20250929"
 AWS = {"aws_region": "eu-west-1", "aws_access_key": "AKIDEXAMPLE", "aws_secret_key": "wJalrEXAMPLE"}
 GOOGLE = {"region": "europe-west1", "project_id": "p"}
-VERTEX_PATH = f"/projects/p/locations/europe-west1/publishers/anthropic/models/{ON_VERTEX}"
 
 
 @pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable, file or metadata service of the machine decides a test."""
-    names = [credential.variables for provider in (bedrock, vertex) for credential in provider.credentials]
-    variables = [provider.url_variables for provider in (bedrock, vertex)]
-    for name in (*sum((*names, *variables), ()), "ANTHROPIC_CUSTOM_HEADERS", "GOOGLE_APPLICATION_CREDENTIALS"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "GCLOUD_PROJECT"):
-        monkeypatch.delenv(name, raising=False)
+def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No file or metadata service of the machine decides a test."""
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
@@ -66,29 +54,12 @@ def signature(asked: Any, url: str, key: str, secret: str) -> str:
     return str(signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request))
 
 
-WAYS: dict[str, Any] = {
-    "whole": lambda llm: llm.complete_sync("Hi").text,
-    "whole, async": lambda llm: asyncio.run(complete(llm)),
-    "streamed": lambda llm: llm.stream_sync("Hi").reply().text,
-    "streamed, async": lambda llm: asyncio.run(stream(llm)),
-}
 every_way = pytest.mark.parametrize("way", WAYS)
-
-
-async def complete(llm: sabir.ModelAdapter) -> str:
-    async with llm:
-        return (await llm.complete("Hi")).text
-
-
-async def stream(llm: sabir.ModelAdapter) -> str:
-    async with llm, llm.stream("Hi") as each:
-        return (await each.reply()).text
 
 
 @every_way
 @pytest.mark.parametrize("source", ["given", "variables"])
 def test_bedrock_gets_a_signed_request(way: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path names the model, and the signature is that of the bytes that arrived."""
     if source == "variables":
         monkeypatch.setenv("AWS_DEFAULT_REGION", AWS["aws_region"])
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", AWS["aws_access_key"])
@@ -108,25 +79,6 @@ def test_bedrock_gets_a_signed_request(way: str, source: str, monkeypatch: pytes
     assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
     assert body["anthropic_version"]
     assert {"model", "stream"}.isdisjoint(body)
-
-
-@every_way
-def test_vertex_gets_a_token(way: str) -> None:
-    """The path names project, region and model."""
-    key = {**GOOGLE, "access_token": "ya29.given"}
-    with Server(EVENTS if "streamed" in way else [head(), ANSWER]) as server:
-        with sabir.adapter(f"vertex.messages:{ON_VERTEX}", api_key=key, base_url=server.url, settings=SHORT) as llm:
-            assert WAYS[way](llm) == "Hello."
-        asked = server.requests[0]
-
-    body = json.loads(asked.body)
-    method = "streamRawPredict" if "streamed" in way else "rawPredict"
-    assert (asked.path.replace("%40", "@"), asked.headers["authorization"]) == (
-        f"{VERTEX_PATH}:{method}",
-        "Bearer ya29.given",
-    )
-    assert "model" not in body
-    assert body["anthropic_version"]
 
 
 @pytest.fixture
@@ -150,7 +102,6 @@ def service_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 def test_vertex_finds_googles_default_credentials(
     way: str, service_account: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service account's token, which google-auth fetches."""
     monkeypatch.setenv("CLOUD_ML_REGION", "europe-west1")
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
     token = json.dumps({"access_token": "ya29.found", "expires_in": 3600, "token_type": "Bearer"}).encode()
@@ -183,7 +134,6 @@ async def test_a_function_is_called_at_each_send(name: str, key: str, monkeypatc
 
 
 def test_a_bearer_token_of_bedrock_needs_no_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor a credential chain."""
     monkeypatch.setitem(sys.modules, "boto3", None)
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "aws")
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
@@ -219,7 +169,6 @@ def test_missing_credentials_are_named_before_anything_is_sent(
     name: str, key: Any, variables: dict[str, str], kind: type[Exception], words: str, way: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """In one line, with the remedy; the SDK's and the chains' own exceptions are real."""
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     with Server([]) as server:
@@ -233,10 +182,7 @@ def test_missing_credentials_are_named_before_anything_is_sent(
 
 @pytest.mark.parametrize(
     ("name", "module", "key", "extra"),
-    [
-        ("bedrock", "boto3", {**AWS, "aws_region": "eu-north-1"}, "bedrock"),
-        ("vertex", "google.auth", GOOGLE, "vertex"),
-    ],
+    [("bedrock", "boto3", {**AWS, "aws_region": "eu-north-1"}, "bedrock"), ("vertex", "google.auth", GOOGLE, "vertex")],
 )
 def test_a_missing_library_is_named_with_its_extra(
     name: str, module: str, key: Any, extra: str, monkeypatch: pytest.MonkeyPatch
@@ -265,29 +211,56 @@ def test_a_refused_or_unreachable_token_service_is_told_apart(
 
 
 def test_a_users_client_of_a_cloud_tells_the_same_errors() -> None:
-    """Whether the client is used by the cloud's name or by that of Anthropic."""
     for name in ("bedrock.messages", "anthropic"):
         with anthropic.AnthropicBedrock(aws_region="eu-south-1") as client:
             with pytest.raises(CredentialsMissing, match="has no AWS credentials"):
                 sabir.adapter(f"{name}:m", client=client).complete_sync("Hi", settings=SHORT)
 
 
-def test_a_users_client_reaches_its_own_cloud_alone() -> None:
-    """By the cloud's name a client for another endpoint is refused."""
-    with Server([head(), ANSWER]) as server:
-        with anthropic.AnthropicBedrock(api_key="aws", aws_region="eu-west-1", base_url=server.url) as client:
-            assert sabir.adapter("bedrock.messages:m", client=client).complete_sync("Hi", settings=SHORT).text
-            with pytest.raises(
-                SettingsInvalid, match=r"client= of vertex is of type AnthropicBedrock; .*AsyncAnthropicV"
-            ):
-                sabir.adapter("vertex.messages:m", client=client).complete_sync("Hi", settings=SHORT)
+CLIENTS: dict[str, tuple[Any, Any, dict[str, str], str]] = {
+    "bedrock": (
+        anthropic.AnthropicBedrock, anthropic.AsyncAnthropicBedrock, {"api_key": "key", "aws_region": "eu-west-1"},
+        "/model/m/invoke",
+    ),
+    "vertex": (
+        anthropic.AnthropicVertex, anthropic.AsyncAnthropicVertex, {**GOOGLE, "access_token": "key"},
+        "/projects/p/locations/europe-west1/publishers/anthropic/models/m:rawPredict",
+    ),
+}  # fmt: skip
+"""Cloud → its clients, their key, and the path of a request."""
 
-    assert server.requests[0].path == "/model/m/invoke"
+
+@every_way
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_cloud_is_reached_by_its_name_and_by_a_client_of_its_own_alone(name: str, way: str) -> None:
+    """By the name of the other cloud a client is refused."""
+    kind, later_kind, key, path = CLIENTS[name]
+    (other,) = CLIENTS.keys() - {name}
+    answer = (FRAMES if name == "bedrock" else EVENTS) if "streamed" in way else [head(), ANSWER]
+    with Server(answer) as server:
+        client = (later_kind if "async" in way else kind)(base_url=server.url, **key)
+        assert anthropic_provider.quirks(Access(client=client)) == {"cloud"}
+        by_name = sabir.adapter(f"{name}.messages:m", api_key=key, base_url=server.url)
+        by_client = (sabir.adapter(f"{each}:m", client=client) for each in ("anthropic", f"{name}.messages"))
+        for llm in (by_name, *by_client):
+            assert WAYS[way](llm, settings=SHORT) == "Hello."
+        by_name.close()
+        with pytest.raises(SettingsInvalid, match=f"client= of {other} is of type {type(client).__name__}; "):
+            WAYS[way](sabir.adapter(f"{other}.messages:m", client=client), settings=SHORT)
+        asyncio.run(client.close()) if "async" in way else client.close()
+
+    if "streamed" in way:
+        path = path.replace("rawPredict", "streamRawPredict").replace("/invoke", "/invoke-with-response-stream")
+    for asked in server.requests:
+        body = json.loads(asked.body)
+        assert (asked.path, asked.headers["authorization"]) == (path, "Bearer key")
+        assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+        assert body["anthropic_version"] and "model" not in body
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("region", ["eu-west-1", "europe-west1", "global", "us", "eu"])
 def test_the_endpoint_is_the_one_to_which_the_sdk_sends(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is known without the SDK: from the mapping, or from the variable."""
     with anthropic.AnthropicBedrock(api_key="k", aws_region=region) as client:
         assert bedrock.endpoint(Access(api_key={"aws_region": region})) == str(client.base_url).rstrip("/")
     monkeypatch.setenv("CLOUD_ML_REGION", region)
@@ -296,7 +269,6 @@ def test_the_endpoint_is_the_one_to_which_the_sdk_sends(region: str, monkeypatch
 
 
 def test_an_endpoint_is_known_without_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To render needs none; the user's URL and the SDK's variable count."""
     assert bedrock.endpoint(Access()) == "https://bedrock-runtime.amazonaws.com"
     monkeypatch.setenv("ANTHROPIC_BEDROCK_BASE_URL", "https://proxy.example/bedrock/")
     assert bedrock.endpoint(Access(api_key=AWS)) == "https://proxy.example/bedrock"
@@ -316,14 +288,12 @@ def test_an_endpoint_is_known_without_a_region(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_a_clouds_model_name_finds_its_row(model: str, prefix: str) -> None:
-    """By the family, which is the vendor's own name."""
     for provider in (bedrock, vertex):
         assert find_model(provider.models(), model, MESSAGES.family(model)).prefix == prefix
 
 
 @pytest.mark.parametrize("name", ["bedrock", "vertex"])
 def test_a_cloud_takes_media_as_bytes(name: str) -> None:
-    """An image that has a URL alone becomes text, and that is a loss."""
     picture = sabir.user("What is it?", sabir.image("https://example.org/a.png"))
     rendering: Any = sabir.adapter(f"{name}.messages:claude-sonnet-4-5").render([picture])
 

@@ -18,19 +18,11 @@ from sabir_anthropic.plugin import anthropic as provider
 from sabir_anthropic.request import BEYOND_CONTEXT, MODELS_AT_ONCE, most_at_once
 from sabir_testing.loopback import Server, head
 
-from tests.anthropic.answers import message
-from tests.anthropic.test_provider import WIRE, streamed
+from tests.anthropic.answers import WIRE, message, streamed
 
 ROWS = [info.prefix for info in provider.models()]
 LONG = "Streaming is required"
 ASKED: list[Any] = [{"role": "user", "content": "hi"}]
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides an endpoint, or lends a key."""
-    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
 
 
 class Sent:
@@ -111,7 +103,6 @@ def _budget(tokens: int) -> dict[str, Any]:
 
 
 def test_who_asks_for_the_whole_of_a_long_answer_gets_the_whole() -> None:
-    """Streamed underneath and folded, with the loss of the maximum that was made up."""
     with Server([head(), streamed(WIRE)]) as server:
         with sabir.adapter("anthropic:claude-sonnet-5", base_url=server.url, api_key="k") as llm:
             reply = llm.complete_sync("hi")
@@ -181,7 +172,6 @@ def test_a_schema_keeps_what_the_sdk_keeps() -> None:
 
 
 def test_a_schema_that_the_sdk_refuses_is_told() -> None:
-    """A part without a type: the reply may be anything there."""
     with pytest.raises(ValueError, match="must have a 'type'"):
         anthropic.transform_schema(Loose)
 

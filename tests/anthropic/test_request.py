@@ -47,7 +47,6 @@ def test_the_limit_is_what_the_model_can_answer_with(model: str, limit: int) -> 
 
 
 def test_every_row_of_models_refuses_by_known_words() -> None:
-    """A misspelt word would refuse nothing."""
     known = {*WIRE_SETTINGS, *FEATURES, *MODEL_QUIRKS}
 
     assert [(info.prefix, set(info.rejects) - known) for info in provider.models() if set(info.rejects) - known] == []
@@ -55,7 +54,6 @@ def test_every_row_of_models_refuses_by_known_words() -> None:
 
 
 def test_a_budget_leaves_room_for_the_answer() -> None:
-    """Half of the limit at most, and never less than the vendor's least; what does not fit is a loss."""
     assert body(model=OLDER, reasoning_effort="high", max_output_tokens=8000)["thinking"]["budget_tokens"] == 4000
     assert losses(model=OLDER, reasoning_effort="high", max_output_tokens=8000) == [("downgraded", "reasoning_effort")]
     assert body(model=OLDER, reasoning_effort="low", max_output_tokens=1500)["thinking"]["budget_tokens"] == 1024
@@ -64,7 +62,6 @@ def test_a_budget_leaves_room_for_the_answer() -> None:
 
 
 def test_vendor_settings_of_thinking_come_first() -> None:
-    """They take the place of what the neutral effort would say; what of it still stands is sent beside them."""
     shown = {"type": "adaptive", "display": "summarized"}
     found = body(reasoning_effort="max", vendor={"thinking": shown})
     assert (found["thinking"], found["output_config"]) == (shown, {"effort": "max"})
@@ -73,24 +70,20 @@ def test_vendor_settings_of_thinking_come_first() -> None:
     budget = {"type": "enabled", "budget_tokens": 2000}
     assert body(model=OLDER, reasoning_effort="low", vendor={"thinking": budget})["thinking"] == budget
     assert losses(model=OLDER, reasoning_effort="low", vendor={"thinking": budget}) == [("dropped", "reasoning_effort")]
-    assert losses(reasoning_effort="low", vendor={"output_config": {"effort": "max"}}) == [
-        ("dropped", "reasoning_effort")
-    ]
+    twice = {"reasoning_effort": "low", "vendor": {"output_config": {"effort": "max"}}}
+    assert losses(**twice) == [("dropped", "reasoning_effort")]
 
 
 def test_a_union_at_the_top_of_parameters_is_a_loss() -> None:
-    """The vendor refuses it."""
     schema = {"type": "object", "properties": {"a": {}}, "oneOf": [{"required": ["a"]}]}
     option = sabir.Option.from_schema("o", "", schema)
 
-    assert body(options=[option])["tools"][0]["input_schema"] == {
-        "type": "object", "properties": {"a": {}}, "required": ["a"]
-    }  # fmt: skip
+    sent = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
+    assert body(options=[option])["tools"][0]["input_schema"] == sent
     assert losses(options=[option]) == [("downgraded", "options[0].parameters.oneOf")]
 
 
 def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
-    """And a loss that names it; `oneOf` is the wire's `anyOf`."""
     schema = {
         "type": "object", "title": "T", "$schema": "x",
         "properties": {
@@ -127,7 +120,6 @@ def test_what_a_reply_cannot_be_held_to_is_told_in_words() -> None:
 
 
 def test_cache_breakpoints_are_put_in_at_the_join() -> None:
-    """After the last declaration, the system text, the closed prefix and all messages; the rest stays as it was."""
     talk = [sabir.system("Be brief."), ASKED, said("Yes."), sabir.user("Why?")]
     places = [{"at": "options", "ttl": "1h"}, "system", "closed", "end"]
     bare, found = body(*talk, options=[WEATHER]), body(*talk, options=[WEATHER], vendor={"cache_breakpoints": places})
@@ -154,9 +146,8 @@ def test_an_hours_marker_does_not_follow_one_of_five_minutes(vendor: Any) -> Non
 
     assert b'"1h"' not in json.dumps(found).encode()
     assert json.dumps(found).count("cache_control") == 2
-    assert losses(sabir.system("Be brief."), ASKED, vendor=vendor) == [
-        ("downgraded", "vendor.anthropic.cache_breakpoints")
-    ]
+    told = losses(sabir.system("Be brief."), ASKED, vendor=vendor)
+    assert told == [("downgraded", "vendor.anthropic.cache_breakpoints")]
 
 
 @pytest.mark.parametrize(
@@ -185,35 +176,33 @@ def test_a_declaration_that_is_loaded_later_is_not_marked() -> None:
     later = {"name": "atlas", "input_schema": {"type": "object"}, "defer_loading": True}
     vendor = {"tools": [later], "cache_breakpoints": ["options"]}
 
-    assert body(options=[WEATHER], vendor=vendor)["tools"] == [
-        {
-            "name": "weather",
-            "description": "Weather.",
-            "input_schema": {"type": "object", "properties": {}},
-            **EPHEMERAL,
-        },
-        later,
-    ]
+    (weather,) = body(options=[WEATHER])["tools"]
+    assert body(options=[WEATHER], vendor=vendor)["tools"] == [{**weather, **EPHEMERAL}, later]
     assert body(vendor=vendor)["tools"] == [later]
     assert losses(vendor=vendor) == [("dropped", "vendor.anthropic.cache_breakpoints")]
 
 
-def test_a_breakpoint_at_the_end_marks_a_result() -> None:
-    """The block itself, not what is within it."""
-    talk = [ASKED, call(), result(parts=(sabir.user("x").parts[0],))]
-    (block,) = body(*talk, vendor={"cache_breakpoints": ["end"]})["messages"][-1]["content"]
+RESULT = {"type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "x"}]}
+PDF = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQ="}}
+CITED = {"citations": {"enabled": True}}
 
-    assert block == {
-        "type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "x"}], **EPHEMERAL,
-    }  # fmt: skip
+
+@pytest.mark.parametrize(
+    ("last", "block"),
+    [
+        ([call(), result(parts=(sabir.user("x").parts[0],))], RESULT),
+        ([sabir.user(sabir.document(b"%PDF-1.4", vendor={"anthropic": CITED}))], {**PDF, **CITED}),
+    ],
+)
+def test_a_breakpoint_at_the_end_marks_a_block_and_nothing_within_it(last: list[Any], block: dict[str, Any]) -> None:
+    sent = body(ASKED, *last, vendor={"cache_breakpoints": ["end"]})["messages"][-1]["content"]
+
+    assert sent[-1] == {**block, **EPHEMERAL}
 
 
 def test_a_breakpoint_without_a_place_is_a_loss() -> None:
-    """No system text, no option; that nothing is closed yet is none."""
-    assert (
-        losses(vendor={"cache_breakpoints": ["options", "system", "closed"]})
-        == [("dropped", "vendor.anthropic.cache_breakpoints")] * 2
-    )
+    told = losses(vendor={"cache_breakpoints": ["options", "system", "closed"]})
+    assert told == [("dropped", "vendor.anthropic.cache_breakpoints")] * 2
     with pytest.raises(SettingsInvalid, match="cache_breakpoints"):
         render(vendor={"cache_breakpoints": ["middle"]})
 
@@ -229,19 +218,10 @@ ENDS: list[tuple[list[Any], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("talk", "given", "words"), ENDS)
 def test_a_conversation_ends_with_the_user_where_the_wire_wants_it(talk: Any, given: Any, words: str) -> None:
-    """Of system text alone; for newer models, thinking ones, and replies that are held to a schema."""
     last = body(*talk, **given)["messages"][-1]
 
     assert last == {"role": "user" if words else "assistant", "content": [{"type": "text", "text": words or "{"}]}
     assert losses(*talk, **given) == ([("synthesized", "messages")] if words else [])
-
-
-def test_a_breakpoint_stands_beside_the_hints_of_the_document_that_it_marks() -> None:
-    """The marker is the block's, not of what is within it."""
-    shown = sabir.document(b"%PDF-1.4", vendor={"anthropic": {"citations": {"enabled": True}}})
-    [block] = body(sabir.user(shown), vendor={"cache_breakpoints": ["end"]})["messages"][0]["content"]
-
-    assert (block["citations"], block["cache_control"]) == ({"enabled": True}, {"type": "ephemeral"})
 
 
 DEFERRED = sabir.Option.from_schema("atlas", "", WEATHER.parameters, vendor={"anthropic": {"defer_loading": True}})
@@ -249,13 +229,11 @@ DEFERRED = sabir.Option.from_schema("atlas", "", WEATHER.parameters, vendor={"an
 
 def test_a_deferred_declaration_is_told_of_where_it_cannot_be_deferred() -> None:
     """Another vendor's model may choose it at once, which is a loss."""
-    assert lost(wires.render("google.generate_content", ASKED, options=[DEFERRED])) == [
-        ("dropped", "options[0].vendor")
-    ]
+    rendering = wires.render("google.generate_content", ASKED, options=[DEFERRED])
+    assert lost(rendering) == [("dropped", "options[0].vendor")]
 
 
 def test_the_marker_of_the_last_declaration_that_is_not_deferred_is_a_breakpoint() -> None:
-    """Rendering put it there."""
     rendering = render(max_output_tokens=9, options=(WEATHER, DEFERRED), vendor={"cache_breakpoints": ["options"]})
     history = sabir.dialect("anthropic.messages").decode_history(rendering.body_bytes)
 

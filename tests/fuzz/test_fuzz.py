@@ -25,7 +25,6 @@ def test_changed_bodies_end_in_a_reply_or_in_an_error_of_this_library(dialect: s
 
 
 def test_bodies_are_changed_and_stay_json_where_they_are_to() -> None:
-    """The mark stays; cuts and flipped bytes break what the other changes keep."""
     lots = random.Random(7)
     bodies = [seed.body for seed in own()[:40]]
     whole = [found for body in bodies if (found := marked(lots, body)) is not None]

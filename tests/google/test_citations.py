@@ -1,6 +1,6 @@
 """What a response cites, in characters of its texts."""
 
-import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ from sabir.vocabulary.reply import Reply
 from sabir.vocabulary.settings import Target
 from sabir_google.dialect import GENERATE_CONTENT
 
+from tests.providers import wires
+
 SCOPE = DecodeScope(
     target=Target(provider="google", dialect=GENERATE_CONTENT.name, model="gemini-3-pro", endpoint="https://e.org")
 )
@@ -20,8 +22,7 @@ def response(*parts: Any, reason: str = "STOP", **candidate: Any) -> dict[str, A
     return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": reason, **candidate}]}
 
 
-def decode(body: Any, scope: DecodeScope = SCOPE) -> Reply:
-    return GENERATE_CONTENT.decode(json.dumps(body).encode(), scope)
+decode = partial(wires.whole, SCOPE)
 
 
 def only(reply: Reply) -> Message:
@@ -30,7 +31,6 @@ def only(reply: Reply) -> Message:
 
 
 def grounded(text: str, *segments: dict[str, Any], before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The citations of a text whose segments each rest on both chunks."""
     chunks = [
         {"web": {"uri": "https://a.org", "title": "A"}},
         {"retrievedContext": {"text": "as it was written", "title": "B"}},
@@ -43,7 +43,6 @@ def grounded(text: str, *segments: dict[str, Any], before: tuple[Any, ...] = ())
 
 
 def test_grounding_becomes_citations_in_characters() -> None:
-    """Bytes of the wire, characters here: é and ☂ are longer there. One citation a source, of those that exist."""
     found = grounded("été ☂ Oslo", {"startIndex": 10, "endIndex": 14, "text": "Oslo"})
 
     assert found == [
@@ -64,12 +63,10 @@ def test_grounding_becomes_citations_in_characters() -> None:
     ],
 )
 def test_offsets_that_are_one_off_are_mended_by_the_words(segment: dict[str, Any]) -> None:
-    """The vendor's are at times; one may split a character, or be missing."""
     assert {each[4:] for each in grounded("été ☂ Oslo", segment)} == {(6, 10)}
 
 
 def test_of_words_that_occur_twice_the_nearest_is_cited() -> None:
-    """The offset still says which."""
     assert {each[4:] for each in grounded("Oslo, Oslo", {"startIndex": 7, "endIndex": 11, "text": "Oslo"})} == {(6, 10)}
     far = {"startIndex": 22, "endIndex": 26, "text": "Oslo"}  # one off, after fifteen bytes that are five characters
     assert {each[4:] for each in grounded("☂☂☂☂☂ Oslo, Oslo", far)} == {(12, 16)}
@@ -85,12 +82,10 @@ def test_the_part_that_a_segment_names_is_looked_at_first() -> None:
 
 @pytest.mark.parametrize("segment", [{}, {"startIndex": 90, "endIndex": 95}, {"startIndex": "x", "text": "Rome"}])
 def test_a_segment_that_is_nowhere_is_cited_without_a_place(segment: dict[str, Any]) -> None:
-    """The source is named all the same."""
     assert {each[4:] for each in grounded("Oslo", segment)} == {(None, None)}
 
 
 def test_recitations_are_citations_too() -> None:
-    """Under either name; the vendor's own is the source, verbatim."""
     source = {"startIndex": 0, "endIndex": 4, "uri": "https://b.org", "license": "mit"}
     for name in ("citations", "citationSources"):
         part = only(decode(response({"text": "Oslo!"}, citationMetadata={name: [source]}))).parts[0]

@@ -25,7 +25,6 @@ REPORT = "https://x.org/report"
     [("gemini-2.5-pro", 2), ("models/gemini-3-pro", 3), ("gemini-flash-lite-latest", 3), ("gemma-3-27b", 0), ("", 0)],
 )
 def test_a_models_generation_is_in_its_name(model: str, number: int) -> None:
-    """What is no Gemini by its name demands nothing."""
     assert generation(model) == number
 
 
@@ -107,10 +106,7 @@ BESIDE = {"reasoning_effort": "low", "vendor": {"thinking_config": {"include_tho
         ]),
     ],
 )  # fmt: skip
-def test_a_format_says_its_name_and_what_the_vendor_does_not_read_is_told(
-    given: Any, schema: Any, losses: list[Any]
-) -> None:
-    """Nothing is written beside a reference; names of properties are no keywords."""
+def test_a_format_says_its_name_and_what_the_vendor_does_not_read_is_told(given: Any, schema: Any, losses: Any) -> None:
     rendering = render(NAME, sabir.user("Hi."), response_format=given)
 
     assert body(rendering)["generationConfig"]["responseJsonSchema"] == schema
@@ -123,7 +119,6 @@ def test_a_format_says_its_name_and_what_the_vendor_does_not_read_is_told(
      (BESIDE, {"thinkingBudget": 1024, "includeThoughts": True}, "rewritten")],
 )  # fmt: skip
 def test_the_vendors_own_form_of_a_setting_wins(settings: Any, thinking: Any, kind: str) -> None:
-    """Both were said; the one that is more exact holds, and what the other says besides stays."""
     rendering = render(NAME, sabir.user("Hi."), **settings)
 
     assert body(rendering)["generationConfig"] == {"thinkingConfig": thinking}
@@ -131,7 +126,6 @@ def test_the_vendors_own_form_of_a_setting_wins(settings: Any, thinking: Any, ki
 
 
 def test_every_gemini_before_3_takes_no_media_in_results() -> None:
-    """The rows of the models, longest prefixes first."""
     rows = {row.prefix: row for row in google.models()}
 
     assert list(rows) == sorted(rows, key=lambda prefix: (-len(prefix), prefix))
@@ -214,17 +208,13 @@ def test_a_field_that_says_nothing_leaves_a_stored_part_plain(role: str, part: A
 @pytest.mark.parametrize(("part", "plain"), PLAIN)
 @pytest.mark.parametrize("way", ["whole", "streamed"])
 def test_a_field_that_says_nothing_leaves_a_part_of_a_reply_plain(way: str, part: Any, plain: Any) -> None:
-    """Also between other texts, with which it is one part in a stream."""
-    scope = scope_of(NAME)
+    scope, end = scope_of(NAME), {"candidates": [{"finishReason": "STOP"}]}
     for parts in ([part], [{"text": "Oh. "}, part]):
-        expected = [plain if each is part else each for each in parts]
-        bodies = [[{"candidates": [{"content": {"parts": [each]}}]} for each in pieces] for pieces in (parts, expected)]
-        end = {"candidates": [{"finishReason": "STOP"}]}
-        answers = [{"candidates": [{"content": {"parts": each}, "finishReason": "STOP"}]} for each in (parts, expected)]
-        replies = (
-            [fold(scope, *each, end) for each in bodies]
-            if way == "streamed"
-            else [whole(scope, each) for each in answers]
-        )
+        replies = []
+        for given in (parts, [plain if each is part else each for each in parts]):
+            if way == "streamed":
+                replies.append(fold(scope, *({"candidates": [{"content": {"parts": [each]}}]} for each in given), end))
+            else:
+                replies.append(whole(scope, {"candidates": [{"content": {"parts": given}, "finishReason": "STOP"}]}))
         assert same(*replies)
         assert all(each.kind != "opaque" for each in replies[0].messages[0].parts)

@@ -63,13 +63,6 @@ CONVERTERS = (
 """Where the SDK turns these into what one of the services takes."""
 
 
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides a service, or lends a key."""
-    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 class Sent:
     """The SDK's own client of either service, whose requests end here."""
 

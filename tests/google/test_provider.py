@@ -15,9 +15,7 @@ from google import genai
 from google.genai.types import HttpOptions
 from google.oauth2.credentials import Credentials
 from sabir.contract.provider import Access, WireRequest
-from sabir.errors import (
-    SettingsInvalid,
-)
+from sabir.errors import SettingsInvalid
 from sabir_google.plugin import google as provider
 from sabir_testing.loopback import PATIENCE, Server, head, whole
 
@@ -26,18 +24,6 @@ REQUEST = WireRequest(path=f"{PATH}:generateContent", body='{"contents" :[ "Ã©tÃ
 ANSWER = json.dumps(
     {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi."}]}, "finishReason": "STOP"}]}
 ).encode()
-VARIABLES = (
-    "GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI",
-    "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_API_VERSION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
-    "GOOGLE_GENAI_HTTP_CLIENT",
-)  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides a test."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
 
 
 def access(server: Server, key: str = "k-test") -> Access:
@@ -45,7 +31,6 @@ def access(server: Server, key: str = "k-test") -> Access:
 
 
 def test_the_sdk_adds_its_headers_and_never_sees_the_answer() -> None:
-    """The length is that of the ready bytes; the timeout is told in whole seconds, where the SDK counts thousandths."""
     with Server([head(), b'{"ok" : true}']) as server:
         connection = provider.connect(access(server))
         response = connection.open_sync(replace(REQUEST, timeout=0.9))
@@ -63,10 +48,7 @@ def test_the_sdk_adds_its_headers_and_never_sees_the_answer() -> None:
 @pytest.mark.parametrize("model", ["x?y=1", "a&b", "x#y", "a:b", "maker/x", "tunedModels/a b"])
 def test_a_models_name_never_leads_elsewhere(model: str) -> None:
     """What was rendered is where it is sent; the SDK would refuse some of these with a ValueError if they were bare."""
-    with (
-        Server([head(), ANSWER]) as server,
-        sabir.adapter(f"google:{model}", api_key="k", base_url=server.url) as llm,
-    ):
+    with Server([head(), ANSWER]) as server, sabir.adapter(f"google:{model}", api_key="k", base_url=server.url) as llm:
         assert llm.complete_sync("Hello").text == "Hi."
         assert server.requests[0].path == llm.render("Hello").path
 
@@ -127,7 +109,6 @@ def vertex() -> Iterator[tuple[Server, genai.Client]]:
 
 
 def test_a_users_client_of_vertex_carries_the_bytes_its_own_way(vertex: tuple[Server, genai.Client]) -> None:
-    """Its URL, its project, its token; nothing but the one request is sent, and the client is not closed."""
     server, client = vertex
     connection = provider.connect(Access(client=client))
     for _ in range(2):
@@ -145,7 +126,6 @@ def test_a_users_client_of_vertex_carries_the_bytes_its_own_way(vertex: tuple[Se
 
 
 async def test_a_users_client_streams_in_an_event_loop(vertex: tuple[Server, genai.Client]) -> None:
-    """The method is the request's."""
     server, client = vertex
     connection = provider.connect(Access(client=client))
     response = await connection.open(WireRequest(path=f"{PATH}:streamGenerateContent?alt=sse", body=b"{}"))
@@ -167,7 +147,6 @@ def test_a_client_of_the_gemini_api_is_asked_for_the_same_version(monkeypatch: p
 
 
 def test_a_users_client_in_many_threads_mixes_nothing_up(vertex: tuple[Server, genai.Client]) -> None:
-    """Neither sabir's calls with each other, nor with the user's own; what tells them apart is never sent."""
     server, client = vertex
     connection = provider.connect(Access(client=client))
 
@@ -208,7 +187,6 @@ async def test_a_client_that_does_not_send_through_sabir_is_refused_before_anyth
 
 
 def test_the_methods_of_one_model_do_not_mix() -> None:
-    """Each is asked for under its own name, and with its own bytes, again and again."""
     methods = ["generateContent", "streamGenerateContent?alt=sse", "countTokens"] * 2
     with Server([whole(b"{}")], keeps_alive=True) as server:
         connection = provider.connect(access(server))

@@ -1,6 +1,5 @@
 """What the chunks of a stream become."""
 
-import json
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -21,9 +20,7 @@ SCOPE = DecodeScope(target=Target(provider="google", dialect=GENERATE_CONTENT.na
 SIGNED = {"text": "", "thoughtSignature": "c2ln"}
 
 
-def chunk(
-    *parts: Any, reason: str | None = None, index: int = 0, usage: Any = None, **candidate: Any
-) -> dict[str, Any]:
+def chunk(*parts: Any, reason: str = "", index: int = 0, usage: Any = None, **candidate: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, "index": index, **candidate}
     found |= {"finishReason": reason} if reason else {}
     return {"candidates": [found], "modelVersion": "gemini-3-pro", **({"usageMetadata": usage} if usage else {})}
@@ -36,24 +33,7 @@ def events(chunks: Iterable[Any]) -> list[StreamEvent]:
 fold = partial(wires.fold, SCOPE)
 
 
-def shown(chunks: Iterable[Any]) -> list[tuple[str, int | None, str | None]]:
-    return [(each.type, getattr(each, "index", None), getattr(each, "text", None)) for each in events(chunks)]
-
-
-def test_the_events_of_a_text() -> None:
-    """It ends where the stream does, for what it rests on is told last."""
-    assert shown([chunk({"text": "Hel"}), chunk({"text": "lo."}, reason="STOP")]) == [
-        ("reply-start", None, None),
-        ("text-start", 0, None),
-        ("text-delta", 0, "Hel"),
-        ("text-delta", 0, "lo."),
-        ("text-end", 0, None),
-        ("reply-end", None, None),
-    ]
-
-
 def test_a_text_of_very_many_chunks_is_one_block() -> None:
-    """As long decodes send; its words are joined once, so that the work grows as the text does."""
     found = fold(*(chunk({"text": f"{number} "}) for number in range(5_000)), chunk(reason="STOP"))
 
     assert found.text == "".join(f"{number} " for number in range(5_000))
@@ -76,15 +56,10 @@ def test_figures_and_metadata_merge_field_by_field() -> None:
 
 
 def test_neighbouring_texts_of_one_kind_are_one_block() -> None:
-    """As in the whole reply; thoughts and words are two, and what stands between parts them."""
+    thoughts = ({"text": text, "thought": True} for text in ("H", "m."))
     code = {"executableCode": {"code": "1"}}
-    reply = fold(
-        chunk({"text": "H", "thought": True}),
-        chunk({"text": "m.", "thought": True}, {"text": "So"}),
-        chunk({"text": " on."}),
-        chunk(code),
-        chunk({"text": "One."}, reason="STOP"),
-    )
+    said = [next(thoughts)], [next(thoughts), {"text": "So"}], [{"text": " on."}], [code]
+    reply = fold(*(chunk(*each) for each in said), chunk({"text": "One."}, reason="STOP"))
     parts = reply.messages[0].parts
 
     assert parts[:2] == (ReasoningPart(text="Hm."), TextPart(text="So on."))
@@ -102,19 +77,7 @@ def test_a_signed_text_is_a_block_of_its_own() -> None:
     )
 
 
-def test_a_call_is_whole_at_once() -> None:
-    """Its start has its ids already, its end its arguments; the made-up id is one and the same."""
-    call = {"functionCall": {"name": "weather", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}
-    found = events([chunk(call), chunk({"text": ""}, reason="STOP")])
-    start, end = found[1:3]
-
-    assert [each.type for each in found] == ["reply-start", "option_call-start", "option_call-end", "reply-end"]
-    assert start.invocation_id == end.block.invocation_id != ""  # type: ignore[union-attr]
-    assert found[-1].finish_reason == "option_calls"  # type: ignore[union-attr]
-
-
 def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:
-    """Law 8, with every kind of part, grounding and figures."""
     parts = (
         {"text": "Hm.", "thought": True},
         {"text": "été in Oslo"},
@@ -123,25 +86,19 @@ def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:
         {"codeExecutionResult": {"id": "x", "output": "1"}},
         SIGNED,
     )
-    metadata = {
-        "groundingChunks": [{"web": {"uri": "https://a.org"}}],
-        "groundingSupports": [
-            {"segment": {"startIndex": 9, "endIndex": 13, "text": "Oslo"}, "groundingChunkIndices": [0]}
-        ],
-    }
-    usage = {"promptTokenCount": 1, "candidatesTokenCount": 2}
-    whole = chunk(*parts, reason="STOP", usage=usage, groundingMetadata=metadata)
-    pieces = [chunk(part) for part in parts]
-    reply = fold(*pieces, chunk(reason="STOP", usage=usage, groundingMetadata=metadata))
-    at_once = GENERATE_CONTENT.decode(json.dumps(whole).encode(), SCOPE)
+    support = {"segment": {"startIndex": 9, "endIndex": 13, "text": "Oslo"}, "groundingChunkIndices": [0]}
+    metadata = {"groundingChunks": [{"web": {"uri": "https://a.org"}}], "groundingSupports": [support]}
+    end: dict[str, Any] = {
+        "reason": "STOP", "usage": {"promptTokenCount": 1, "candidatesTokenCount": 2}, "groundingMetadata": metadata,
+    }  # fmt: skip
+    reply = fold(*map(chunk, parts), chunk(**end))
+    at_once = wires.whole(SCOPE, chunk(*parts, **end))
 
     assert reply.messages[0].parts[1].citations[0].start == 7  # type: ignore[union-attr]
-    assert [a.same_content(b) for a, b in zip(reply.messages, at_once.messages, strict=True)] == [True] * 3
-    assert reply.model_copy(update={"messages": ()}) == at_once.model_copy(update={"messages": ()})
+    assert len(reply.messages) == 3 and wires.same(reply, at_once)
 
 
 def test_a_reason_in_every_chunk_ends_nothing_before_the_bytes_end() -> None:
-    """Some endpoints repeat it; the last counts."""
     reply = fold(chunk({"text": "a"}, reason="STOP"), chunk({"text": "b"}, reason="STOP"), chunk(reason="RECITATION"))
 
     assert (reply.text, reply.raw_finish_reason) == ("ab", "RECITATION")
@@ -161,7 +118,6 @@ def test_further_candidates_are_alternatives() -> None:
 
 
 def test_a_blocked_prompt_ends_a_stream_too() -> None:
-    """No candidates, no exception."""
     reply = fold({"promptFeedback": {"blockReason": "SAFETY"}})
 
     assert (reply.messages, reply.finish_reason, reply.raw_finish_reason) == ((), "content_filter", "SAFETY")
@@ -197,17 +153,12 @@ def test_the_deltas_of_any_stream_join_to_its_blocks(chunks: list[list[Any]]) ->
 
 
 def test_a_call_in_pieces_is_one_block_under_one_id() -> None:
-    """It begins with its name, grows by the text of its arguments, and ends once; texts beside it stay apart."""
     begun = {"functionCall": {"name": "weather", "willContinue": True}, "thoughtSignature": "c2ln"}
     more = {"jsonPath": "$.location", "stringValue": "New", "willContinue": True}
     rest = {"jsonPath": "$.location", "stringValue": " York"}
-    chunks = [
-        chunk(begun),
-        chunk({"functionCall": {"partialArgs": [more], "willContinue": True}}),
-        chunk({"functionCall": {"partialArgs": [rest], "willContinue": True}}),
-        chunk({"functionCall": {}}),
-        chunk({"text": "Soon."}, reason="STOP"),
-    ]
+    pieces = [{"functionCall": {"partialArgs": [each], "willContinue": True}} for each in (more, rest)]
+    parts: list[Any] = [begun, *pieces, {"functionCall": {}}]
+    chunks = [*map(chunk, parts), chunk({"text": "Soon."}, reason="STOP")]
     found = [each for each in events(chunks) if getattr(each, "index", None) == 0]
     assert [(each.type, getattr(each, "text", None)) for each in found] == [
         ("option_call-start", None),
@@ -224,13 +175,3 @@ def test_a_call_in_pieces_is_one_block_under_one_id() -> None:
     (call,) = reply.option_calls
     assert call.call is not None and call.call.arguments == {"location": "New York"}
     assert call.call.state == {"part": {"thoughtSignature": "c2ln"}}
-
-
-def test_a_call_that_was_cut_off_is_none_that_can_run() -> None:
-    """Its arguments are the text that came, which is no JSON."""
-    piece = {"jsonPath": "$.path", "stringValue": "/home", "willContinue": True}
-    begun = {"functionCall": {"name": "remove", "partialArgs": [piece], "willContinue": True}}
-    for parts in ([begun], [{"functionCall": {"name": "remove", "willContinue": True}}]):
-        reply = fold(chunk(*parts, reason="MAX_TOKENS"))
-        (call,) = reply.option_calls
-        assert reply.finish_reason == "length" and call.call is not None and call.call.invalid_arguments

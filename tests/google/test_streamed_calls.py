@@ -47,7 +47,6 @@ def call(*found: Any, more: bool = False, **given: Any) -> dict[str, Any]:
 
 @given(st.dictionaries(NAMES, INNER, max_size=3))
 def test_pieces_of_any_arguments_join_to_them(arguments: dict[str, Any]) -> None:
-    """So does the text that they add, whatever the names, strings, arrays and objects are."""
     growing = StreamedFunctionCall(SCOPE)
     parts = [call(name="f", more=True), *(call(each, more=True) for each in pieces(arguments))]
     texts = [growing.add(part) for part in (*parts, {"functionCall": {}})]
@@ -56,7 +55,6 @@ def test_pieces_of_any_arguments_join_to_them(arguments: dict[str, Any]) -> None
 
 
 def test_values_out_of_order_join_all_the_same() -> None:
-    """Only the text of what came until then is told, for it could not go on."""
     growing = StreamedFunctionCall(SCOPE)
     first, second = {"jsonPath": "$.a.x", "numberValue": 1}, {"jsonPath": "$.b", "nullValue": "NULL_VALUE"}
     later = {"jsonPath": '$["a"].y', "boolValue": False}
@@ -105,7 +103,6 @@ def test_parts_of_one_answer_join_as_those_of_a_stream_do() -> None:
     ],
 )
 def test_a_piece_that_fits_nowhere_is_told(piece: dict[str, Any]) -> None:
-    """It names the call, the path, and what to do."""
     growing = StreamedFunctionCall(SCOPE)
     growing.add(call({"jsonPath": "$.list[0]", "numberValue": 1}, name="f", more=True))
     with pytest.raises(ResponseInvalid, match=r"arguments of 'f' at .*: send the request again$"):

@@ -25,9 +25,6 @@ def server() -> Iterator[LocalServer]:
 def client(server: LocalServer) -> Iterator[OpenAI]:
     """The vendor's own client. The server ends a connection now and then that it had promised to keep: none is kept."""
     with OpenAI(
-        base_url=f"{server.address}/v1",
-        api_key=server.api_key,
-        max_retries=0,
-        default_headers={"Connection": "close"},
+        base_url=f"{server.address}/v1", api_key=server.api_key, max_retries=0, default_headers={"Connection": "close"}
     ) as client:
         yield client

@@ -62,11 +62,9 @@ class Question:
     says: tuple[str, ...]
 
     def is_answered_by(self, text: str) -> bool:
-        """Whether the answer uses the result."""
         return any(word.lower() in text.lower() for word in self.says)
 
     def is_asked_with(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the arguments are those that the question calls for."""
         return all(
             expected.lower() in str(arguments.get(name)).lower()
             if isinstance(expected, str)
@@ -95,14 +93,12 @@ TUNED = (
     Question(CONVERT, "Convert 20 GBP to JPY.", {"amount": 20}, "3900 JPY", ("3900",)),
     Question(SEARCH, "Who won the football world cup in 2022?", {"query": "cup"}, "Argentina won it", ("Argentina",)),
     Question(SEARCH, "Find recipes for apple pie.", {"query": "pie"}, "Grandma's pie: 6 apples, 1 crust", ("apple",)),
-    Question(
-        REMIND, "Remind me to call mum in 20 minutes.", {"text": "mum", "minutes": 20}, "Set for 14:20", ("14:20",)
-    ),
+    Question(REMIND, "Remind me to call mum in 20 minutes.",
+             {"text": "mum", "minutes": 20}, "Set for 14:20", ("14:20",)),
     Question(LIGHT, "Turn on the light in the kitchen.", {"room": "kitchen", "on": True}, "The light is on", ("on",)),
     Question(LIGHT, "Switch off the bedroom lamp.", {"room": "bedroom", "on": False}, "The light is off", ("off",)),
-    Question(
-        DEFINE, "What does the word ephemeral mean?", {"word": "ephemeral"}, "lasting a short time", ("short time",)
-    ),
+    Question(DEFINE, "What does the word ephemeral mean?",
+             {"word": "ephemeral"}, "lasting a short time", ("short time",)),
     Question(STOCK, "What is the price of Microsoft shares?", {"symbol": "MSFT"}, "412.30 USD", ("412",)),
     Question(GET_WEATHER, "What's the weather like in Rome?", {"location": "rome"}, '{"temperature": 24}', ("24",)),
     Question(GET_WEATHER, "Is it raining in Seattle right now?", {"location": "seattle"}, '{"sky": "rain"}', ("rain",)),
@@ -113,25 +109,14 @@ TUNED = (
     Question(ADD, "Please add 150 and 50", {"a": 150, "b": 50}, "200", ("200",)),
     Question(MULTIPLY, "What is 6 times 7?", {"a": 6, "b": 7}, "42", ("42",)),
     Question(MULTIPLY, "Multiply 12 by 11.", {"a": 12, "b": 11}, "132", ("132",)),
-    Question(
-        TRANSLATE,
-        "Translate 'good morning' to French.",
-        {"text": "good morning", "language": "fr"},
-        "bonjour",
-        ("bonjour",),
-    ),
+    Question(TRANSLATE, "Translate 'good morning' to French.",
+             {"text": "good morning", "language": "fr"}, "bonjour", ("bonjour",)),
     Question(TIME_IN, "What time is it in Sydney?", {"city": "sydney"}, "23:15", ("23:15",)),
-    Question(
-        SEND_MAIL, "Send a mail to bob@example.com about the meeting.", {"to": "bob@example.com"}, "sent", ("sent",)
-    ),
+    Question(SEND_MAIL, "Send a mail to bob@example.com about the meeting.",
+             {"to": "bob@example.com"}, "sent", ("sent",)),
     Question(PLAY, "Play Bohemian Rhapsody.", {"title": "bohemian"}, "Now playing, by Queen", ("queen",)),
-    Question(
-        FLIGHTS,
-        "Flights from Vienna to Dublin, please.",
-        {"origin": "vienna", "destination": "dublin"},
-        "OS 123 at 09:40, 129 EUR",
-        ("09:40", "129", "OS 123"),
-    ),
+    Question(FLIGHTS, "Flights from Vienna to Dublin, please.",
+             {"origin": "vienna", "destination": "dublin"}, "OS 123 at 09:40, 129 EUR", ("09:40", "129", "OS 123")),
     Question(POPULATION, "How many people live in Norway?", {"country": "norway"}, "5.6 million", ("5.6",)),
     Question(FIND_BOOK, "Do you have The Hobbit?", {"title": "hobbit"}, "The Hobbit: 2 copies", ("2 cop",)),
     Question(THERMOSTAT, "Set the thermostat to 21 degrees.", {"degrees": 21}, "set to 21 degrees", ("21",)),
@@ -139,12 +124,11 @@ TUNED = (
     Question(CAPITAL, "Which city is the capital of Peru?", {"country": "peru"}, "Lima", ("lima",)),
     Question(ORDER, "I would like 3 pizzas.", {"dish": "pizza", "quantity": 3}, "ready in 25 minutes", ("25",)),
     Question(NOW, "What day is it today?", {}, "Saturday, 21 November 2026", ("saturday", "21 november")),
-    Question(
-        LOOKUP, "Look up Marie Curie.", {"name": "marie"}, "Marie Curie, physicist, Paris", ("physicist", "paris")
-    ),
+    Question(LOOKUP, "Look up Marie Curie.",
+             {"name": "marie"}, "Marie Curie, physicist, Paris", ("physicist", "paris")),
     Question(LOOKUP, "What is Bob's email?", {"name": "bob"}, "bob@example.com", ("bob@example.com",)),
     Question(LOOKUP, "Where does Emma Watson live?", {"name": "emma"}, "Emma Watson, 5 Park Lane", ("park lane",)),
-)
+)  # fmt: skip
 
 DISTANCE = tool("distance", "Distance between two places in kilometres.", {"start": TEXT, "end": TEXT})
 RECIPE = tool("recipe", "Recipe of a dish.", {"dish": TEXT})

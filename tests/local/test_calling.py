@@ -26,24 +26,20 @@ Body = dict[str, Any]
 
 
 def opening(text: str) -> list[Body]:
-    """A conversation's first turn."""
     return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
 
 
 def with_result(messages: list[Body], message: Body, result: str) -> list[Body]:
-    """The conversation after the option that was called has returned."""
     call_id = message["tool_calls"][0]["id"]
     return [*messages, message, {"role": "tool", "tool_call_id": call_id, "content": result}]
 
 
 def ask(client: OpenAI, **body: Any) -> Body:
-    """The message of a whole reply."""
     reply = client.chat.completions.create(**{"model": MODEL, "max_tokens": 96, **body})
     return dict(reply.choices[0].message.model_dump(exclude_none=True))
 
 
 def ask_streamed(client: OpenAI, **body: Any) -> Body:
-    """The message that a stream's pieces add up to."""
     content = ""
     calls: dict[int, Body] = {}
     for chunk in client.chat.completions.create(**{"model": MODEL, "max_tokens": 96, **body}, stream=True):
@@ -79,7 +75,6 @@ def outcome(client: OpenAI, way: Any, question: Question) -> Counter[str]:
 @pytest.mark.parametrize("questions", SETS.values(), ids=SETS.keys())
 @WAYS
 def test_one_option_is_called_and_its_result_used(client: OpenAI, way: Any, questions: Sequence[Question]) -> None:
-    """Every question ends after one call, nearly every one in an answer that uses the result."""
     total: Counter[str] = Counter()
     for question in questions:
         total += outcome(client, way, question)
@@ -91,7 +86,6 @@ def test_one_option_is_called_and_its_result_used(client: OpenAI, way: Any, ques
 
 
 def test_a_conversation_goes_on_after_an_answer(client: OpenAI) -> None:
-    """The next question of the user is called on again, with an answered call in the history."""
     messages = opening("What is the weather in Paris?")
     first = ask(client, messages=messages, tools=[WEATHER], **CALLS)
     messages = with_result(messages, first, "18 °C, rain")
@@ -103,7 +97,6 @@ def test_a_conversation_goes_on_after_an_answer(client: OpenAI) -> None:
 
 
 def test_a_template_argument_overrules_whose_turn_it_is(client: OpenAI) -> None:
-    """Told to call after a result, the model calls; told not to on the user's turn, it answers."""
     messages = opening("What is the weather in Paris?")
     first = ask(client, messages=messages, tools=[WEATHER], **CALLS)
     answered = with_result(messages, first, "18 °C, rain")
@@ -142,7 +135,6 @@ def test_arguments_that_are_no_json_are_an_error(client: OpenAI, arguments: str)
 
 
 def test_one_of_two_options_and_a_bare_one_are_called(client: OpenAI) -> None:
-    """Which of two is little better than chance with a model of this size; a function may be a name and no more."""
     of_two = ask(client, messages=opening("What is 2 plus 3?"), tools=[WEATHER, ADD], **CALLS)
     bare = {"type": "function", "function": {"name": "now"}}
     alone = ask(client, messages=opening("What time is it?"), tools=[bare], **CALLS)

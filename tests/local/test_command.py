@@ -20,7 +20,6 @@ def user(tmp_path: Path) -> Mapping[str, str]:
 
 
 def test_each_model_is_shown_with_its_size_its_file_and_its_source(user: Mapping[str, str], tmp_path: Path) -> None:
-    """A name and a size a line, whatever the width of the terminal; the file may be long and has its own."""
     large = tmp_path / "Large-9B.gguf"
     large.write_bytes(b"GGUF")
     known = run("local", "fetch", str(large), env=user)
@@ -40,7 +39,6 @@ def test_each_model_is_shown_with_its_size_its_file_and_its_source(user: Mapping
 
 
 def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Path) -> None:
-    """Neither where the weights' package is installed, nor where an earlier fetch has brought the file."""
     try:
         found = find_weights()
     except WeightsMissing as error:
@@ -77,7 +75,6 @@ def test_what_is_here_is_not_fetched_again(user: Mapping[str, str], tmp_path: Pa
 def test_what_cannot_be_is_refused_in_one_line(
     user: Mapping[str, str], tmp_path: Path, arguments: tuple[str, ...], says: str
 ) -> None:
-    """With the code of wrong arguments, and before anything is downloaded."""
     (tmp_path / "text.gguf").write_text("hello")
     finished = run("local", *arguments, env=user, cwd=tmp_path)
 
@@ -88,7 +85,6 @@ def test_what_cannot_be_is_refused_in_one_line(
 def test_a_model_is_loaded_by_the_name_it_was_given_and_the_command_says_how_large_it_is(
     server: LocalServer, tmp_path: Path
 ) -> None:
-    """On standard error, before the answer; with --json there is nothing beside errors."""
     user = {"XDG_CACHE_HOME": str(tmp_path)}
     run("local", "fetch", str(find_weights()), "--name", "mine", env=user)
     spoken = run("chat", "-m", "local:mine", "Hello!", env=user)
@@ -100,7 +96,6 @@ def test_a_model_is_loaded_by_the_name_it_was_given_and_the_command_says_how_lar
 
 
 def test_a_missing_model_names_the_command_that_brings_it(user: Mapping[str, str]) -> None:
-    """Whoever asks for a name that nothing serves gets what to type."""
     finished = run("chat", "-m", "local:qwen", "Hello!", env={**user, VARIABLE: ""})
 
     assert finished.returncode == 4

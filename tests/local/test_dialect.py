@@ -64,7 +64,6 @@ def test_another_model_decides_an_open_choice_itself() -> None:
 
 
 def test_without_options_nothing_is_said_of_a_choice() -> None:
-    """A conversation without options is Chat Completions as it is."""
     assert {"tool_choice", "chat_template_kwargs", "tools"}.isdisjoint(body(CHAT, options=()))
 
 

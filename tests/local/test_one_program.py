@@ -63,7 +63,7 @@ def program(model: str) -> list[sabir.Message]:
             said = "".join(stream.text)
             chat += stream.reply().messages
         assert said
-        assert chat[-1].text == said
+        assert chat[-1].text == said == llm.complete_sync(chat[:-1], options=[weather], settings=ANSWER).text
         assert llm.count_tokens_sync(chat).input_tokens > 0
         return chat
 

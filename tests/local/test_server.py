@@ -22,7 +22,6 @@ GREETING = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello!
 
 
 def is_serving(address: str) -> bool:
-    """Whether anybody answers there."""
     try:
         return httpx2.get(f"{address}/health", timeout=5).is_success
     except httpx2.TransportError:
@@ -48,7 +47,6 @@ def test_it_answers_nobody_without_the_key(server: LocalServer, client: OpenAI) 
 
 
 def test_threads_that_ask_at_once_start_one_server(server: LocalServer) -> None:
-    """The first one starts it, the others wait."""
     fresh = LocalServer()
     with ThreadPoolExecutor(8) as pool:
         addresses = set(pool.map(lambda _: fresh.address, range(8)))
@@ -73,7 +71,6 @@ def test_it_writes_nothing_to_the_terminal(
 
 
 def test_after_a_stop_a_use_starts_it_anew(server: LocalServer) -> None:
-    """Stopping twice is harmless."""
     fresh = LocalServer()
     address = fresh.address
     fresh.stop()
@@ -86,7 +83,6 @@ def test_after_a_stop_a_use_starts_it_anew(server: LocalServer) -> None:
 
 
 def test_a_server_that_died_is_started_anew(server: LocalServer, caplog: pytest.LogCaptureFixture) -> None:
-    """As after a kill by the system for want of memory; the log says so."""
     fresh = LocalServer()
     assert fresh.address
     fresh._child._process.kill()
@@ -101,7 +97,6 @@ def test_a_server_that_died_is_started_anew(server: LocalServer, caplog: pytest.
 def test_broken_weights_are_reported_in_one_line(
     server: LocalServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """With llama.cpp's own reason, which is in the error and not on the terminal; this process goes on."""
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(find_weights().read_bytes()[:60_000_000])
     with pytest.raises(ServerNotStarted, match=r"broken\.gguf: .*corrupted or incomplete; try other weights") as error:
@@ -112,7 +107,6 @@ def test_broken_weights_are_reported_in_one_line(
 
 
 def test_a_start_that_takes_too_long_is_given_up(server: LocalServer) -> None:
-    """Whatever the child process is doing then, it is gone."""
     slow = LocalServer(start_seconds=0.01)
     with pytest.raises(ServerNotStarted, match=r"not ready after 0\.01 s"):
         _ = slow.address
@@ -150,7 +144,6 @@ def test_unless_told_otherwise_it_repeats_itself(client: OpenAI) -> None:
 
 
 def test_an_answer_without_a_limit_ends(server: LocalServer) -> None:
-    """`output_tokens` stands in for a missing max_tokens."""
     short = LocalServer(output_tokens=5)
     with OpenAI(base_url=f"{short.address}/v1", api_key=short.api_key, max_retries=0) as client:
         reply = client.chat.completions.create(**GREETING)
@@ -161,7 +154,6 @@ def test_an_answer_without_a_limit_ends(server: LocalServer) -> None:
 
 
 def test_a_context_that_overflows_is_named(client: OpenAI) -> None:
-    """The error's type tells it from other bad requests."""
     messages = [{"role": "user", "content": "word " * 4_500}]
     with pytest.raises(BadRequestError, match="exceeds the available context size") as error:
         client.chat.completions.create(model="smollm2", messages=messages)
@@ -170,7 +162,6 @@ def test_a_context_that_overflows_is_named(client: OpenAI) -> None:
 
 
 def test_a_process_that_leaves_a_stream_ends_well(server: LocalServer) -> None:
-    """No hang, no traceback, exit code 0; the server goes with it."""
     left = run(
         """
         import json
@@ -192,7 +183,6 @@ def test_a_process_that_leaves_a_stream_ends_well(server: LocalServer) -> None:
 
 
 def test_a_forked_process_leaves_its_parents_server_alone(server: LocalServer) -> None:
-    """It starts one of its own if it needs one, and both end well."""
     forked = run(
         """
         import os, sys, urllib.request
@@ -214,7 +204,6 @@ def test_a_forked_process_leaves_its_parents_server_alone(server: LocalServer) -
 
 
 def test_a_killed_process_takes_its_server_along(server: LocalServer) -> None:
-    """Even where nothing of it can run any more: the pipe closes."""
     program = "from sabir_local.server import shared_server; print(shared_server().address, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

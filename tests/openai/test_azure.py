@@ -1,6 +1,5 @@
 """OpenAI's models on Azure by string: the endpoint, the API's version, and keys or tokens, against a real server."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +9,11 @@ import pytest
 import sabir
 from sabir.contract.provider import Access, WireRequest
 from sabir.errors import CredentialsMissing, SettingsInvalid
+from sabir_openai import plugin
 from sabir_openai.plugin import azure
 from sabir_testing.loopback import Server, head
+
+from tests.providers.ways import WAYS
 
 CHAT = {
     "id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5",
@@ -44,33 +46,12 @@ ONCE = sabir.Settings(retries=0)
 
 
 @pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides a test; OpenAI's own variables are set, and never sent to Azure."""
-    for name in ("ENDPOINT", "API_KEY", "AD_TOKEN"):
-        monkeypatch.delenv(f"AZURE_OPENAI_{name}", raising=False)
-    monkeypatch.delenv("OPENAI_API_VERSION", raising=False)
+def variables_of_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI's own variables are set, and never sent to Azure."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Secret: s")
-
-
-async def complete(llm: sabir.ModelAdapter) -> str:
-    async with llm:
-        return (await llm.complete("Hi", settings=ONCE)).text
-
-
-async def stream(llm: sabir.ModelAdapter) -> str:
-    async with llm, llm.stream("Hi", settings=ONCE) as each:
-        return (await each.reply()).text
-
-
-WAYS: dict[str, Callable[[sabir.ModelAdapter], str]] = {
-    "whole": lambda llm: llm.complete_sync("Hi", settings=ONCE).text,
-    "whole, async": lambda llm: asyncio.run(complete(llm)),
-    "streamed": lambda llm: llm.stream_sync("Hi", settings=ONCE).reply().text,
-    "streamed, async": lambda llm: asyncio.run(stream(llm)),
-}
 
 
 def answer(model: str, way: str) -> list[bytes]:
@@ -85,13 +66,12 @@ def answer(model: str, way: str) -> list[bytes]:
 def test_a_deployment_is_reached_by_its_name(
     model: str, version: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On both wires, by the API without dated versions or by the dated one; the name stays in the body."""
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-key")
     monkeypatch.setenv("OPENAI_API_VERSION", version)
     with Server(answer(model, way)) as server:
         monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.url)
         with sabir.adapter(model) as llm:
-            assert WAYS[way](llm) == "Hello."
+            assert WAYS[way](llm, settings=ONCE) == "Hello."
             assert llm.target.endpoint == server.url + ("/openai" if version[:1].isdigit() else "/openai/v1")
         asked = server.requests[0]
 
@@ -104,7 +84,6 @@ def test_a_deployment_is_reached_by_its_name(
 
 @pytest.mark.parametrize("path", ["/responses", "/chat/completions"])
 def test_a_dated_request_is_the_one_of_the_sdks_azure_client(path: str) -> None:
-    """The same URL and the same headers, whichever client of the SDK wrote them."""
     body = {"model": "my model", "messages": [], "input": "Hi"}
     key = {"api_key": "k", "api_version": "2024-10-21"}
     with Server([head(), b"{}"]) as server:
@@ -128,14 +107,10 @@ KEYS: list[tuple[str, Any, dict[str, str], dict[str, str]]] = [
     ("a function of tokens", lambda: "token", {}, {"authorization": "Bearer token"}),
     ("a function of keys", lambda: {"api_key": "key"}, {}, {"api-key": "key"}),
     ("a variable's token", None, {"AZURE_OPENAI_AD_TOKEN": "found"}, {"authorization": "Bearer found"}),
-    (
-        "both variables, as in the SDK",
-        None,
-        {"AZURE_OPENAI_AD_TOKEN": "found", "AZURE_OPENAI_API_KEY": "key"},
-        {"authorization": "Bearer found"},
-    ),
+    ("both variables, as in the SDK", None, {"AZURE_OPENAI_AD_TOKEN": "found", "AZURE_OPENAI_API_KEY": "key"},
+     {"authorization": "Bearer found"}),
     ("a key before variables", "given", {"AZURE_OPENAI_AD_TOKEN": "found"}, {"api-key": "given"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("version", ["", "2024-10-21"])
@@ -157,7 +132,6 @@ def test_keys_and_tokens_have_headers_of_their_own(
 
 
 def test_a_token_is_renewed_at_each_send() -> None:
-    """As `get_bearer_token_provider` of azure-identity does it."""
     tokens = iter(["first", "second"])
     with Server(answer("azure:prod", "whole")) as server:
         with sabir.adapter("azure:m", api_key=lambda: next(tokens), base_url=server.url) as llm:
@@ -170,7 +144,6 @@ def test_a_token_is_renewed_at_each_send() -> None:
 @pytest.mark.parametrize("behind", ["", "/", "/openai", "/openai/", "/openai/v1", "/openai/v1/"])
 @pytest.mark.parametrize(("version", "below"), [("", "/openai/v1"), ("2024-10-21", "/openai")])
 def test_the_endpoint_may_be_given_as_the_portal_shows_it(behind: str, version: str, below: str) -> None:
-    """The resource alone, or with the path of either API; a gateway's own path stays."""
     for base in ("https://me.openai.azure.com", "https://gateway.example/openai/team"):
         access = Access(api_key={"api_version": version} if version else "k", base_url=base + behind)
         assert azure.endpoint(access) == base + below
@@ -180,31 +153,21 @@ def fails(key: Any = "k", **how: Any) -> Callable[[], object]:
     return lambda: sabir.adapter("azure:m", api_key=key, **how).complete_sync("Hi", settings=ONCE)
 
 
+HERE = {"base_url": "http://127.0.0.1:9"}
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (
-            fails(),
-            CredentialsMissing,
-            "azure has no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url=",
-        ),
-        (
-            fails(None, base_url="http://127.0.0.1:9"),
-            CredentialsMissing,
-            "azure has no key; set the variable AZURE_OPEN",
-        ),
-        (
-            fails(lambda: {"api_version": "v"}, base_url="http://127.0.0.1:9"),
-            SettingsInvalid,
-            "returned api_version; exp",
-        ),
+        (fails(), CredentialsMissing, "no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url="),
+        (fails(None, **HERE), CredentialsMissing, "azure has no key; set the variable AZURE_OPEN"),
+        (fails(lambda: {"api_version": "v"}, **HERE), SettingsInvalid, "returned api_version; exp"),
         (fails(base_url="me.openai.azure.com"), SettingsInvalid, r"not an http\(s\) URL; check base_url"),
     ],
 )
 def test_what_is_missing_is_named_before_anything_is_sent(
     call: Callable[[], object], kind: type[Exception], words: str
 ) -> None:
-    """In one line, with the remedy."""
     with pytest.raises(kind, match=words) as raised:
         call()
 
@@ -212,18 +175,31 @@ def test_what_is_missing_is_named_before_anything_is_sent(
 
 
 def test_rendering_needs_no_endpoint() -> None:
-    """Nor a key; a deployment that is named like its model finds the model's facts."""
     rendering = sabir.adapter("azure:gpt-5").render("Hi", settings=sabir.Settings(temperature=0.5))
 
     assert [loss.path for loss in rendering.losses] == ["settings.temperature"]
     assert azure.quirks(Access()) == frozenset()
 
 
-def test_a_users_client_is_taken() -> None:
-    """Its own endpoint and key count."""
-    with Server(answer("azure.chat:prod", "whole")) as server:
-        with openai.AzureOpenAI(api_key="k", api_version="2024-10-21", azure_endpoint=server.url) as client:
-            llm = sabir.adapter("azure.chat:prod", client=client)
-            assert (llm.target.endpoint, llm.complete_sync("Hi").text) == (f"{server.url}/openai", "Hello.")
+@pytest.mark.parametrize(
+    ("deployment", "path", "expected"),
+    [
+        (None, "/chat/completions", "/openai/deployments/m/chat/completions?api-version=v9"),
+        ("mine", "/chat/completions", "/openai/deployments/mine/chat/completions?api-version=v9"),
+        (None, "/responses", "/openai/responses?api-version=v9"),
+        ("mine", "/responses", "/openai/responses?api-version=v9"),
+    ],
+)
+@pytest.mark.parametrize("name", ["azure", "openai"])
+def test_a_users_client_reaches_its_deployment(name: str, deployment: str | None, path: str, expected: str) -> None:
+    """Where the client names no deployment, the model does, as the SDK's typed methods have it."""
+    how: Any = {"api_version": "v9", "azure_deployment": deployment}
+    with Server([head(), b"{}"]) as server:
+        with openai.AzureOpenAI(api_key="mine", azure_endpoint=server.url, **how) as client:
+            access = Access(client=client)
+            connection = getattr(plugin, name).connect(access)
+            connection.open_sync(WireRequest(path=path, body=b'{"model":"m"}')).close()
+            assert azure.endpoint(access) == str(client.base_url).rstrip("/")
 
-    assert server.requests[0].path == "/openai/deployments/prod/chat/completions?api-version=2024-10-21"
+    assert server.requests[0].headers["api-key"] == "mine"
+    assert server.requests[0].path == expected

@@ -13,7 +13,7 @@ from openai.types.chat import ChatCompletionChunk
 from sabir.contract.scope import DecodeScope
 from sabir.errors import StreamBroken
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart
+from sabir.vocabulary.reply import BlockDelta, Reply
 from sabir.vocabulary.settings import Target
 from sabir_openai.chat_dialect import CHAT
 
@@ -48,33 +48,6 @@ def call(
     return {"tool_calls": [{key: value for key, value in delta.items() if value not in (None, "")}]}
 
 
-def test_text_grows_and_ends_with_its_usage() -> None:
-    """Usage comes after the finish reason, in a chunk without choices."""
-    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-    chunks = [
-        chunk({"role": "assistant", "content": "", "refusal": None}, usage=None, obfuscation="x1"),
-        chunk({"content": "Hel"}, service_tier="default"),
-        chunk({"content": "lo."}, system_fingerprint="fp"),
-        chunk({}, "stop"),
-        {**chunk(), "choices": [], "usage": usage},
-        DONE,
-    ]
-    found = events(*chunks)
-
-    assert [event.type for event in found] == [
-        "reply-start", "text-start", "text-delta", "text-delta", "text-end", "reply-end",
-    ]  # fmt: skip
-    assert [event.text for event in found if isinstance(event, BlockDelta)] == ["Hel", "lo."]
-    assert isinstance(found[0], ReplyStart) and found[0].origin.response_id == "chatcmpl-1"
-    end = found[-1]
-    assert isinstance(end, ReplyEnd)
-    assert (end.finish_reason, end.usage.total_tokens) == ("stop", 5)
-    assert same(
-        folded(*chunks),
-        whole({"content": "Hello."}, usage=usage, service_tier="default", system_fingerprint="fp"),
-    )
-
-
 def test_what_a_chunk_says_of_the_answer_holds_until_another_says_otherwise() -> None:
     """A null, an empty text or a field left out takes nothing back; the same said again changes nothing."""
     reply = folded(
@@ -89,81 +62,43 @@ def test_what_a_chunk_says_of_the_answer_holds_until_another_says_otherwise() ->
     assert reply.details == {"created": 1, "service_tier": "default", "citations": ["x", "y"], "note": "last"}
 
 
-def test_parallel_calls_are_told_apart_by_their_index() -> None:
-    """Id and name first, then argument text, interleaved as they come."""
-    chunks = [
-        chunk(call(0, "call_1", "my_tool", "")),
-        chunk(call(1, "call_2", "other", "")),
-        chunk(call(0, arguments='{"a"')),
-        chunk(call(1, arguments="{ }")),
-        chunk(call(0, arguments=":1}")),
-        chunk({}, "tool_calls"),
-        DONE,
-    ]
-    found = events(*chunks)
-    starts = [event for event in found if isinstance(event, BlockStart)]
-    calls = [
-        {"id": "call_1", "type": "function", "function": {"name": "my_tool", "arguments": '{"a":1}'}},
-        {"id": "call_2", "type": "function", "function": {"name": "other", "arguments": "{ }"}},
-    ]
-
-    assert [(start.invocation_id, start.option_name) for start in starts] == [
-        ("call_1", "my.tool"),
-        ("call_2", "other"),
-    ]
-    assert [event.text for event in found if isinstance(event, BlockDelta)] == ['{"a"', "{ }", ":1}"]
-    assert same(folded(*chunks), whole({"tool_calls": calls}, "tool_calls"))
+COMPATIBLE: list[tuple[list[Any], list[tuple[str, str]]]] = [
+    # no index: a name begins a call, what has none continues the last
+    ([call(None, "1", "f", "{"), call(None, arguments="}"), call(None, "2", "f", "{}")], [("1", "{}"), ("2", "{}")]),
+    # id and name first, then argument text, interleaved as it comes
+    ([call(0, "1", "f", ""), call(1, "2", "f", ""), call(0, arguments='{"a"'), call(1, arguments="{ }"),
+      call(0, arguments=":1}")], [("1", '{"a":1}'), ("2", "{ }")]),
+    # one index for all: another id is another call
+    ([call(0, "1", "f", "{}"), call(0, "2", "f", "{"), call(0, arguments="}")], [("1", "{}"), ("2", "{}")]),
+    # the name in every chunk, and after the arguments began
+    ([call(0, "1", "f", "{"), call(0, "1", "f", "}")], [("1", "{}")]),
+    ([call(0, "1", arguments="{"), call(0, name="f", arguments="}")], [("1", "{}")]),
+    # a new id in each piece, at one index, without an index, and between pieces of another call
+    ([call(0, "1", "f"), call(0, "2", arguments="{"), call(0, "3", arguments="}")], [("1", "{}")]),
+    ([call(None, "1", "f"), call(None, "2", arguments="{"), call(None, "3", arguments="}")], [("1", "{}")]),
+    ([call(0, "1", "f"), call(1, "2", "f"), call(0, "3", arguments="{}"), call(1, "4", arguments="[]")],
+     [("1", "{}"), ("2", "[]")]),
+    # the arguments under another index, with the call's id in the first piece alone
+    ([call(0, "1", "f"), call(1, "1", arguments="{"), call(1, arguments="}")], [("1", "{}")]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("deltas", "expected"),
-    [
-        # no index: a name begins a call, what has none continues the last
-        (
-            [call(None, "1", "f", "{"), call(None, arguments="}"), call(None, "2", "f", "{}")],
-            [("1", "{}"), ("2", "{}")],
-        ),
-        # one index for all: another id is another call
-        ([call(0, "1", "f", "{}"), call(0, "2", "f", "{"), call(0, arguments="}")], [("1", "{}"), ("2", "{}")]),
-        # the name in every chunk
-        ([call(0, "1", "f", "{"), call(0, "1", "f", "}")], [("1", "{}")]),
-        # the name after the arguments began
-        ([call(0, "1", arguments="{"), call(0, name="f", arguments="}")], [("1", "{}")]),
-        # a new id in each piece, at one index, without an index, and between pieces of another call
-        ([call(0, "1", "f"), call(0, "2", arguments="{"), call(0, "3", arguments="}")], [("1", "{}")]),
-        ([call(None, "1", "f"), call(None, "2", arguments="{"), call(None, "3", arguments="}")], [("1", "{}")]),
-        (
-            [call(0, "1", "f"), call(1, "2", "f"), call(0, "3", arguments="{}"), call(1, "4", arguments="[]")],
-            [("1", "{}"), ("2", "[]")],
-        ),
-        # the arguments under another index, with the call's id in the first piece alone
-        ([call(0, "1", "f"), call(1, "1", arguments="{"), call(1, arguments="}")], [("1", "{}")]),
-    ],
-)
+@pytest.mark.parametrize(("deltas", "expected"), COMPATIBLE)
 def test_calls_of_compatibles_are_put_together(deltas: list[Any], expected: list[tuple[str, str]]) -> None:
     """Endpoints deviate in what they repeat and leave out."""
     chunks = [*map(chunk, deltas), chunk({}, "tool_calls"), DONE]
     calls = [message.call for message in folded(*chunks).option_calls]
-    grown = "".join(event.text for event in events(*chunks) if isinstance(event, BlockDelta))
+    grown = dict[int, str]()
+    for event in events(*chunks):
+        if isinstance(event, BlockDelta):
+            grown[event.index] = grown.get(event.index, "") + event.text
 
     assert [(each.invocation_id, each.raw_arguments) for each in calls if each] == expected
     assert [each.option_name for each in calls if each] == ["f"] * len(expected)
-    assert grown == "".join(text for _, text in expected)
-
-
-def test_a_call_without_an_id_has_one_from_its_start() -> None:
-    """The start and the end of a block name the same invocation."""
-    found = events(chunk(call(0, name="f", arguments="{}")), chunk({}, "tool_calls"), DONE)
-    start = next(event for event in found if isinstance(event, BlockStart))
-    end = next(event for event in found if isinstance(event, BlockEnd))
-
-    assert start.invocation_id
-    assert end.block.kind == "option_call"
-    assert end.block.invocation_id == start.invocation_id
+    assert [*grown.values()] == [text for _, text in expected]
 
 
 def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invalid_call() -> None:
-    """Together they are no arguments; nothing of them is lost."""
     odd = {"tool_calls": [{"index": 0, "function": {"arguments": {"a": 1}}}]}
     found = folded(
         chunk(call(0, "c", "f", '{"city": ')), chunk(odd), chunk(call(0, arguments='"Oslo"}')), chunk({}, "stop")
@@ -175,23 +110,14 @@ def test_arguments_that_are_an_object_and_texts_are_kept_both_and_make_an_invali
 
 
 def test_refusal_and_reasoning_grow_in_their_own_blocks() -> None:
-    """Order in the reply is that of a whole answer, whatever came first."""
-    details = [
-        {"type": "reasoning.text", "text": "Hm", "index": 0},
-        {"type": "reasoning.text", "text": ".", "index": 0},
-    ]
-    chunks = [
-        chunk({"content": "Ah"}),
-        chunk({"reasoning": "Hm", "reasoning_details": details[:1]}),
-        chunk({"reasoning": ".", "reasoning_details": details[1:]}),
-        chunk({"refusal": "No"}),
-        chunk({"refusal": "."}),
-        chunk({"content": "."}),
-        chunk({}, "stop"),
-    ]
+    first, then, both = ({"type": "reasoning.text", "text": text, "index": 0} for text in ("Hm", ".", "Hm."))
+    deltas: list[Any] = [
+        {"content": "Ah"}, {"reasoning": "Hm", "reasoning_details": [first]},
+        {"reasoning": ".", "reasoning_details": [then]}, {"refusal": "No"}, {"refusal": "."}, {"content": "."},
+    ]  # fmt: skip
+    chunks = [*map(chunk, deltas), chunk({}, "stop")]
     found = [event for event in events(*chunks) if isinstance(event, BlockDelta)]
-    message = {"content": "Ah.", "reasoning": "Hm.", "refusal": "No."}
-    message |= {"reasoning_details": [{"type": "reasoning.text", "text": "Hm.", "index": 0}]}
+    message = {"content": "Ah.", "reasoning": "Hm.", "refusal": "No.", "reasoning_details": [both]}
 
     assert [(event.kind, event.text) for event in found] == [
         ("text", "Ah"), ("reasoning", "Hm"), ("reasoning", "."), ("refusal", "No"), ("refusal", "."), ("text", "."),
@@ -211,30 +137,18 @@ def test_reasoning_under_both_names_grows_once() -> None:
 
 def test_a_sound_and_its_transcript_grow_and_end_after_the_finish_reason() -> None:
     """The last audio update, with the time of its end alone, comes after the finish reason."""
-    chunks = [
-        chunk({"audio": {"id": "audio_1", "transcript": "Hel"}}),
-        chunk({"audio": {"data": "UklGRg=="}}),
-        chunk({"audio": {"data": "AAAAAFdBVkU=", "transcript": "lo."}}),
-        chunk({}, "stop"),
-        chunk({"audio": {"expires_at": 9}}),
-        DONE,
-    ]
+    sounds = {"id": "audio_1", "transcript": "Hel"}, {"data": "UklGRg=="}, {"data": "AAAAAFdBVkU=", "transcript": "lo."}
+    ended = [chunk({}, "stop"), chunk({"audio": {"expires_at": 9}}), DONE]
+    chunks = [*(chunk({"audio": each}) for each in sounds), *ended]
     reply = folded(*chunks)
 
     assert reply.messages[0].parts == (
-        MediaPart(
-            modality="audio",
-            url="data:audio/wav;base64,UklGRgAAAABXQVZF",
-            state={"audio": {"id": "audio_1", "expires_at": 9}},
-        ),
+        MediaPart(modality="audio", url="data:audio/wav;base64,UklGRgAAAABXQVZF",
+                  state={"audio": {"id": "audio_1", "expires_at": 9}}),
         TextPart(text="Hello.", state={"transcript_of": "audio_1"}),
-    )
-    assert [event.kind for event in events(*chunks) if isinstance(event, BlockDelta)] == [
-        "text",
-        "media",
-        "media",
-        "text",
-    ]
+    )  # fmt: skip
+    grown = [event.kind for event in events(*chunks) if isinstance(event, BlockDelta)]
+    assert grown == ["text", "media", "media", "text"]
 
 
 def asked(**call: Any) -> dict[str, Any]:
@@ -258,12 +172,10 @@ ALIKE: list[tuple[list[Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("deltas", "message"), ALIKE)
 def test_deltas_of_any_shape_are_what_the_message_is_at_once(deltas: list[Any], message: dict[str, Any]) -> None:
-    """Law 8: whole arguments, custom calls, arrays of compatibles whose neighbouring texts are one, and odd shapes."""
     assert same(folded(*map(chunk, deltas), chunk({}, "stop")), whole(message))
 
 
 def test_a_legacy_function_call_is_put_together() -> None:
-    """Deprecated, and still in old recordings."""
     deltas = [{"function_call": {"name": "joke", "arguments": ""}}, {"function_call": {"arguments": '{"a"'}}]
     chunks = [*map(chunk, deltas), chunk({"function_call": {"arguments": ":1}"}}), chunk({}, "function_call")]
     found = folded(*chunks)
@@ -273,16 +185,8 @@ def test_a_legacy_function_call_is_put_together() -> None:
 
 
 def test_several_choices_are_told_apart() -> None:
-    """The first is the reply, the others are alternatives; their events are not mixed into it."""
-    chunks = [
-        chunk({"content": "b"}, index=1),
-        chunk({"content": "a"}),
-        chunk({"content": "B"}, index=1),
-        chunk({"content": "A"}),
-        chunk({}, "length", index=1),
-        chunk({}, "stop"),
-        DONE,
-    ]
+    said = [chunk({"content": each}, index=index) for each, index in (("b", 1), ("a", 0), ("B", 1), ("A", 0))]
+    chunks = [*said, chunk({}, "length", index=1), chunk({}, "stop"), DONE]
     reply = folded(*chunks)
 
     assert (reply.text, reply.finish_reason) == ("aA", "stop")
@@ -291,22 +195,13 @@ def test_several_choices_are_told_apart() -> None:
 
 
 def test_log_probabilities_and_a_filters_findings_are_collected() -> None:
-    """Arrays grow, all else is the last of its kind; padding is no content."""
     first = {"choice": {"logprobs": {"content": [{"token": "a"}], "refusal": None}}, "prompt_filter_results": [1]}
     second = {"choice": {"logprobs": {"content": [{"token": "b"}]}, "content_filter_results": {"hate": "safe"}}}
     reply = folded(chunk({"content": "a"}, obfuscation="x", **first), chunk({"content": "b"}, "stop", **second))
 
-    assert reply.details == {
-        "created": 1,
-        "prompt_filter_results": [1],
-        "choices": [
-            {
-                "index": 0,
-                "logprobs": {"content": [{"token": "a"}, {"token": "b"}], "refusal": None},
-                "content_filter_results": {"hate": "safe"},
-            }
-        ],
-    }
+    logprobs = {"content": [{"token": "a"}, {"token": "b"}], "refusal": None}
+    choice = {"index": 0, "logprobs": logprobs, "content_filter_results": {"hate": "safe"}}
+    assert reply.details == {"created": 1, "prompt_filter_results": [1], "choices": [choice]}
 
 
 CALLED = chunk(call(0, "1", "f", '{"a":1}'))
@@ -346,18 +241,13 @@ def test_done_without_any_choice_is_a_broken_stream() -> None:
 
 
 def test_streamed_reasoning_chunks_are_one_part_and_emitted_as_they_arrive() -> None:
-    """As Mistral streams: an array of one chunk with one text, and its fields again, in every delta."""
     deltas: list[Any] = [
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": each}], "closed": True}]}
         for each in ("H", "m", ".")
     ]
     chunks = [*map(chunk, deltas), chunk({"content": [{"type": "text", "text": "A"}]}), chunk({"content": "h."})]
-    message = {
-        "content": [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "closed": True},
-            {"type": "text", "text": "Ah."},
-        ]
-    }
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "closed": True}
+    message = {"content": [thinking, {"type": "text", "text": "Ah."}]}
     grown = [(each.kind, each.text) for each in events(*chunks) if isinstance(each, BlockDelta)]
 
     assert same(folded(*chunks, chunk({}, "stop")), whole(message))
@@ -365,7 +255,6 @@ def test_streamed_reasoning_chunks_are_one_part_and_emitted_as_they_arrive() -> 
 
 
 def test_the_fold_is_what_the_sdks_own_accumulator_gives() -> None:
-    """Law 8, against the vendor's accumulation of the same chunks."""
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     logs = {"choice": {"logprobs": {"content": [{"token": "A", "logprob": -1.0, "bytes": [65], "top_logprobs": []}]}}}
     chunks = [
@@ -395,20 +284,11 @@ def pieces(text: str, cuts: list[int]) -> Iterator[str]:
         yield text[start:end]
 
 
-@given(
-    text=st.text(max_size=12),
-    reasoning=st.text(max_size=8),
-    arguments=st.text(max_size=8),
-    cuts=st.lists(st.integers(0, 30)),
-)
+@given(st.text(max_size=12), st.text(max_size=8), st.text(max_size=8), st.lists(st.integers(0, 30)))
 def test_any_cutting_folds_to_the_same_reply(text: str, reasoning: str, arguments: str, cuts: list[int]) -> None:
-    """Law 8 for every way of cutting one answer into deltas."""
     deltas: list[Any] = [{"reasoning_content": piece} for piece in pieces(reasoning, cuts)]
-    deltas += [{"content": piece} for piece in pieces(text, cuts)]
-    deltas += [
-        call(0, "1", "f"),
-        *({"tool_calls": [{"index": 0, "function": {"arguments": p}}]} for p in pieces(arguments, cuts)),
-    ]
+    deltas += [*({"content": piece} for piece in pieces(text, cuts)), call(0, "1", "f")]
+    deltas += [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces(arguments, cuts)]
     function = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}
     message = {"reasoning_content": reasoning, "content": text, "tool_calls": [function]}
 

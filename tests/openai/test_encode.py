@@ -52,7 +52,6 @@ def head(**given: Any) -> dict[str, Any]:
     ],
 )
 def test_reasoning_models_take_instructions_as_developer(info: ModelInfo, quirks: tuple[str, ...], role: str) -> None:
-    """From o1 on; a later instruction stays where it was said."""
     found = items(CHAT, sabir.system("A"), sabir.user("B"), sabir.system("C"), info=info, quirks=quirks)
 
     assert [message["role"] for message in found] == [role, "user", role]
@@ -77,7 +76,6 @@ def test_the_parameters_of_an_option_are_an_object_with_properties(schema: dict[
 
 
 def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
-    """At most 64 characters; an endpoint with ids of nine gets nine."""
     asked = call().model_copy(update={"payload": OptionCallPayload(invocation_id="x" * 70, option_name="weather")})
     answer = result().model_copy(update={"payload": OptionResultPayload(invocation_id="x" * 70, option_name="weather")})
     nine = Renderer(sabir.dialect(CHAT).dialect, sabir.dialect(CHAT).target, quirks=frozenset({"call_ids_9"}))
@@ -86,13 +84,6 @@ def test_ids_that_the_wire_takes_stay_and_others_become_valid() -> None:
     assert len(items(CHAT, asked, answer)[0]["tool_calls"][0]["id"]) <= 64
     assert all(len(each["id"]) == 9 and each["id"].isalnum() for item in found[::2] for each in item["tool_calls"])
     assert [item["tool_call_id"] for item in found[1::2]] == [item["tool_calls"][0]["id"] for item in found[::2]]
-
-
-def test_quirks_rename_settings() -> None:
-    """`max_tokens` for compatibles, but never for OpenAI's own reasoning models; Mistral's seed."""
-    assert head(max_output_tokens=9, quirks=["max_tokens"]) == {"max_tokens": 9}
-    assert head(max_output_tokens=9, quirks=["max_tokens"], info=REASONING) == {"max_completion_tokens": 9}
-    assert head(seed=7, quirks=["random_seed"]) == {"random_seed": 7}
 
 
 class Order(BaseModel):
@@ -109,7 +100,6 @@ def form(name: str, fields: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", [CHAT, RESPONSES])
 def test_what_a_strict_schema_changes_or_cannot_say_is_a_loss(name: str) -> None:
-    """Narrowed: rewritten. Not strict at all: downgraded, with the reason. So is a name that the wire does not take."""
     narrowed = render(name, sabir.user("Hi"), response_format=Order)
     loose = render(name, sabir.user("Hi"), response_format={"name": "my limits!", "schema": LIMITED})
     found = form(name, body(loose))
@@ -131,7 +121,6 @@ def test_what_a_strict_schema_changes_or_cannot_say_is_a_loss(name: str) -> None
 
 
 def test_an_endpoint_without_schemas_gets_json() -> None:
-    """With its loss."""
     plain = render(CHAT, sabir.user("Hi"), response_format=Order, quirks=["json_object"])
 
     assert body(plain)["response_format"] == {"type": "json_object"}
@@ -139,7 +128,6 @@ def test_an_endpoint_without_schemas_gets_json() -> None:
 
 
 def test_every_field_of_the_sdk_has_its_place() -> None:
-    """Neutral, vendor's, the dialect's own, or deprecated: a field that the SDK adds shows up here."""
     neutral = {
         "max_completion_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "tools", "tool_choice",
         "parallel_tool_calls", "response_format",
@@ -155,7 +143,6 @@ def test_every_field_of_the_sdk_has_its_place() -> None:
 
 
 def test_an_endpoint_that_knows_no_strict_takes_none() -> None:
-    """Its tables have no hint for it; the length of ids is another variant of the same tables."""
     option = Option.from_schema("look", "", CITY, vendor={"*": {"strict": True}})
     image = sabir.image(PIXEL, vendor={"deepseek": {"detail": "low"}})
     rendering = sabir.adapter("deepseek:unlisted").render(sabir.user("Look:", image), options=[option])
@@ -180,14 +167,12 @@ def test_an_endpoint_that_knows_no_strict_takes_none() -> None:
     ],
 )
 def test_hints_are_the_fields_of_the_sdk(model: type[BaseModel], typed: dict[str, Any], ours: set[str]) -> None:
-    """All that a medium or an option does not say itself: a field that the SDK adds shows up here."""
     taken = {name for name, field in model.model_fields.items() if not field.exclude}
 
     assert taken == typed.keys() - ours - {"type"}
 
 
 def test_a_stored_field_that_is_no_hint_stays_a_loss() -> None:
-    """A value that the wire does not have, or a field in the other's place; what it shows is kept."""
     content = [
         {"type": "image_url", "image_url": {"url": PIXEL, "detail": "ultra"}},
         {"type": "image_url", "image_url": {"url": PIXEL}, "detail": "low"},
@@ -252,7 +237,6 @@ def answered(output: list[dict[str, Any]], model: str = "gpt-5.4") -> list[Messa
 
 
 def test_a_reply_goes_back_item_by_item_to_the_letter() -> None:
-    """Law 3: content parts of one message stay together, those of two apart; unknown parts and items are kept."""
     rendering = render(RESPONSES, *answered(OUTPUT), model="gpt-5.4")
 
     assert rendering.body["input"][1:-3] == OUTPUT
@@ -286,7 +270,6 @@ def test_reasoning_without_encrypted_content_is_a_loss_and_frees_what_it_led_to(
 
 
 def test_what_the_server_holds_is_not_sent_twice_unsaid() -> None:
-    """A history with the very answer that the setting names is refused; what came after it is sent."""
     given = Settings(vendor={"openai": {"previous_response_id": "resp_1"}})
     reply = said("Hi.", origin=home(RESPONSES).model_copy(update={"response_id": "resp_1"}))
     history = [sabir.user("Hello!"), reply, *(sabir.user("And?") for _ in range(200))]
@@ -319,7 +302,6 @@ NULLS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("item", "omitted"), NULLS)
 @pytest.mark.parametrize("way", ["whole", "streamed"])
 def test_fields_that_the_wire_refuses_in_requests_are_not_sent_back(way: str, item: Any, omitted: set[str]) -> None:
-    """Null fields, and the status of reasoning."""
     output = [item, {"type": "message", "id": "msg_2", "role": "assistant", "status": "completed",
                      "content": [{"type": "output_text", "text": "b", "annotations": []}]}]  # fmt: skip
     response = {"id": "resp_1", "model": "unlisted", "status": "completed", "output": output}
@@ -362,7 +344,6 @@ STORING = [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}]
 
 @pytest.mark.parametrize("vendor", STORING)
 def test_a_result_alone_is_sent_if_the_server_stores_its_call(vendor: dict[str, Any]) -> None:
-    """With texts after and before it; as a stored request, too."""
     answers = [{"type": "function_call_output", "call_id": f"call_{at}", "output": "x"} for at in (1, 2, 3)]
     words = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "So?"}]}
     history = [result(1, result="x"), result(2, result="x"), sabir.user("So?"), result(3, result="x")]

@@ -5,22 +5,19 @@
 The rows are those of the package; no test here reads their files.
 """
 
-import json
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 import sabir
-from sabir.contract.dialect import ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir.errors import CallError, ContextTooLong, InvalidRequest, RateLimited, ServerFailed
-from sabir.reading.fold import Fold
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload
 from sabir.vocabulary.parts import MediaPart
-from sabir.vocabulary.reply import BlockDelta, Reply
+from sabir.vocabulary.reply import BlockDelta
 from sabir.vocabulary.settings import Target
-from sabir_openai.chat_dialect import CHAT
 
+from tests.providers import wires
 from tests.providers.wires import same
 
 SCOPE = DecodeScope(target=Target(provider="openrouter", dialect="openai.chat", model="m"))
@@ -28,17 +25,7 @@ PDF = "data:application/pdf;base64,JVBERi0="
 MP4 = "https://e.org/v.mp4"
 
 
-def events(*chunks: Mapping[str, Any]) -> list[Any]:
-    decoder = CHAT.decoder(SCOPE)
-    fed = [event for each in chunks for event in decoder.feed(ServerEvent(json.dumps(each)))]
-    return [*fed, *decoder.close()]
-
-
-def folded(*chunks: Mapping[str, Any]) -> Reply:
-    fold = Fold(SCOPE)
-    for event in events(*chunks):
-        fold.feed(event)
-    return fold.reply()
+events, folded, whole = partial(wires.events, SCOPE), partial(wires.fold, SCOPE), partial(wires.whole, SCOPE)
 
 
 def body(**choice: Any) -> dict[str, Any]:
@@ -71,16 +58,15 @@ DETAILS: list[tuple[list[Any], list[Any]]] = [
 @pytest.mark.parametrize(("pieces", "details"), DETAILS)
 def test_pieces_of_reasoning_are_the_details_of_a_whole_answer(pieces: list[Any], details: list[Any]) -> None:
     """A signature ends a detail, encrypted ones are never split, and their text is the reasoning."""
-    whole = CHAT.decode(json.dumps(body(message={"content": "Ah.", "reasoning_details": details})).encode(), SCOPE)
+    at_once = whole(body(message={"content": "Ah.", "reasoning_details": details}))
     streamed = chunks(*({"reasoning_details": [piece]} for piece in pieces), {"content": "Ah."})
     grown = "".join(event.text for event in events(*streamed) if isinstance(event, BlockDelta) and event.index == 0)
 
-    assert same(folded(*streamed), whole)
-    assert grown == "".join(part.text for part in whole.messages[0].parts if part.kind == "reasoning")
+    assert same(folded(*streamed), at_once)
+    assert grown == "".join(part.text for part in at_once.messages[0].parts if part.kind == "reasoning")
 
 
 def test_fields_that_each_delta_repeats_are_kept_once() -> None:
-    """Other unknown texts grow."""
     reply = folded(*chunks(*({"content": each, "channel": "x", "notes": each} for each in "Ah")))
 
     assert reply.text == "Ah"
@@ -88,7 +74,6 @@ def test_fields_that_each_delta_repeats_are_kept_once() -> None:
 
 
 def test_a_chunk_that_holds_the_whole_message_is_read_once() -> None:
-    """Beside deltas it repeats them; without any it is the answer."""
     done = {"id": "r", "model": "m", **{"choices": body(message={"content": "Ah."})["choices"]}}
 
     assert folded(done).text == "Ah."
@@ -96,9 +81,8 @@ def test_a_chunk_that_holds_the_whole_message_is_read_once() -> None:
 
 
 def test_null_arguments_are_none() -> None:
-    """A function without parameters, called by Groq's models."""
     called = [{"id": "1", "function": {"name": "f", "arguments": "null"}}]
-    reply = CHAT.decode(json.dumps(body(message={"tool_calls": called})).encode(), SCOPE)
+    reply = whole(body(message={"tool_calls": called}))
 
     (call,) = [message.call for message in reply.messages if message.call]
     assert (call.arguments, call.invalid_arguments) == ({}, False)
@@ -123,10 +107,9 @@ REPORTS: list[tuple[dict[str, Any], type[CallError], int | None]] = [
 def test_an_error_in_any_place_is_raised_whole_and_streamed(
     answer: dict[str, Any], kind: type[CallError], status: int | None
 ) -> None:
-    """At the top, in the first choice, beside the usage, and as the whole object; with the gateway's words."""
-    for read in (lambda: CHAT.decode(json.dumps(answer).encode(), SCOPE), lambda: folded(answer)):
+    for read in (whole, folded):
         with pytest.raises(CallError, match=FAILED) as raised:
-            read()
+            read(answer)
         assert (type(raised.value), raised.value.status) == (kind, status)
 
 
@@ -136,10 +119,7 @@ def test_an_error_in_any_place_is_raised_whole_and_streamed(
     ("openrouter.chat:m", {"provider": {"only": ["x"]}}, {"provider": {"only": ["x"]}}, {}),
     ("mistral.chat:m", {"safe_prompt": "yes"}, {}, {}),
 ])  # fmt: skip
-def test_a_rows_fields_are_settings_of_a_stored_request(
-    model: str, fields: dict[str, Any], vendor: dict[str, Any], neutral: dict[str, Any]
-) -> None:
-    """They go back as they were; a value of another type stays verbatim."""
+def test_a_rows_fields_are_settings_of_a_stored_request(model: str, fields: Any, vendor: Any, neutral: Any) -> None:
     name, _, model_name = model.partition(":")
     request = {"model": model_name, "messages": [{"role": "user", "content": "Hi."}], **fields}
     history = sabir.dialect(name).decode_history(request)
@@ -175,7 +155,6 @@ MEDIA: list[tuple[str, Any, MediaPart]] = [
 
 @pytest.mark.parametrize(("model", "block", "part"), MEDIA)
 def test_a_gateways_form_of_a_medium_goes_there_and_back(model: str, block: Any, part: MediaPart) -> None:
-    """Documents and videos that OpenAI has no part for."""
     name, _, model_name = model.partition(":")
     question = [{"role": "user", "content": [{"type": "text", "text": "?"}, block]}]
     history = sabir.dialect(name).decode_history({"model": model_name, "messages": question})
@@ -186,7 +165,6 @@ def test_a_gateways_form_of_a_medium_goes_there_and_back(model: str, block: Any,
 
 
 def test_a_gateway_without_tools_gets_calls_as_text_and_roles_that_alternate() -> None:
-    """Perplexity: each is a loss, and a message stands where nothing of one is sent."""
     call = OptionCallPayload(invocation_id="1", option_name="weather", arguments={"city": "Rome"})
     result = OptionResultPayload(invocation_id="1", option_name="weather", result="18 °C")
     history = [sabir.user("?"), Message(policy="llm", payload=call), Message(policy="weather", payload=result)]
@@ -200,7 +178,6 @@ def test_a_gateway_without_tools_gets_calls_as_text_and_roles_that_alternate() -
 
 
 def test_a_row_renames_the_limit_of_models_that_reason_too() -> None:
-    """OpenAI's own models that reason keep their field at an unknown endpoint."""
     limit = sabir.Settings(max_output_tokens=9)
     for model, url, field in (
         ("mistral.chat:mistral-small-latest", None, "max_tokens"),

@@ -17,42 +17,24 @@ from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import QUIRKS
 from sabir_testing.loopback import Server, head
 
-NAMES = sorted(Row.load_all_packaged("sabir_openai"))
+GATEWAYS = Row.load_all_packaged("sabir_openai")
+NAMES = sorted(GATEWAYS)
 ROOT = Path(__file__).parents[2] / "plugins" / "openai"
-each_gateway = pytest.mark.parametrize("name", NAMES)
 
 
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for row in Row.load_all_packaged("sabir_openai").values():
-        for variable in row.key_variables:
-            monkeypatch.delenv(variable, raising=False)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
-@each_gateway
-def test_a_row_is_a_provider_of_its_name(name: str) -> None:
-    """Design: one name for each gateway, each its own object, built from rows."""
-    provider = getattr(plugin, name)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_is_a_provider_that_cites_its_vendor_and_knows_its_quirks(name: str) -> None:
+    provider, row = getattr(plugin, name), GATEWAYS[name]
 
     assert isinstance(provider, Provider)
-    assert (provider.name, provider.dialects) == (name, Row.load_all_packaged("sabir_openai")[name].dialects)
-
-
-@each_gateway
-def test_a_row_cites_its_vendor_and_knows_its_quirks(name: str) -> None:
-    """A URL, the vendor's page that says so, and no quirk that the dialect does not know."""
-    row = Row.load_all_packaged("sabir_openai")[name]
-
-    assert re.match(r"https://|http://localhost:", row.url)
-    assert not row.url.endswith("/")
+    assert (provider.name, provider.dialects) == (name, row.dialects)
+    assert re.match(r"https://|http://localhost:", row.url) and not row.url.endswith("/")
     assert row.docs.startswith("https://")
     assert row.quirks <= QUIRKS.keys()
     assert row.key_variables or row.url.startswith("http://localhost")
 
 
 def test_every_row_is_an_entry_point_and_the_other_way_round() -> None:
-    """What is in the table can be named in a string; nothing else is."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     points = project["entry-points"]["sabir.providers"]
 
@@ -61,23 +43,19 @@ def test_every_row_is_an_entry_point_and_the_other_way_round() -> None:
 
 
 def test_a_name_without_a_row_is_no_provider() -> None:
-    """A misspelt entry point fails as one."""
     with pytest.raises(AttributeError, match="has no provider 'nowhere'"):
         plugin.nowhere  # noqa: B018 - the access itself is the test
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if Row.load_all_packaged("sabir_openai")[name].url.startswith("https://")]
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if GATEWAYS[name].url.startswith("https://")])
 def test_a_missing_key_names_the_gateways_variable(name: str) -> None:
     """OpenAI's own variable is not read for another's endpoint."""
-    variable = Row.load_all_packaged("sabir_openai")[name].key_variables[0]
+    variable = GATEWAYS[name].key_variables[0]
     with pytest.raises(CredentialsMissing, match=rf"{name} has no key; set the variable {variable}"):
         getattr(plugin, name).connect(Access()).open_sync(WireRequest(path="/x", body=b"{}"))
 
 
 def test_nothing_of_openais_environment_goes_to_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Key, organisation, project and further headers are meant for OpenAI; the gateway gets its own key alone."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
@@ -98,7 +76,6 @@ def test_nothing_of_openais_environment_goes_to_a_gateway(monkeypatch: pytest.Mo
 
 
 def test_openais_environment_goes_to_openai(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the SDK has it; the server stands for OpenAI's host."""
     monkeypatch.setattr(plugin.openai, "hosts", ("127.0.0.1",))
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
@@ -118,7 +95,6 @@ def test_openais_environment_goes_to_openai(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(("key", "sent"), [(None, None), ("mine", "Bearer mine")])
 def test_a_server_without_keys_gets_none_unless_given(key: str | None, sent: str | None) -> None:
-    """A local server needs no key; one that was started with a key gets it."""
     with Server([head(), b"{}"]) as server:
         connection = plugin.ollama.connect(Access(api_key=key, base_url=server.url))
         connection.open_sync(WireRequest(path="/x", body=b"{}")).close()
@@ -137,7 +113,6 @@ def test_facts_of_a_dialect_are_those_that_its_adapter_has() -> None:
 
 
 def test_models_are_rows_that_core_can_read() -> None:
-    """Every refused setting is one of the neutral ones; the longest prefix counts."""
     models = plugin.openai.models()
     text = (ROOT / "src" / "sabir_openai" / "models.toml").read_text("utf-8")
 
@@ -151,7 +126,6 @@ def test_models_are_rows_that_core_can_read() -> None:
 
 
 def test_the_provider_module_names_no_gateway() -> None:
-    """A gateway is a row, not code."""
     source = Path(provider.__file__).read_text("utf-8").lower()
 
     assert [name for name in NAMES if name in source] == []

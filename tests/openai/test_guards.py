@@ -52,13 +52,6 @@ def body(dialect: str, options: Any = (), **settings: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides an endpoint, or lends a key."""
-    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def test_a_model_class_is_a_format_for_every_call() -> None:
     """`create` refuses it and `parse` makes it strict; here the setting takes it, with the same schema."""
     sdk = Sent()

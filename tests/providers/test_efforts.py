@@ -45,7 +45,6 @@ def test_openai_gets_the_nearest_effort_that_the_model_accepts(line: Line, wire:
 
 
 def test_the_table_of_efforts_is_complete() -> None:
-    """Every line names its source and date, and the GPT-6 family of the SDK is in it."""
     models = [line.model for line in LINES]
 
     assert len(models) == len(set(models)) == 18
@@ -88,7 +87,6 @@ def test_every_row_names_its_sources_with_their_dates(path: Path) -> None:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_every_model_that_reasons_lists_its_efforts(provider: str) -> None:
-    """In their order, without one twice; the others list none."""
     for row in sabir.models(provider):
         if row.reasoning:
             assert row.efforts, row.prefix
@@ -107,7 +105,6 @@ def test_the_gpt_6_family_gets_no_samplers(model: str, wire: str) -> None:
 
 
 def test_the_chore_compares_the_rows_with_the_lists_of_the_sdks() -> None:
-    """Every current chat model of each SDK has a row; the chore names those that have none."""
     for listed in LISTS:
         found = coverage(listed)
         assert len(found.known) + len(found.assumed) + len(found.unknown) == len(sdk_models(listed)) > 5, listed

@@ -157,7 +157,6 @@ SILENT = (b"", b"<html><h1>busy</h1></html>", b"plain words", b"[]", b"null", b'
 def test_a_status_alone_decides_where_nothing_else_is_said(
     name: str, status: int, kind: type[CallError], retryable: bool
 ) -> None:
-    """HTML, an empty body, invalid UTF-8: one line, and what may pass is retryable."""
     for body in SILENT:
         error = refused(name, status, body)
         assert (type(error), error.retryable, error.status) == (kind, retryable, status)
@@ -165,7 +164,6 @@ def test_a_status_alone_decides_where_nothing_else_is_said(
 
 
 def test_an_error_says_whose_it_is_what_was_said_and_how_to_mend_it() -> None:
-    """One line, of a bounded length; the code is a field."""
     error = refused(CHAT, 401, gpt("Incorrect API key.", "invalid_api_key"))
 
     assert str(error) == "openai answered 401: Incorrect API key; check the key"
@@ -183,7 +181,6 @@ def test_an_error_says_whose_it_is_what_was_said_and_how_to_mend_it() -> None:
     ],
 )  # fmt: skip
 def test_a_failed_call_knows_the_vendors_id_of_the_request(model: str, header: str) -> None:
-    """By the headers that the provider names: clouds and gateways have their own."""
     with Server([whole(b"{}", 400, **{header: "req_7"})]) as server, pytest.raises(InvalidRequest) as caught:
         sabir.adapter(model, api_key="k", base_url=server.url).complete_sync("Hi")
 
@@ -194,7 +191,6 @@ def test_a_failed_call_knows_the_vendors_id_of_the_request(model: str, header: s
     ("delay", "seconds"), [("7s", 7.0), ("34.4s", 34.4), ("soon", 2.0), ("9" * 400 + "s", 2.0), (7, 2.0), (None, 2.0)]
 )
 def test_a_body_says_how_long_to_wait(delay: Any, seconds: float) -> None:
-    """`RetryInfo`, which the SDK does not read; a header counts where it says nothing, by the same rules as any."""
     body = gemini(429, "RESOURCE_EXHAUSTED", "m", detail("RetryInfo", retryDelay=delay))
 
     assert refused(GEMINI, 429, body, {"retry-after": "2"}).retry_after == seconds
@@ -237,7 +233,6 @@ REPORTED: list[tuple[str, Any, type[CallError], int | None]] = [
 def test_an_error_under_status_200_is_the_error_that_it_reports(
     name: str, error: Any, kind: type[CallError], status: int | None
 ) -> None:
-    """In place of a response: the code decides, or the status that it names itself; so whether to send it again."""
     bodies = [{"type": "error", "error": error}, {"status": "failed", "error": error, "output": []}, {"error": error}]
     for body in {CLAUDE: bodies[:1], RESPONSES: bodies[1:], CHAT: bodies[2:], GEMINI: [bodies[2], [bodies[2]]]}[name]:
         with pytest.raises(CallError) as raised:
@@ -276,7 +271,6 @@ RAISED: list[tuple[str, Exception, type[CallError] | None]] = [
 def test_what_the_sdk_and_its_client_raise_is_translated(
     name: str, raised: Exception, kind: type[CallError] | None
 ) -> None:
-    """A status that it raises by itself, a connection that failed, a time that ran out; nothing else is the wire's."""
     found = connection_of(name).translate(raised)
 
     assert (type(found) if found else None) is kind
@@ -287,7 +281,6 @@ def test_what_the_sdk_and_its_client_raise_is_translated(
 
 
 def test_a_broken_connection_says_what_to_check() -> None:
-    """In one line, with the exception's own words."""
     assert str(connection_of(CHAT).translate(httpx2.ReadError("broke"))) == (
         "openai cannot be reached, or closed the connection early; check the network and base_url (ReadError: broke)"
     )

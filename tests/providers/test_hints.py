@@ -92,7 +92,6 @@ IN_RESULTS = {
 
 @pytest.mark.parametrize(("name", "kind", "vendor", "block", "losses"), MEDIA)
 def test_a_medium_is_sent_with_its_hints(name: str, kind: str, vendor: Any, block: Any, losses: list[str]) -> None:
-    """Its own section over that for all; said by the user or within a result; what is not taken is a loss."""
     medium = MAKE[kind](vendor)
     asked = render(name, sabir.user(medium), model=MODELS[name])
     check_request(name, asked.body_bytes)
@@ -145,10 +144,7 @@ OPTIONS: list[tuple[str, Any, Any, dict[str, Any], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "schema", "vendor", "declared", "losses"), OPTIONS)
-def test_an_option_is_declared_with_its_hints(
-    name: str, schema: Any, vendor: Any, declared: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
-    """All that the SDK's own type of a declaration has; a schema that cannot be strict is sent without the hint."""
+def test_an_option_is_declared_with_its_hints(name: str, schema: Any, vendor: Any, declared: Any, losses: Any) -> None:
     option = Option.from_schema("look", "Look.", schema, vendor=vendor)
     rendering = render(name, sabir.user("?"), options=[option], model=MODELS[name])
     (tool,) = body(rendering)["tools"]
@@ -177,7 +173,6 @@ WRONG_MEDIA: list[tuple[str, str, Any, str]] = [
 
 @pytest.mark.parametrize(("name", "kind", "hints", "words"), WRONG_MEDIA)
 def test_a_wrong_hint_of_a_medium_is_refused_by_its_place(name: str, kind: str, hints: Any, words: str) -> None:
-    """Strict, as settings are: in one line, with the field, and the fields that there are."""
     provider = name.partition(".")[0]
     with pytest.raises(
         SettingsInvalid, match=rf"^vendor\['{provider}'\] of parts\[0\] of message .*{words}"
@@ -199,7 +194,6 @@ WRONG_OPTIONS: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("name", "hints", "words"), WRONG_OPTIONS)
 def test_a_wrong_hint_of_an_option_is_refused_by_its_name(name: str, hints: Any, words: str) -> None:
-    """It names the option, the field, and those that there are."""
     option = Option.from_schema("look", "", SCHEMA, vendor={name.partition(".")[0]: hints})
     with pytest.raises(SettingsInvalid, match=rf"options\[0\], 'look', .*{next(iter(hints))}.*{words}"):
         render(name, sabir.user("?"), options=[option], model=MODELS[name])
@@ -241,7 +235,6 @@ DRAWN: dict[str, tuple[list[Any], Any, Any]] = {
 @settings(max_examples=settings().max_examples // 4)
 @given(data=st.data())
 def test_hints_are_read_back_as_they_were_sent(name: str, data: st.DataObject) -> None:
-    """And what was read is sent again as it was, which the SDK's types take."""
     provider = name.partition(".")[0]
     media, offered, schema = DRAWN[name]
     drawn = data.draw(st.lists(st.one_of(media), min_size=1, max_size=3))

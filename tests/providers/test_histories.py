@@ -68,7 +68,6 @@ NO_REQUESTS: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("name", "stored", "place"), NO_REQUESTS)
 def test_what_is_no_request_is_refused_by_its_place(name: str, stored: Any, place: str) -> None:
-    """Law 10 for what was stored: one line."""
     with pytest.raises(HistoryInvalid) as refused:
         sabir.dialect(name).decode_history(json.dumps(stored))
 

@@ -104,7 +104,6 @@ PHOTO = b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic" + bytes(40)
 def test_a_file_of_a_brand_goes_to_the_wires_that_read_its_type(
     name: str, make: Callable[[bytes], MediaPart], brand: bytes, mime: str, takers: set[str]
 ) -> None:
-    """All others report it."""
     rendering = render(name, sabir.user("See", make(PHOTO.replace(b"ftypheic", b"ftyp" + brand))))
 
     assert (mime in json.dumps(body(rendering))) == (name in takers)

@@ -1,6 +1,5 @@
 """Requests that no provider sends: headers of the connection itself, and paths that lead to another resource."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -12,18 +11,9 @@ from sabir.authoring.transport import HOP_BY_HOP, check_path
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import Server
 
+from tests.providers.ways import WAYS
+
 MODELS = ("openai.responses:m", "openai.chat:m", "azure:m", "anthropic:m", "google:m", "mistral:m")
-
-
-def await_it(llm: sabir.ModelAdapter, settings: sabir.Settings) -> object:
-    return asyncio.run(llm.complete("Hello", settings=settings))
-
-
-WAYS: dict[str, Callable[[sabir.ModelAdapter, sabir.Settings], object]] = {
-    "sync": lambda llm, settings: llm.complete_sync("Hello", settings=settings),
-    "async": await_it,
-    "stream": lambda llm, settings: llm.stream_sync("Hello", settings=settings).reply(),
-}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -34,45 +24,29 @@ def test_headers_of_the_connection_are_refused(model: str, way: Callable[..., ob
         for name in HOP_BY_HOP:
             settings = sabir.Settings(extra_headers={name.title(): "chunked"}, max_output_tokens=9, retries=0)
             with pytest.raises(SettingsInvalid, match=rf"extra_headers has {name.title()}, which the HTTP client"):
-                way(llm, settings)
+                way(llm, settings=settings)
         assert server.requests == []
 
 
-def azure(model: str, url: str) -> sabir.ModelAdapter:
-    client = openai.AzureOpenAI(api_key="k", api_version="2026-01-01", azure_endpoint=url)
-    return sabir.adapter(f"openai.chat:{model}", client=client)
+AZURE: Any = {"api_key": "k", "api_version": "2024-10-21"}
+BEDROCK: Any = {"api_key": "k", "aws_region": "eu-west-1"}
+VERTEX: Any = {"access_token": "k", "project_id": "p", "region": "r"}
+MAKE: dict[str, Callable[[str, str], sabir.ModelAdapter]] = {
+    "google": lambda model, url: sabir.adapter(f"google:{model}", api_key="k", base_url=url),
+    "azure": lambda model, url: sabir.adapter(f"azure.chat:{model}", api_key=AZURE, base_url=url),
+    "bedrock": lambda model, url: sabir.adapter(f"bedrock.messages:{model}", api_key=BEDROCK, base_url=url),
+    "vertex": lambda model, url: sabir.adapter(f"vertex.messages:{model}", api_key=VERTEX, base_url=url),
+    "client of azure": lambda model, url: sabir.adapter(
+        f"openai.chat:{model}", client=openai.AzureOpenAI(azure_endpoint=url, **AZURE)),
+    "client of bedrock": lambda model, url: sabir.adapter(
+        f"anthropic:{model}", client=anthropic.AnthropicBedrock(base_url=url, **BEDROCK)),
+    "client of vertex": lambda model, url: sabir.adapter(
+        f"anthropic:{model}", client=anthropic.AnthropicVertex(base_url=url, **VERTEX)),
+}  # fmt: skip
 
 
-def bedrock(model: str, url: str) -> sabir.ModelAdapter:
-    client = anthropic.AnthropicBedrock(api_key="k", aws_region="eu-west-1", base_url=url)
-    return sabir.adapter(f"anthropic:{model}", client=client)
-
-
-def vertex(model: str, url: str) -> sabir.ModelAdapter:
-    client = anthropic.AnthropicVertex(access_token="k", project_id="p", region="r", base_url=url)
-    return sabir.adapter(f"anthropic:{model}", client=client)
-
-
-def azure_by_name(model: str, url: str) -> sabir.ModelAdapter:
-    return sabir.adapter(f"azure.chat:{model}", api_key={"api_key": "k", "api_version": "2024-10-21"}, base_url=url)
-
-
-def bedrock_by_name(model: str, url: str) -> sabir.ModelAdapter:
-    key = {"api_key": "k", "aws_region": "eu-west-1"}
-    return sabir.adapter(f"bedrock.messages:{model}", api_key=key, base_url=url)
-
-
-def vertex_by_name(model: str, url: str) -> sabir.ModelAdapter:
-    key = {"access_token": "k", "project_id": "p", "region": "r"}
-    return sabir.adapter(f"vertex.messages:{model}", api_key=key, base_url=url)
-
-
-def google(model: str, url: str) -> sabir.ModelAdapter:
-    return sabir.adapter(f"google:{model}", api_key="k", base_url=url)
-
-
-@pytest.mark.parametrize("way", [WAYS["sync"], WAYS["stream"]], ids=["whole", "stream"])
-@pytest.mark.parametrize("make", [azure, azure_by_name, bedrock, bedrock_by_name, vertex, vertex_by_name, google])
+@pytest.mark.parametrize("way", [WAYS["whole"], WAYS["streamed"]], ids=["whole", "stream"])
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
 @pytest.mark.parametrize("model", ["../../files/secret", "..", "models/../../x", "a/..", "x%2F..%2Fy"])
 def test_a_model_whose_name_leads_elsewhere_is_refused(
     make: Callable[[str, str], sabir.ModelAdapter], model: str, way: Callable[..., object]
@@ -81,20 +55,18 @@ def test_a_model_whose_name_leads_elsewhere_is_refused(
     with Server([]) as server:
         llm = make(model, server.url)
         with pytest.raises(SettingsInvalid, match=r"expected a name without '\.\.'"):
-            way(llm, sabir.Settings(max_output_tokens=9, retries=0))
+            way(llm, settings=sabir.Settings(max_output_tokens=9, retries=0))
         assert server.requests == []
 
 
 @pytest.mark.parametrize("path", ["/m/%2e%2E/x", "/m/%252e./x", "/../x"])
 def test_an_encoded_path_is_read_as_servers_and_proxies_read_it(path: str) -> None:
-    """Once or twice decoded."""
     with pytest.raises(SettingsInvalid):
         check_path(path)
     check_path("/v1/models/gemini-3.5-pro:generateContent?alt=sse")
 
 
 def test_a_model_in_the_body_may_have_any_name() -> None:
-    """It is no path there."""
     rendering: Any = sabir.adapter("openai.chat:../x", api_key="k").render("Hello")
 
     assert rendering.body["model"] == "../x"

@@ -15,6 +15,7 @@ from sabir.errors import (
     ServerFailed,
     StreamBroken,
 )
+from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, ReplyEnd, ReplyStart
 
 from tests.providers.wires import DIALECTS, events, fold, same, scope_of, whole
 
@@ -29,7 +30,6 @@ NO_ANSWERS: dict[str, list[bytes]] = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_is_no_answer_is_an_invalid_response(name: str) -> None:
-    """Law 10: HTML, nothing, half a body, another wire's: one line with the target and the request's id."""
     scope = scope_of(name, request_id="req_1")
     for body in (b"", b"  ", b"<html>busy</html>", b"[]", b"\xff\xfe", *NO_ANSWERS[name]):
         with pytest.raises(ResponseInvalid, match=rf"^{scope.target.provider}:m answered ") as raised:
@@ -40,7 +40,6 @@ def test_what_is_no_answer_is_an_invalid_response(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_event_that_is_no_object_is_an_invalid_response(name: str) -> None:
-    """Half an event, HTML: one line."""
     for data in ("<html>", "{", "[1]", '"a"'):
         with pytest.raises(ResponseInvalid, match="JSON object"):
             events(scope_of(name), data)
@@ -61,21 +60,6 @@ def chat(message: Any, finish: str | None = "stop", key: str = "message") -> dic
 
 def response(*output: Any, **fields: Any) -> dict[str, Any]:
     return {"id": "resp_1", "model": "m", "status": "completed", "output": list(output), **fields}
-
-
-NAMELESS: dict[str, Any] = {
-    CLAUDE: claude({"type": "tool_use", "id": "toolu_1", "name": "", "input": {}}),
-    GEMINI: gemini({"functionCall": {"args": {}}}),
-    CHAT: chat({"tool_calls": [{"id": "c", "type": "function", "function": {"name": "", "arguments": "{}"}}]}),
-    RESPONSES: response({"type": "function_call", "call_id": "c", "name": "", "arguments": "{}"}),
-}
-
-
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_call_that_names_no_option_is_an_invalid_response(name: str) -> None:
-    """Nobody could answer it."""
-    with pytest.raises(ResponseInvalid, match="called an option without its name"):
-        whole(scope_of(name), NAMELESS[name])
 
 
 SAID = {"text": "Hello."}
@@ -109,7 +93,6 @@ ENDS: dict[str, list[tuple[Any, str | None, str]]] = {
 
 @pytest.mark.parametrize("name", ENDS)
 def test_why_it_stopped_is_neutral_and_raw(name: str) -> None:
-    """Wire-rules §4; a word that is new ends no call in an exception."""
     replies = [whole(scope_of(name), body) for body, _, _ in ENDS[name]]
 
     assert [(reply.raw_finish_reason, reply.finish_reason) for reply in replies] == [
@@ -152,11 +135,17 @@ STREAMS: dict[str, tuple[Any, list[Any], list[Any]]] = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_is_the_whole_answer_and_broken_without_its_end(name: str) -> None:
-    """Law 8; what had come is in the error; what follows the end is not looked at."""
     body, begun, ended = STREAMS[name]
     reply = fold(scope_of(name), *begun, *ended, *([] if name == GEMINI else begun))
+    found: list[Any] = events(scope_of(name), *begun, *ended)
+    first, *grown, block, end = found
 
     assert same(reply, whole(scope_of(name), body))
+    assert isinstance(first, ReplyStart) and first.origin.response_id == reply.origin.response_id
+    place: Any = {"index": grown[0].index, "kind": "text"}
+    assert grown == [BlockStart(**place), BlockDelta(**place, text="Hel"), BlockDelta(**place, text="lo.")]
+    assert block == BlockEnd(index=place["index"], block=reply.messages[0].parts[0])
+    assert isinstance(end, ReplyEnd) and (end.finish_reason, end.origin) == ("stop", reply.origin)
     for cut in ([], ended[:-1] if name == CLAUDE else []):
         with pytest.raises(StreamBroken) as raised:
             fold(scope_of(name), *begun, *cut)
@@ -183,7 +172,6 @@ FAILS: list[tuple[str, Any, type[CallError]]] = [
 
 @pytest.mark.parametrize(("name", "event", "kind"), FAILS)
 def test_an_error_in_mid_stream_is_the_error_that_it_reports(name: str, event: Any, kind: type[CallError]) -> None:
-    """With status 200, in each of the shapes that the vendors have, with the provider and the request's id."""
     scope = scope_of(name, request_id="req_1")
     with pytest.raises(kind, match="Slow") as raised:
         events(scope, *STREAMS[name][1], event)
@@ -193,7 +181,6 @@ def test_an_error_in_mid_stream_is_the_error_that_it_reports(name: str, event: A
 
 
 def test_an_event_called_error_is_one_without_the_word_inside() -> None:
-    """Some gateways name the event instead."""
     with pytest.raises(RateLimited):
         events(scope_of(CHAT), {"message": "slow down", "code": 429}, name="error")
 
@@ -203,87 +190,9 @@ COUNTS = [(CLAUDE, "input_tokens", 12), (GEMINI, "totalTokens", 31), (RESPONSES,
 
 @pytest.mark.parametrize(("name", "field", "count"), COUNTS)
 def test_a_count_is_one_field_of_its_answer(name: str, field: str, count: int) -> None:
-    """All else is no count."""
     dialect = sabir.dialect(name).dialect
 
     assert dialect.decode_count(json.dumps({field: count, "object": "x"}).encode()) == count
     for answer in (b"", b"<html>", b"{}", b"[]", json.dumps({field: "x"}).encode()):
         with pytest.raises(ResponseInvalid, match=f"expected the field '{field}'"):
             dialect.decode_count(answer)
-
-
-ONE, OTHER = '{"a": 1}', '{"a": 2}'
-Call = tuple[str, str, str]
-"""The id, name and arguments of a call."""
-
-
-def claude_call(call: Call) -> Any:
-    return {"type": "tool_use", "id": call[0], "name": call[1], "input": json.loads(call[2])}
-
-
-def claude_events(calls: list[Call]) -> list[Any]:
-    blocks = [
-        each
-        for index, call in enumerate(calls)
-        for each in (
-            {"type": "content_block_start", "index": index, "content_block": {**claude_call(call), "input": {}}},
-            {"type": "content_block_delta", "index": index,
-             "delta": {"type": "input_json_delta", "partial_json": call[2]}},
-            {"type": "content_block_stop", "index": index},
-        )
-    ]  # fmt: skip
-    return [{"type": "message_start", "message": claude(stop_reason=None)}, *blocks, STOPPED, {"type": "message_stop"}]
-
-
-def gemini_call(call: Call) -> Any:
-    return {"functionCall": {"id": call[0], "name": call[1], "args": json.loads(call[2])}}
-
-
-def chat_call(call: Call, **fields: Any) -> Any:
-    return {"id": call[0], "type": "function", "function": {"name": call[1], "arguments": call[2]}, **fields}
-
-
-def response_call(index: int, call: Call) -> Any:
-    return {"id": f"fc_{index}", "type": "function_call", "call_id": call[0], "name": call[1], "arguments": call[2]}
-
-
-def response_events(calls: list[Call]) -> list[Any]:
-    output = [response_call(*each) for each in enumerate(calls)]
-    done = [
-        {"type": "response.output_item.done", "output_index": index, "item": item} for index, item in enumerate(output)
-    ]
-    return [*done, {"type": "response.completed", "response": response(*output)}]
-
-
-CALLING: dict[str, tuple[Any, Any]] = {
-    CLAUDE: (lambda calls: claude(*map(claude_call, calls), stop_reason="tool_use"), claude_events),
-    GEMINI: (lambda calls: gemini(*map(gemini_call, calls)),
-             lambda calls: [*(gemini(gemini_call(each), reason=None) for each in calls), gemini()]),
-    CHAT: (lambda calls: chat({"tool_calls": list(map(chat_call, calls))}, "tool_calls"),
-           lambda calls: [*(chat({"tool_calls": [chat_call(each, index=index)]}, None, "delta")
-                            for index, each in enumerate(calls)), chat({}, "tool_calls", "delta"), "[DONE]"]),
-    RESPONSES: (lambda calls: response(*(response_call(*each) for each in enumerate(calls))), response_events),
-}  # fmt: skip
-"""Dialect → a body, and the events of a stream, with these calls."""
-REPEATED: list[tuple[list[Call], int]] = [
-    ([("1", "f", ONE), ("1", "f", ONE)], 1),
-    ([("1", "f", ONE), ("1", "f", '{"a":1}')], 1),
-    ([("1", "f", ONE), ("2", "f", ONE), ("1", "f", ONE)], 2),
-    ([("1", "f", ONE), ("2", "f", ONE)], 2),
-    ([("1", "f", ONE), ("1", "f", OTHER)], 2),
-    ([("1", "f", ONE), ("1", "g", ONE)], 2),
-]
-"""Calls, and how many of them are different calls."""
-
-
-@pytest.mark.parametrize("way", ["whole", "streamed"])
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_call_that_came_twice_is_one_call_and_a_loss(name: str, way: str) -> None:
-    """Gateways send it again at a further index; calls that differ in id, name or arguments are all kept."""
-    for calls, number in REPEATED:
-        body, stream = CALLING[name]
-        scope = scope_of(name)
-        reply = whole(scope, body(calls)) if way == "whole" else fold(scope, *stream(calls))
-        ids = [each.call.invocation_id for each in reply.option_calls if each.call]
-        assert ids == [each[0] for each in calls[:number]]
-        assert [loss.kind for loss in reply.losses] == ["dropped"] * (len(calls) - number)

@@ -388,7 +388,6 @@ ROWS = [
 def test_a_conversation_is_these_items_with_these_losses(
     name: str, history: list[Message], sent: list[Any], lost: list[str], how: dict[str, Any]
 ) -> None:
-    """Laws 1, 2, 3 and 9, UP-10, UP-12, UP-15: to the byte for what goes back; the question around it is left out."""
     quirks, rejects = how.get("quirks", ()), how.get("rejects", ())
     info = None if name == CLAUDE and not quirks else ModelInfo(prefix="", rejects=rejects)
     given = {**how.get("settings", {}), "model": how.get("model", ""), "quirks": quirks, "info": info}
@@ -405,7 +404,6 @@ def test_white_space_alone_is_no_conversation() -> None:
 
 
 def test_ids_that_a_wire_does_not_take_become_valid() -> None:
-    """The call's and its result's alike; names as well."""
     payload = OptionCallPayload(invocation_id="call|1", option_name="9 lives.now")
     asked = Message(policy="llm", origin=FAR, payload=payload)
     answer = sabir.OptionResultBuilder.response_to(asked).success("x")

@@ -127,7 +127,6 @@ CASES = [
 def test_a_schema_is_sent_as_the_wire_takes_it(
     wire: str, schema: Any, place: str, sent: Any, strict: bool, losses: list[tuple[str, str]]
 ) -> None:
-    """As an option's parameters, with and without the hint, and as a reply's form."""
     settings: dict[str, Any] = {"max_output_tokens": 9}
     options = []
     if place == "reply":

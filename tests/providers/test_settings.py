@@ -89,10 +89,7 @@ EFFORTS: list[tuple[str, str, str, dict[str, Any], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "model", "effort", "fields", "losses"), EFFORTS)
-def test_effort_is_said_as_the_model_takes_it(
-    name: str, model: str, effort: str, fields: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
-    """Levels, budgets of tokens, or nothing at all; by the data of the model. What was not asked for is a loss."""
+def test_effort_is_said_as_the_model_takes_it(name: str, model: str, effort: str, fields: Any, losses: Any) -> None:
     room = {"max_output_tokens": 20_000} if "max_tokens" in fields else {}
 
     assert beside(name, model, reasoning_effort=effort, **room) == (fields, losses)
@@ -157,10 +154,7 @@ GIVEN: list[tuple[str, str, dict[str, Any], dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "model", "given", "fields", "losses"), GIVEN)
-def test_a_setting_is_a_field_or_a_loss(
-    name: str, model: str, given: dict[str, Any], fields: dict[str, Any], losses: list[str]
-) -> None:
-    """UP-18: one table from settings to fields; what cannot be sent is told, and the rest is the vendor's default."""
+def test_a_setting_is_a_field_or_a_loss(name: str, model: str, given: Any, fields: Any, losses: list[str]) -> None:
     assert beside(name, model, **given) == (fields, [("dropped", path) for path in losses])
 
 
@@ -221,16 +215,12 @@ CHOICES: list[tuple[str, str, dict[str, Any], dict[str, Any], list[tuple[str, st
 
 
 @pytest.mark.parametrize(("name", "model", "given", "fields", "losses"), CHOICES)
-def test_a_choice_is_in_the_wires_words(
-    name: str, model: str, given: dict[str, Any], fields: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
-    """A word, or the name of what is offered, the vendor's own declarations too; the vendor's own choice wins."""
+def test_a_choice_is_in_the_wires_words(name: str, model: str, given: Any, fields: Any, losses: Any) -> None:
     assert beside(name, model, [WEATHER], **given) == (fields, losses)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_wrong_setting_is_named_with_its_remedy(name: str) -> None:
-    """In one line: a choice of what is not offered, and a vendor's setting that the vendor does not have."""
     with pytest.raises(SettingsInvalid, match="'wether', which is not an offered option; options are: weather"):
         beside(name, options=[WEATHER], option_choice="wether")
     with pytest.raises(SettingsInvalid, match=r"service_teer: .*; its fields .*service_tier.*extra_body") as refused:
@@ -263,7 +253,6 @@ DECLARED: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_an_option_is_declared_by_its_schema(name: str) -> None:
-    """Strict where nothing changes by it; a name within the wire's characters, a description where there is one."""
     rendering = render(name, sabir.user("Hi."), options=[WEATHER, BARE])
     tools = body(rendering)["tools"]
     first, second = (
@@ -293,7 +282,6 @@ def form(name: str, fields: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_reply_is_held_to_a_schema(name: str) -> None:
-    """Closed, and every property required, where the wire wants it: null stands for absent, so nothing is lost."""
     fields, losses = beside(name, response_format=Invoice)
     found, plain = form(name, fields), Invoice.model_json_schema()
 

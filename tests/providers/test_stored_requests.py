@@ -11,6 +11,7 @@ from sabir.errors import HistoryInvalid
 from sabir.vocabulary.parts import MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.settings import Settings
 
+from tests.providers.test_encode import BOTH_WAYS
 from tests.providers.wires import DIALECTS, ITEMS, MODELS
 
 CLAUDE, GEMINI, CHAT, RESPONSES = DIALECTS
@@ -211,7 +212,6 @@ GO_BACK: list[tuple[str, str, list[Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "whose", "items", "fields"), GO_BACK)
 def test_a_request_goes_back_as_it_was(name: str, whose: str, items: list[Any], fields: dict[str, Any]) -> None:
-    """Policies by the roles, without hints (D-07), the model's own with its origin; nothing is a loss."""
     history = read(name, *items, **fields)
     sent = back(name, history)
 
@@ -223,41 +223,19 @@ def test_a_request_goes_back_as_it_was(name: str, whose: str, items: list[Any], 
 
 
 MEDIA: list[tuple[str, Any, MediaPart]] = [
-    (CLAUDE, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
-     MediaPart(modality="image", url=PIXEL)),
-    (CLAUDE, {"type": "image", "source": {"type": "url", "url": "https://e.org/a.png"}},
-     MediaPart(modality="image", url="https://e.org/a.png")),
-    (CLAUDE, {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-     MediaPart(modality="image", url="provider-file:anthropic/file_1")),
-    (CLAUDE, {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "é"}, "title": "t"},
-     MediaPart(modality="document", url="data:text/plain;base64,w6k=", name="t")),
-    (CLAUDE, {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
-     MediaPart(modality="document", url=PDF)),
+    *((name, block, MediaPart(modality=modality, **fields)) for name, modality, fields, block in BOTH_WAYS),
     (GEMINI, VIDEO | {"videoMetadata": CLIP, "mediaResolution": LOW}, MediaPart(
         modality="video", url="https://x.org/v.mp4", mime="video/mp4", vendor={"google": {
             "media_resolution": {"level": "MEDIA_RESOLUTION_LOW", "num_tokens": 9},
             "video_metadata": {"fps": 1, "start_offset": "2s", "end_offset": "2.5s", "content_layers": ["FRAMES"]}}})),
-    (GEMINI, BLOB, MediaPart(modality="image", url=PIXEL)),
     (GEMINI, BLOB | {"mediaResolution": {"level": "A"}},
      MediaPart(modality="image", url=PIXEL, vendor={"google": {"media_resolution": {"level": "A"}}})),
-    (CHAT, {"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}},
-     MediaPart(modality="document", url=PDF, name="a.pdf")),
-    *((RESPONSES, {"type": "input_image", "detail": "auto", **said}, MediaPart(modality="image", url=url))
-      for said, url in (({"image_url": PIXEL}, PIXEL), ({"image_url": "https://e.org/s.jpg"}, "https://e.org/s.jpg"),
-                        ({"file_id": "file-1"}, "provider-file:openai/file-1"))),
-    (RESPONSES, {"type": "input_file", "filename": "a.pdf", "file_data": PDF},
-     MediaPart(modality="document", url=PDF, name="a.pdf")),
-    (RESPONSES, {"type": "input_file", "file_url": "https://e.org/a.pdf"},
-     MediaPart(modality="document", url="https://e.org/a.pdf")),
-    (RESPONSES, {"type": "input_file", "file_id": "file-1"},
-     MediaPart(modality="document", url="provider-file:openai/file-1")),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "block", "expected"), MEDIA)
 @pytest.mark.parametrize("is_result", [False, True])
 def test_a_medium_goes_there_and_back(name: str, block: Any, expected: MediaPart, is_result: bool) -> None:
-    """Every form that a wire has, of the user's and, where it takes media there, in results (PJ-15 … PJ-19)."""
     shown = {CLAUDE: [user(block)], GEMINI: [contents(block)], CHAT: [user(block)], RESPONSES: [message(block)]}
     told = {
         CLAUDE: [user("?"), claude(USE), user({**ANSWERED, "content": [block]})],
@@ -291,7 +269,6 @@ READ_OTHERWISE: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
 
 @pytest.mark.parametrize(("name", "items", "fields", "expected"), READ_OTHERWISE)
 def test_another_form_says_the_same(name: str, items: list[Any], fields: dict[str, Any], expected: list[Any]) -> None:
-    """Strings, roles under another name, results beside the user's words."""
     history = read(name, *items, **fields)
 
     assert [(each.policy, each.text) for each in history.messages] == expected
@@ -299,7 +276,6 @@ def test_another_form_says_the_same(name: str, items: list[Any], fields: dict[st
 
 
 def test_parts_of_other_forms_are_read_or_kept() -> None:
-    """Raw base64 is a data URL, by its first bytes; a refusal beside the content, a lone result, an unknown kind."""
     unknown = {"type": "hologram", "light": 1}
     (shown,) = read(CHAT, user({"type": "file", "file": {"file_data": "JVBERi0="}}, unknown)).messages
     assert shown.parts == (MediaPart(modality="document", url=PDF), OpaquePart(dialect=CHAT, block=unknown))
@@ -367,7 +343,6 @@ def test_both_spellings_are_read() -> None:
 
 
 def test_a_call_in_pieces_is_stored_as_one() -> None:
-    """As an answer that came as a stream is; pieces that do not join are no call."""
     piece = {"jsonPath": "$.city", "stringValue": "Rome"}
     pieces = ({"name": "weather", "willContinue": True}, {"partialArgs": [piece]})
     (_, asked) = read(GEMINI, contents("?"), gemini(*({"functionCall": each} for each in pieces))).messages
@@ -385,7 +360,6 @@ def pairs(history: DecodedHistory) -> list[int]:
 
 
 def test_results_find_their_calls() -> None:
-    """By id, else the first of their name that has none; of a reused id, the latest call (UP-13)."""
     named = gemini(function(), function("add"), function(), function(id="fc-1"), function(id="fc-2"))
     answers = [answer({}, id="fc-2"), answer({}), answer({}), answer({}, "add"), answer({}, id="fc-1")]
     assert pairs(read(GEMINI, contents("?"), named, contents(*answers))) == [4, 0, 2, 1, 3]
@@ -399,7 +373,6 @@ def test_results_find_their_calls() -> None:
 
 
 def test_the_older_form_of_chat_becomes_todays() -> None:
-    """`functions`, `function_call` and the role `function`, each told."""
     declared = {name: value for name, value in WEATHER.items() if name != "strict"}
     rounds = [chat(function_call={"name": "weather"}), {"role": "function", "name": "weather", "content": "rain"}] * 2
     history = read(CHAT, *rounds, functions=[declared], function_call={"name": "weather"})
@@ -463,15 +436,11 @@ LOST: list[tuple[str, list[Any], dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "items", "fields", "expected"), LOST)
-def test_what_has_no_place_is_a_loss_by_its_path(
-    name: str, items: list[Any], fields: dict[str, Any], expected: list[str]
-) -> None:
-    """Law 2; nothing else is one."""
+def test_what_has_no_place_is_a_loss_by_its_path(name: str, items: list[Any], fields: Any, expected: list[str]) -> None:
     assert losses(read(name, *items, **fields)) == expected
 
 
 def test_a_result_of_gemini_beside_media_is_text() -> None:
-    """With its text; an object beside them is JSON text, which a loss says."""
     for response, texts, told in (({"output": "A map."}, ["A map."], 0), ({}, [], 0), ({"a": 1}, ['{"a":1}'], 1)):
         history = read(GEMINI, contents("?"), gemini(function()), contents(answer(response, parts=[BLOB])))
         assert history.messages[2].parts == (
@@ -496,7 +465,6 @@ def test_declarations_are_options_or_the_vendors_own() -> None:
 
 
 def test_functions_are_options_and_other_tools_the_vendors_own() -> None:
-    """By the wire's own word for a function."""
     search, run = {"type": "web_search"}, {"type": "custom", "custom": {"name": "run"}}
     for name, tools, rest in (
         (CHAT, [{"type": "function", "function": WEATHER}, run], [run]),
@@ -510,7 +478,6 @@ def test_functions_are_options_and_other_tools_the_vendors_own() -> None:
 
 
 def test_a_schema_of_googles_own_form_becomes_a_json_schema() -> None:
-    """Types in capitals, and `nullable`; names of properties stay as they are."""
     inner = {"type": "ARRAY", "items": {"type": "INTEGER"}}
     own = {"type": "OBJECT", "properties": {"type": {"type": "STRING", "nullable": True, "enum": ["A"]}, "b": inner}}
     history = read(GEMINI, contents("?"), tools=[{"functionDeclarations": [{"name": "f", "parameters": own}]}])
@@ -601,10 +568,7 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "fields", "expected"), SETTINGS, ids=str)
-def test_settings_have_their_neutral_name_or_stay_verbatim(
-    name: str, fields: dict[str, Any], expected: dict[str, Any]
-) -> None:
-    """A neutral name first, then the plugin's own setting, then `extra_body_for` this dialect."""
+def test_settings_have_their_neutral_name_or_stay_verbatim(name: str, fields: Any, expected: Any) -> None:
     least = {"max_output_tokens": 100} if name == CLAUDE else {}
     assert read(name, **fields).settings == Settings(**least, **expected)
 
@@ -622,7 +586,6 @@ SHORT, LONG = {"cache_control": {"type": "ephemeral"}}, {"cache_control": {"type
 
 
 def test_cache_markers_are_breakpoints_where_they_have_a_name() -> None:
-    """At the end of declarations, system text and messages; elsewhere a loss."""
     stored = request(
         CLAUDE, user({**text("Hi"), **SHORT}), claude("Hello"), user("So?", {**text("Well?"), **SHORT}),
         system=[{**text("Brief."), **LONG}], tools=[{**TOOLS[0], **LONG}],
@@ -639,11 +602,9 @@ def test_cache_markers_are_breakpoints_where_they_have_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "items",
-    [[user("a"), claude("b"), user("c")], [user("a"), claude(USE), user(ANSWERED)], [user("a"), claude("b")]],
+    "items", [[user("a"), claude("b"), user("c")], [user("a"), claude(USE), user(ANSWERED)], [user("a"), claude("b")]]
 )
 def test_a_marker_at_the_end_of_the_closed_prefix_is_that_breakpoint(items: list[Any]) -> None:
-    """What was marked there by rendering is read as what it was."""
     settings = Settings(max_output_tokens=9, vendor={"anthropic": {"cache_breakpoints": ["closed", "end"]}})
     marked = back(CLAUDE, read(CLAUDE, *items, model="claude-haiku-4-5").model_copy(update={"settings": settings}))
     again = sabir.dialect(CLAUDE).decode_history(marked)

@@ -19,20 +19,6 @@ from sabir_testing.loopback import Server, head, whole
 from tests.providers.wires import provider_of
 
 ANSWER = b'{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi."}]},"finishReason":"STOP"}]}'
-VARIABLES = (
-    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_PROFILE",
-    "AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL",
-    "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_API_VERSION", "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_HTTP_CLIENT", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL",
-    "OPENAI_ORG_ID", "OPENAI_CUSTOM_HEADERS",
-)  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of the machine decides a test."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
 
 
 @dataclass(frozen=True)
@@ -52,8 +38,6 @@ class Vendor:
     sdk: tuple[Any, Any]
     """Its waiting client and that of event loops; of Google, whose one client is both, none."""
     typed: Mapping[str, Any]
-    free: frozenset[str] = frozenset({"content-length"})
-    """Headers that may differ from the typed call's."""
 
     @property
     def provider(self) -> Any:
@@ -109,7 +93,6 @@ with_two_clients = pytest.mark.parametrize("vendor", [ANTHROPIC, OPENAI], ids=la
 
 @every
 def test_it_is_a_provider(vendor: Vendor) -> None:
-    """The contract that core checks; variables in the SDK's own order."""
     assert isinstance(vendor.provider, Provider)
     assert (vendor.provider.dialects, vendor.provider.credentials[0].variables) == (vendor.dialects, vendor.keys)
     assert vendor.provider.quirks(Access()) == frozenset()
@@ -117,7 +100,6 @@ def test_it_is_a_provider(vendor: Vendor) -> None:
 
 @every
 def test_the_endpoint_is_known_without_a_client(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """base_url=, then the SDK's variable, then the vendor's own; without a slash at the end, and without secrets."""
     assert vendor.provider.endpoint(Access()) == vendor.endpoint
     monkeypatch.setenv(vendor.url_variable, "https://proxy.example/x/")
     assert vendor.provider.endpoint(Access()) == "https://proxy.example/x"
@@ -139,7 +121,6 @@ QUIRKS = [
 
 @pytest.mark.parametrize(("name", "url", "quirks"), QUIRKS)
 def test_quirks_follow_the_endpoint(name: str, url: str, quirks: set[str]) -> None:
-    """The vendor has none; what speaks its dialect elsewhere is treated with caution."""
     assert provider_of(name).quirks(Access(base_url=url)) == quirks
 
 
@@ -148,7 +129,6 @@ def test_quirks_follow_the_endpoint(name: str, url: str, quirks: set[str]) -> No
 def test_the_vendors_environment_does_not_follow_a_base_url(
     vendor: Vendor, header: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Organisation, project and further headers are the vendor's alone; another's endpoint gets the key and no more."""
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     custom = f"{header}: Bearer sk-custom\nX-Secret: s\nanthropic-workspace-id: w\nno"
@@ -181,7 +161,6 @@ async def clients(vendor: Vendor, url: str, **how: Any) -> AsyncIterator[tuple[A
 
 
 async def ask(vendor: Vendor, client: Any, later: Any, **timeout: Any) -> None:
-    """One typed call of each."""
     asks = {**vendor.typed, **timeout}
     if vendor is GOOGLE:
         client.models.generate_content(**vendor.typed)
@@ -197,13 +176,9 @@ async def ask(vendor: Vendor, client: Any, later: Any, **timeout: Any) -> None:
 @pytest.mark.parametrize("timeout", [None, 7.0])
 @every
 async def test_every_request_has_the_headers_of_the_sdks_typed_call(vendor: Vendor, timeout: float | None) -> None:
-    """In their order, whichever client sends, and whether the SDK was asked anew or not.
-
-    But for the length, and for Anthropic's timeout where none is asked for, which the SDK reckons by the method.
-    """
     asked_for: Any = {} if timeout is None else {"timeout": timeout}
     how = {"api_version": "v1beta", "timeout": timeout and int(timeout * 1000)} if vendor is GOOGLE else {}
-    free = vendor.free | ({"x-stainless-timeout"} if vendor is ANTHROPIC and timeout is None else set())
+    free = {"content-length"} | ({"x-stainless-timeout"} if vendor is ANTHROPIC and timeout is None else set())
     request = replace(vendor.request(), timeout=timeout)
     with Server([whole(ANSWER)], keeps_alive=True) as server:
         connection = vendor.provider.connect(vendor.access(server))
@@ -222,7 +197,6 @@ async def test_every_request_has_the_headers_of_the_sdks_typed_call(vendor: Vend
 
 @with_two_clients
 def test_the_users_client_sends_with_its_own_key_and_headers_and_once(vendor: Vendor) -> None:
-    """To its own endpoint, whose path stays; its retries are off for the calls that go through it."""
     with Server([head(529, retry_after="0"), b"{}"]) as server:
         how: Any = {"base_url": f"{server.url}/my{vendor.base}", "default_headers": {"X-Mine": "1"}, "max_retries": 3}
         with vendor.sdk[0](api_key="sk-mine", **how) as client:
@@ -235,7 +209,6 @@ def test_the_users_client_sends_with_its_own_key_and_headers_and_once(vendor: Ve
 
 @every
 async def test_the_users_client_follows_no_redirect(vendor: Vendor) -> None:
-    """Though it was told to: the conversation is for its own endpoint."""
     with Server([head(), ANSWER]) as there, Server([head(307, location=f"{there.url}/v1")]) as here:
         async with clients(vendor, here.url) as (client, later):
             if vendor is GOOGLE:
@@ -250,7 +223,6 @@ async def test_the_users_client_follows_no_redirect(vendor: Vendor) -> None:
 
 
 def test_the_error_of_a_redirect_names_the_host() -> None:
-    """It is not sent again."""
     with Server([head(307, location="https://elsewhere.example/v1")]) as server:
         with openai.OpenAI(api_key="k", base_url=server.url) as client:
             with pytest.raises(ResponseInvalid, match=r"elsewhere\.example") as raised:
@@ -277,7 +249,6 @@ async def test_a_client_of_the_other_kind_is_refused_by_name(vendor: Vendor) -> 
 
 
 def test_the_version_of_anthropics_wire_is_a_header() -> None:
-    """The SDK's own, or what the settings ask for; so are betas."""
     vendor = {"anthropic": {"betas": ["b-1", "b-2"], "version": "2023-06-01"}}
     answer = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}
     with Server([whole(json.dumps({**answer, "stop_reason": "end_turn"}).encode())], keeps_alive=True) as server:

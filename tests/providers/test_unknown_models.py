@@ -38,13 +38,12 @@ KNOWN = (
 )  # fmt: skip
 
 
-def rendering_of(model: str, facts: ModelFacts | None = None, **settings: Any) -> Any:
+def rendering_of(model: str, facts: Any = None, **settings: Any) -> Any:
     return sabir.adapter(model, model_facts=facts, settings=sabir.Settings(**settings)).render("Hi.")
 
 
 @pytest.mark.parametrize(("model", "rows"), FOLLOWED, ids=[model for model, _ in FOLLOWED])
 def test_an_unknown_model_follows_the_newest_of_its_line(model: str, rows: str) -> None:
-    """The rendering says so; the assumption alone is no loss."""
     (assumption,) = rendering_of(model, max_output_tokens=100).assumptions
 
     assert any(f"like {model.partition(':')[0].partition('.')[0]}:{row};" in assumption for row in rows.split())
@@ -67,14 +66,12 @@ def test_an_assumption_that_changes_the_request_is_a_loss() -> None:
 
 
 def test_an_assumption_is_logged_once_for_each_model(caplog: pytest.LogCaptureFixture) -> None:
+    models = ["openai:gpt-8-logged", "openai:gpt-9-logged"]
     with caplog.at_level(logging.WARNING, "sabir"):
-        for model in ("openai:gpt-8-logged", "openai:gpt-8-logged", "openai:gpt-9-logged"):
+        for model in (models[0], *models):
             rendering_of(model)
 
-    assert [record.message.partition(" ")[0] for record in caplog.records] == [
-        "openai:gpt-8-logged",
-        "openai:gpt-9-logged",
-    ]
+    assert [record.message.partition(" ")[0] for record in caplog.records] == models
 
 
 BEFORE = {"reasoning_effort": "none", "stop": "a"}
@@ -87,19 +84,14 @@ OVERRIDES: list[tuple[ModelFacts, dict[str, Any], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("facts", "fields", "losses"), OVERRIDES)
-def test_model_facts_override_single_facts(
-    facts: ModelFacts, fields: dict[str, Any], losses: list[tuple[str, str]]
-) -> None:
+def test_model_facts_override_single_facts(facts: ModelFacts, fields: dict[str, Any], losses: Any) -> None:
     """The other facts stay as the table has them; a mapping and a ModelInfo say the same."""
     rendering = rendering_of("openai.chat:gpt-5", facts, **BEFORE)
     info = sabir.ModelInfo.model_validate({"prefix": "any", **facts})
 
     assert {name: value for name, value in body(rendering).items() if name in BEFORE} == fields
     assert sorted(lost(rendering)) == sorted((kind, f"settings.{name}") for kind, name in losses)
-    assert (
-        sabir.adapter("openai.chat:gpt-5", model_facts=info, settings=sabir.Settings(**BEFORE)).render("Hi.")
-        == rendering
-    )
+    assert rendering_of("openai.chat:gpt-5", info, **BEFORE) == rendering
 
 
 @pytest.mark.parametrize(
@@ -137,7 +129,6 @@ REFUSALS = [
 def test_an_unsupported_parameter_is_named_with_its_override(
     name: str, text: str, fields: dict[str, str], setting: str, override: str
 ) -> None:
-    """However long the vendor's text is."""
     error = refused(name, 400, {"error": {"message": text, "type": "invalid_request_error", **fields}})
 
     assert type(error) is InvalidRequest
@@ -158,10 +149,8 @@ def test_other_errors_name_no_override(name: str) -> None:
 
 
 def test_the_override_of_an_error_avoids_it() -> None:
-    """What the error names is no longer sent."""
     error = refused(RESPONSES, 400, {"error": {"message": O4_MINI, "param": "reasoning.effort"}})
     facts = ast.literal_eval(str(error).rpartition("model_facts=")[2])
 
-    assert body(rendering_of("openai:my-deployment", facts, reasoning_effort="minimal"))["reasoning"] == {
-        "effort": "low"
-    }
+    rendering = rendering_of("openai:my-deployment", facts, reasoning_effort="minimal")
+    assert body(rendering)["reasoning"] == {"effort": "low"}

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.reply import Reply, Usage
 
 from tests.providers.wires import DIALECTS, fold, scope_of, whole
 
@@ -43,8 +43,14 @@ OPENAI = {"prompt_tokens": 9, "completion_tokens": 201, "total_tokens": 210,
           "completion_tokens_details": {"reasoning_tokens": 150}}  # fmt: skip
 TOOLS = {"promptTokenCount": 50, "toolUsePromptTokenCount": 60, "candidatesTokenCount": 7, "thoughtsTokenCount": 8,
          "totalTokenCount": 125, "cachedContentTokenCount": 5}  # fmt: skip
-NEW = {"input_tokens": 9, "output_tokens": 20, "total_tokens": 29, "input_tokens_details": {"cached_tokens": 3},
+NEW = {"input_tokens": 100, "output_tokens": 20,
+       "input_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 30},
        "output_tokens_details": {"reasoning_tokens": 15}}  # fmt: skip
+THOUGHT = claude("", 5, 11, 7, 13, output_tokens_details={"thinking_tokens": 3})
+KEPT = {"prompt_tokens": 20, "completion_tokens": 7, "total_tokens": 27,
+        "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 3},
+        "completion_tokens_details": {"reasoning_tokens": 2}}  # fmt: skip
+ODD = {"prompt_tokens": 5, "completion_tokens": "2", "prompt_cache_hit_tokens": 3, "reasoning_tokens": True}
 
 CASES: dict[str, tuple[str, dict[str, Any], tuple[int | None, ...]]] = {
     "an advisor's answer is added": (CLAUDE, ADVISED, (1342, 37, 40, 2, None)),
@@ -58,7 +64,10 @@ CASES: dict[str, tuple[str, dict[str, Any], tuple[int | None, ...]]] = {
     "tokens that only the total counts": (CHAT, {**OPENAI, "total_tokens": 300}, (9, 291, None, None, 150)),
     "a total that is less": (CHAT, {**OPENAI, "total_tokens": 3}, (9, 201, None, None, 150)),
     "cached tokens by another name": (CHAT, {**OPENAI, "num_cached_tokens": 4}, (9, 201, 4, None, 150)),
-    "a response": (RESPONSES, NEW, (9, 20, 3, None, 15)),
+    "thoughts, cache reads and writes": (CLAUDE, THOUGHT, (23, 13, 11, 7, 3)),
+    "cache reads and writes": (CHAT, KEPT, (20, 7, 4, 3, 2)),
+    "what is no number": (CHAT, ODD, (5, None, 3, None, None)),
+    "a response": (RESPONSES, NEW, (100, 20, 60, 30, 15)),
 }
 
 
@@ -99,13 +108,17 @@ def reply_of(name: str, usage: dict[str, Any], *, streamed: bool) -> Reply:
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_usage_counts_all_that_is_billed(case: str, streamed: bool) -> None:
-    """Input, output, cache reads, cache writes, reasoning; the vendor's own figures stay as they are."""
     name, figures, expected = CASES[case]
     usage = reply_of(name, figures, streamed=streamed).usage
 
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
     assert tuple(getattr(usage, name) for name in names) == expected
     assert usage.details == figures
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_an_answer_without_figures_has_an_empty_usage(name: str) -> None:
+    assert reply_of(name, {}, streamed=False).usage == Usage()
 
 
 def test_the_figures_of_groqs_last_chunk_are_a_usage() -> None:

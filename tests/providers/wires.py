@@ -38,14 +38,12 @@ def connection_of(name: str) -> Connection:
 
 
 def refused(name: str, status: int, body: Any = b"", headers: dict[str, str] | None = None) -> CallError:
-    """What a status and a body are for a caller."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     error: CallError = sabir.dialect(name).dialect.decode_error(status, headers or {}, data, name.partition(".")[0])
     return error
 
 
 def events(scope: DecodeScope, *wire: Any, name: str = "") -> list[StreamEvent]:
-    """The events of a stream whose data these are."""
     decoder = sabir.dialect(scope.target.dialect).dialect.decoder(scope)
     data = (each if isinstance(each, str) else json.dumps(each) for each in wire)
     found = [event for each in data for event in decoder.feed(ServerEvent(each, name))]
@@ -53,7 +51,6 @@ def events(scope: DecodeScope, *wire: Any, name: str = "") -> list[StreamEvent]:
 
 
 def fold(scope: DecodeScope, *wire: Any) -> Reply:
-    """The reply that they fold to."""
     folded = Fold(scope)
     for event in events(scope, *wire):
         folded.feed(event)
@@ -61,13 +58,11 @@ def fold(scope: DecodeScope, *wire: Any) -> Reply:
 
 
 def whole(scope: DecodeScope, body: Any) -> Reply:
-    """The reply of a body."""
     reply: Reply = sabir.dialect(scope.target.dialect).dialect.decode(json.dumps(body).encode(), scope)
     return reply
 
 
 def scope_of(name: str, model: str = "m", **fields: Any) -> DecodeScope:
-    """Where a test's answers come from."""
     return DecodeScope(target=Target(provider=name.partition(".")[0], dialect=name, model=model), **fields)
 
 
@@ -105,36 +100,30 @@ def render(
 
 
 def body(rendering: Rendering) -> dict[str, Any]:
-    """The very bytes, read."""
     found: dict[str, Any] = json.loads(rendering.body_bytes)
     return found
 
 
 def items(name: str, *messages: Message, **how: Any) -> list[Any]:
-    """The messages on the wire."""
     found: list[Any] = body(render(name, *messages, **how))[ITEMS[name]]
     return found
 
 
 def home(name: str, model: str = "") -> Origin:
-    """Who speaks that dialect."""
     target = sabir.dialect(name).target
     return Origin(provider=target.provider, dialect=name, endpoint=target.endpoint, model=model or MODELS[name])
 
 
 def said(*parts: Part | str, policy: str = "llm", origin: Origin | None = None) -> Message:
-    """A message of texts and parts."""
     made = tuple(TextPart(text=part) if isinstance(part, str) else part for part in parts)
     return Message(policy=policy, origin=origin, payload=PartsPayload(parts=made))
 
 
 def call(number: int = 1, origin: Origin | None = None, **fields: Any) -> Message:
-    """The model's choice of the option `weather`."""
     payload = OptionCallPayload(invocation_id=f"call_{number}", option_name="weather", **fields)
     return Message(policy="llm", origin=origin, payload=payload)
 
 
 def result(number: int = 1, **fields: Any) -> Message:
-    """The option's answer."""
     payload = OptionResultPayload(invocation_id=f"call_{number}", option_name="weather", **fields)
     return Message(policy="weather", payload=payload)

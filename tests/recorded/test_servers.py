@@ -21,7 +21,6 @@ subprocess.run([sys.executable, "-c", held, sys.argv[1]])
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
     monkeypatch.setenv(servers.CACHE_VARIABLE, str(tmp_path))
     return tmp_path
 
@@ -50,7 +49,6 @@ def test_a_server_sees_no_key_of_the_process_that_starts_it(cache: Path, monkeyp
 
 
 def test_the_recorded_server_is_led_to_single_calls() -> None:
-    """The embedded model's template is one that can be shown a single call; if it changes, this has to."""
     weights = find_weights(None)
     single = servers.with_single_calls(template_for(weights))
     assert "tool_calls[:1]" in single

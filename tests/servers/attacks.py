@@ -56,7 +56,6 @@ def body(wire: str, **fields: bytes) -> bytes:
 
 
 def says(wire: str, text: bytes) -> bytes:
-    """A whole answer whose text is that JSON string."""
     return body(wire, content=TEXTS[wire] % text)
 
 
@@ -186,7 +185,6 @@ def stream(wire: str, events: bytes) -> bytes:
 
 
 def deltas(wire: str, size: int) -> bytes:
-    """A long text in small pieces."""
     one = event(DELTAS[wire] % b'"ab"')
     return stream(wire, one * (size // len(one)))
 

@@ -14,9 +14,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from sabir_testing.loopback import Server, head
+from sabir_testing.loopback import head
 
-from tests.servers.attacks import ATTACKS, BOUND, CHAT, GEMINI, MESSAGES, MIB, ORDINARY, RESPONSES, WIRES, Attack, says
+from tests.servers.attacks import ATTACKS, BOUND, CHAT, GEMINI, MESSAGES, MIB, ORDINARY, RESPONSES, WIRES, Attack
 from tests.servers.measuring import METHODS, Measured, Method, Outcome
 from tests.servers.slow import BODIES, HEADS, STREAMS, Pieces, Slow
 
@@ -38,7 +38,6 @@ SLOW = {
 
 
 def packed(plain: bytes, *, streamed: bool, status: int = 200) -> bytes:
-    """A compressed response."""
     packing = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
     start = head(status, "text/event-stream" if streamed else "application/json", content_encoding="gzip")
     return start + packing.compress(plain) + packing.flush()
@@ -77,7 +76,6 @@ class Table:
 
     def __init__(self, measured: Measured) -> None:
         self._measured = measured
-        self._usual: dict[tuple[str, Method], int] = {}
 
     def attack(self, name: str, attack: Attack) -> Row:
         row, status = Row(name), 400 if "error" in name else 200
@@ -99,23 +97,14 @@ class Table:
         for wire, way in zip(WIRES, (method, f"{method}_sync") * 2, strict=True):
             with Slow(pieces) as server:
                 outcome = self._measured.call(server.url, wire, way, {}, TIMEOUT, idle=TIMEOUT)  # type: ignore[arg-type]
-            row.add(outcome._replace(peak=outcome.peak - self._usual_peak(wire, way)), 0, 0)  # type: ignore[arg-type]
+            row.add(outcome._replace(peak=outcome.peak - self._measured.usual_peak(wire, way)), 0, 0)
         return row
 
     def _try(self, row: Row, wire: str, plain: bytes, *, streamed: bool, status: int = 200) -> None:
         response = packed(plain, streamed=streamed, status=status)
         is_sync = WIRES.index(wire) % 2
         method: Method = METHODS[2 * streamed + is_sync]
-        with Server([response]) as server:
-            outcome = self._measured.call(server.url, wire, method, {})
-        peak = outcome.peak - self._usual_peak(wire, method)
-        row.add(outcome._replace(peak=max(peak, 0)), len(response), len(plain))
-
-    def _usual_peak(self, wire: str, method: Method) -> int:
-        if (wire, method) not in self._usual:
-            with Server([head() + says(wire, b'"a"')]) as server:
-                self._usual[wire, method] = self._measured.call(server.url, wire, method, {}).peak
-        return self._usual[wire, method]
+        row.add(self._measured.measure(response, wire, method, {}), len(response), len(plain))
 
     def rows(self) -> Iterator[Row]:
         for name, attack in (ATTACKS | ORDINARY).items():

@@ -9,20 +9,30 @@ Run as a program, this module is that process: it reads a job a line, and prints
 import asyncio
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import sabir
+from sabir.hooks.plugins import installed_hooks
+from sabir_testing.loopback import Server, head
+
+from tests.servers.attacks import WIRES, says
 
 Method: TypeAlias = Literal["complete", "complete_sync", "stream", "stream_sync"]
 METHODS: tuple[Method, ...] = ("complete", "complete_sync", "stream", "stream_sync")
-
-
-SDKS = ("openai", "anthropic", "google.genai")
+MODULES = (
+    "openai", "anthropic", "google.genai", "google.auth.aio.credentials", "anyio._backends._asyncio", "h11",
+    "httpcore2", "opentelemetry.metrics", "truststore",
+)  # fmt: skip
+"""What a call loads beside adapters."""
 
 
 class Outcome(NamedTuple):
@@ -42,6 +52,21 @@ class Measured:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
+    def measure(
+        self, response: bytes, wire: str, method: Method, bounds: Mapping[str, int | None], *, enough: int = 0
+    ) -> Outcome:
+        """Serve that response to a call; `peak` and `enough` are above what a short answer takes."""
+        with Server([response]) as server:
+            usual = self.usual_peak(wire, method)
+            outcome = self.call(server.url, wire, method, bounds, enough=enough and usual + enough)
+        return outcome._replace(peak=max(outcome.peak - usual, 0))
+
+    @cache  # noqa: B019 - one object a run
+    def usual_peak(self, wire: str, method: Method) -> int:
+        """The bytes that a call with a short answer takes."""
+        with Server([head() + says(wire, b'"a"')]) as server:
+            return self.call(server.url, wire, method, {}).peak
+
     def __exit__(self, *raised: object) -> None:
         self._process.communicate()
 
@@ -53,12 +78,13 @@ class Measured:
         bounds: Mapping[str, int | None],
         timeout: float = 60,
         idle: float = 60,
+        enough: int = 0,
     ) -> Outcome:
-        """Call the server at `url` once, without retries."""
+        """Call the server at `url` once, without retries; end it when it takes `enough` bytes of memory, if not 0."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         job = {"url": url, "wire": wire, "method": method, "bounds": dict(bounds), "timeout": timeout, "idle": idle}
-        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.write(json.dumps([job, enough]) + "\n")
         self._process.stdin.flush()
         return Outcome(*json.loads(self._process.stdout.readline()))
 
@@ -90,7 +116,7 @@ def _ended(
     return time.monotonic() - began, "", ""
 
 
-def _in_a_child(job: dict[str, Any]) -> Outcome:
+def _in_a_child(job: dict[str, Any], enough: int) -> Outcome:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -99,6 +125,10 @@ def _in_a_child(job: dict[str, Any]) -> Outcome:
             json.dump(_ended(**job), answer)
         os._exit(0)
     os.close(writer)
+    while enough and not select.select([reader], [], [], 0.005)[0]:
+        if int(Path(f"/proc/{child}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") > enough:
+            os.kill(child, signal.SIGKILL)
+            break
     with os.fdopen(reader) as answer:
         text = answer.read()
     _, status, used = os.wait4(child, 0)
@@ -107,7 +137,10 @@ def _in_a_child(job: dict[str, Any]) -> Outcome:
 
 
 if __name__ == "__main__":
-    for name in SDKS:
-        import_module(name)  # once, so that children need not
+    for name in MODULES:  # once, so that children need not
+        import_module(name)
+    installed_hooks()
+    for wire in WIRES:
+        sabir.adapter(f"{wire}:m", api_key="k", base_url="http://127.0.0.1:9").render("hi")
     for line in sys.stdin:
-        print(json.dumps(_in_a_child(json.loads(line))), flush=True)
+        print(json.dumps(_in_a_child(*json.loads(line))), flush=True)

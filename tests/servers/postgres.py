@@ -92,7 +92,6 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture
 def database(postgres: str) -> str:
-    """The URL of an empty database for one test."""
     return new_database(postgres)
 
 

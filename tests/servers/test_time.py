@@ -76,7 +76,6 @@ _OF_USERS: WeakKeyDictionary[object, list[Any]] = WeakKeyDictionary()
 
 
 async def close(llm: sabir.ModelAdapter) -> None:
-    """Close an adapter, and the client of the user that it may have."""
     await llm.aclose()
     client = llm.access.client
     for each in _OF_USERS.get(client, [client]) if client else ():
@@ -122,7 +121,6 @@ class Callers:
         }
 
     def close(self) -> None:
-        """Close every client, those of the users too."""
         for llm in self._adapters.values():
             asyncio.run_coroutine_threadsafe(close(llm), self._loop).result()
         self._pool.shutdown()
@@ -191,14 +189,23 @@ def check_late(ended: Ended, setting: str, limit: float = TIMEOUT) -> None:
     assert limit - 0.05 < ended.seconds < limit + ALLOWED, f"{ended.name} ended after {ended.seconds:.2f} s"
 
 
-@pytest.mark.parametrize("how", ["complete", "stream", "count_tokens"])
-@pytest.mark.parametrize("pieces", HEADS.values(), ids=HEADS)
-def test_a_response_that_does_not_begin_ends_with_the_timeout(
-    pieces: Pieces, how: str, server: Slow, callers: Callers
+IDLE = sabir.Settings(timeout=30, idle=TIMEOUT)
+LATE = [
+    *((f"{how}, {name}", how, pieces, ENDS) for how in ("complete", "stream", "count_tokens")
+      for name, pieces in HEADS.items()),
+    *((f"{how}, {name}", how, pieces, ENDS) for how in ("complete", "count_tokens") for name, pieces in BODIES.items()),
+    *((f"events, {name}", "stream", pieces, IDLE) for name, pieces in STREAMS.items()),
+]  # fmt: skip
+"""What is called, what comes, and the settings: a stream that has begun ends with `idle`."""
+
+
+@pytest.mark.parametrize(("how", "pieces", "settings"), [row[1:] for row in LATE], ids=[row[0] for row in LATE])
+def test_an_answer_that_does_not_end_ends_on_time(
+    how: str, pieces: Pieces, settings: sabir.Settings, server: Slow, callers: Callers
 ) -> None:
     server.pieces = pieces
-    for ended in callers.run(how, COUNTS if how == "count_tokens" else None):
-        check_late(ended, "timeout")
+    for ended in callers.run(how, COUNTS if how == "count_tokens" else None, settings=settings):
+        check_late(ended, "idle" if settings is IDLE else "timeout")
 
 
 def test_a_kept_connection_ends_with_the_timeout(server: Slow, callers: Callers) -> None:
@@ -218,23 +225,6 @@ def test_a_kept_connection_ends_with_the_timeout(server: Slow, callers: Callers)
     assert server.left == left + 2 * len(names)
 
 
-@pytest.mark.parametrize("how", ["complete", "count_tokens"])
-@pytest.mark.parametrize("pieces", BODIES.values(), ids=BODIES)
-def test_a_body_that_does_not_end_ends_with_the_timeout(
-    pieces: Pieces, how: str, server: Slow, callers: Callers
-) -> None:
-    server.pieces = pieces
-    for ended in callers.run(how, COUNTS if how == "count_tokens" else None):
-        check_late(ended, "timeout")
-
-
-@pytest.mark.parametrize("pieces", STREAMS.values(), ids=STREAMS)
-def test_a_stream_without_events_ends_with_idle(pieces: Pieces, server: Slow, callers: Callers) -> None:
-    server.pieces = pieces
-    for ended in callers.run("stream", settings=sabir.Settings(timeout=30, idle=TIMEOUT)):
-        check_late(ended, "idle")
-
-
 EVENTS = {
     "openai.chat": '{"id":"r","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a"}}]}',
     "openai.responses": '{"type":"response.created","response":{"id":"r","model":"m","output":[]}}',
@@ -242,6 +232,32 @@ EVENTS = {
     "google": '{"candidates":[{"content":{"parts":[{"text":"a"}]},"index":0}],"modelVersion":"m"}',
 }
 """Adapter → a first event of its dialect."""
+ERROR = b'HTTP/1.1 503 No\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{"error": {"message": "'
+
+
+@pytest.mark.parametrize(
+    ("how", "pieces", "setting"),
+    [("complete", drops(ERROR, b"x"), ""), ("complete", BODIES["body"], "timeout"),
+     ("stream", STREAMS["comments"], "idle")],
+    ids=["error", "body", "stream"],
+)  # fmt: skip
+def test_what_is_late_is_not_sent_again(how: str, pieces: Pieces, setting: str, server: Slow, callers: Callers) -> None:
+    """An error whose body does not end is that of its status; `idle` is as long as `timeout`."""
+    sent = itertools.count()
+
+    def counted() -> Iterable[bytes]:
+        next(sent)
+        return pieces()
+
+    server.pieces = counted
+    ends = callers.run(how, EVENTS, settings=sabir.Settings(timeout=TIMEOUT, retries=2))
+    for ended in ends:
+        if setting:
+            check_late(ended, setting)
+        else:
+            assert isinstance(ended.error, sabir.errors.Unavailable) and "503" in str(ended.error), ended
+            assert ended.seconds < TIMEOUT + ALLOWED
+    assert next(sent) == len(ends)
 
 
 @pytest.mark.parametrize("name", EVENTS)
@@ -250,7 +266,7 @@ def test_half_events_do_not_prolong_idle(name: str, server: Slow, callers: Calle
     event = f"data: {EVENTS[name]}\n\n".encode()
     for after in (b"", b": ping\n\n", b"data: "):
         server.pieces = drops(SSE + event, after)
-        for ended in callers.run("stream", [name], settings=sabir.Settings(timeout=30, idle=TIMEOUT)):
+        for ended in callers.run("stream", [name], settings=IDLE):
             check_late(ended, "idle")
 
 
@@ -282,7 +298,6 @@ def test_a_pause_beyond_the_timeout_is_not_begun(server: Slow, callers: Callers)
 
 
 def test_attempts_and_pauses_count(server: Slow, callers: Callers) -> None:
-    """Each attempt is refused at once, and the last one never gets a head."""
     attempts = itertools.count()
     refusal = b"HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\n{}"
     server.pieces = lambda: [refusal] if next(attempts) < 2 else HEADS["early hints"]()
@@ -325,7 +340,6 @@ def test_a_connection_that_nobody_accepts_ends_with_the_timeout() -> None:
 
 
 def test_the_wait_for_a_free_connection_ends_with_the_timeout(server: Slow) -> None:
-    """Although a read may take much longer, by `idle`."""
     server.pieces = drops(SSE + f"data: {EVENTS['openai.chat']}\n\n".encode(), b": ping\n\n")
     settings = sabir.Settings(timeout=TIMEOUT, idle=30, retries=0)
     with httpx2.Client(limits=httpx2.Limits(max_connections=1), timeout=60) as http:

@@ -45,7 +45,6 @@ def spoken(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def accumulate(events: list[Any]) -> dict[str, Any]:
-    """The message that a stream's events put together."""
     message: dict[str, Any] = {}
     texts: dict[int, str] = {}
     for event in json.loads(json.dumps(events)):
@@ -98,7 +97,6 @@ def expected_blocks(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def normal(body: dict[str, Any], lost: list[Any]) -> dict[str, Any]:
-    """A request's body in the one form that all equal ones have."""
     head = {name: value for name, value in body.items() if name not in ("stream", "messages")}
     head["system"] = _blocks(head.get("system"), lost)
     tools = [_tool(tool) for tool in head.get("tools") or ()]

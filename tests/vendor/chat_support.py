@@ -9,6 +9,7 @@ from sabir.errors import AuthenticationFailed, CallError, ContentFiltered, Inval
 from sabir.vocabulary.reply import Reply
 from sabir_openai.chat_dialect import CHAT
 
+from tests.vendor.gateway_support import added_up
 from tests.vendor.openai_history_support import restored
 from tests.vendor.support import Exchange, Wire, sent_back, unequal
 
@@ -18,6 +19,7 @@ SAID_OTHERWISE = {
     "choices[].message.role": "always assistant",
     "choices[].index": "the order of reply and alternatives",
     "choices[].message.tool_calls[].type": "function, or the state of a custom call",
+    "choices[].message.tool_calls[].index": "the order of the calls",
 }
 """Path of a body → what in the reply says it in other words."""
 KINDS: dict[tuple[int, str | None], type[CallError]] = {
@@ -45,32 +47,6 @@ def meant(message: dict[str, Any]) -> dict[str, Any]:
     if legacy := message.get("function_call"):
         calls.append((legacy["name"], legacy["arguments"]))
     return {"text": message.get("content") or "", "refusal": message.get("refusal") or "", "calls": calls}
-
-
-def accumulated(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The choices that a stream's chunks add up to."""
-    found: dict[int, dict[str, Any]] = {}
-    for event in events:
-        for choice in event["choices"]:
-            whole = found.setdefault(choice["index"], {"index": choice["index"], "finish_reason": None, "message": {}})
-            whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
-            message = whole["message"]
-            for name in ("content", "refusal"):
-                message[name] = message.get(name, "") + (choice["delta"].get(name) or "")
-            for delta in choice["delta"].get("tool_calls") or ():
-                calls = message.setdefault("tool_calls", [])
-                if delta["index"] == len(calls):
-                    calls.append({"id": delta["id"], "function": {"name": delta["function"]["name"], "arguments": ""}})
-                calls[delta["index"]]["function"]["arguments"] += delta["function"].get("arguments") or ""
-    return [found[index] for index in sorted(found)]
-
-
-def added_up(exchange: Exchange) -> dict[str, Any]:
-    """The answer that a stream's chunks add up to: its choices, the usage of the last, the fields beside them."""
-    events = [event for event in exchange.events or () if isinstance(event, dict)]
-    usage = next((event["usage"] for event in reversed(events) if event.get("usage")), None)
-    beside = {name: value for event in events for name, value in event.items() if value is not None}
-    return {**beside, "choices": accumulated(events), "usage": usage}
 
 
 def returned(body: dict[str, Any], reply: Reply) -> Iterator[str]:

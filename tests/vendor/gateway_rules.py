@@ -63,7 +63,6 @@ def _form_of(part: dict[str, Any]) -> str:
 
 
 def choice_of(body: Body) -> str:
-    """Return the kind of a request's choice of a tool; "" without one."""
     choice = body.get("tool_choice")
     if isinstance(choice, str):
         return "required" if choice == "any" else choice
@@ -88,7 +87,6 @@ def _functions(body: Body) -> list[Any]:
 
 
 def _has_reasoning(body: Body) -> bool:
-    """Return whether an assistant's reasoning is in the history."""
     return any(
         item.get("type") == "reasoning"
         or (item.get("role") == "assistant" and any(item.get(name) for name in REASONING))
@@ -223,7 +221,6 @@ _FORMS = {"results_image": "results.image", "video_url": "video.url"}
 
 @cache
 def row_file(name: str) -> dict[str, Any]:
-    """Return a row as its file has it."""
     text = files("sabir_openai").joinpath("gateways", f"{name}.toml").read_text("utf-8")
     row: dict[str, Any] = tomllib.loads(text)["rows"][0]
     return row
@@ -255,7 +252,6 @@ def is_forbidden(row: str, dialect: str, model: str, feature: str, reasons: bool
 
 @cache
 def forbidden(row: str, dialect: str, model: str, reasons: bool) -> tuple[str, ...]:
-    """Return all features that no request to a model may have."""
     named = {
         feature
         for entry in entries(row, dialect, model)
@@ -276,7 +272,6 @@ def deviations(row: str, dialect: str, model: str) -> frozenset[str]:
 
 
 def reasons(row: str, dialect: str, model: str, body: Body) -> bool:
-    """Return whether a model reasons when it gets a request."""
     known = [entry["reasoning"] for entry in entries(row, dialect, model) if "reasoning" in entry]
     effort = effort_of(body)
     return effort != "none" and (effort != "" or bool(known and known[-1]))

@@ -58,19 +58,16 @@ def error_of(value: Any) -> Any:
 
 
 def recorded(dialect: str) -> list[Exchange]:
-    """Return the exchanges in one dialect."""
     return [each for file, spoken in FILES.items() if spoken == dialect for each in exchanges(file)]
 
 
 @cache
 def adapter_of(row: str, dialect: str, model: str) -> ModelAdapter:
-    """Return the adapter of a model at a gateway."""
     base_url = "https://gateway.example/v1" if row == "openai" else None
     return sabir.adapter(f"{row}.{dialect.partition('.')[2]}:{model or 'unknown'}", api_key="k", base_url=base_url)
 
 
 def scope_of(exchange: Exchange, dialect: str) -> DecodeScope:
-    """Return the scope in which an adapter decodes the exchange."""
     return DecodeScope(Target(provider=row_of(exchange), dialect=dialect, model=exchange.model or "unknown")).counted()
 
 
@@ -95,7 +92,6 @@ def added_up(exchange: Exchange) -> dict[str, Any]:
 
 
 def _grow(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Add a delta to the message so far."""
     for name, value in delta.items():
         if value is None:
             continue
@@ -211,7 +207,6 @@ def read_from(messages: Iterable[sabir.Message]) -> dict[str, Any]:
 
 
 def usages(exchange: Exchange) -> Iterator[dict[str, Any]]:
-    """Yield every usage of an answer, in order."""
     for each in exchange.events or [exchange.response]:
         found = each if isinstance(each, dict) else {}
         found = found.get("response") or found

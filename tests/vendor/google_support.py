@@ -47,7 +47,6 @@ _ENUMS = {"mode", "thinkingLevel", "type"}
 
 
 def accumulated(events: Iterable[Any]) -> dict[str, Any]:
-    """The response that a stream's chunks add up to."""
     whole: dict[str, Any] = {}
     candidates: dict[int, dict[str, Any]] = {}
     for event in events:
@@ -83,13 +82,11 @@ def join(parts: list[Any], part: dict[str, Any]) -> None:
 
 
 def supports(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The grounding supports of a response."""
     for candidate in response.get("candidates", ()):
         yield from (candidate.get("groundingMetadata") or {}).get("groundingSupports", ())
 
 
 def normal(body: dict[str, Any]) -> dict[str, Any]:
-    """A request's body in the one form that all equal ones have."""
     head = camelled(body)
     head["contents"] = _joined(each for content in head["contents"] if content for each in _contents(content))
     if "systemInstruction" in head:

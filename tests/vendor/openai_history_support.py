@@ -35,7 +35,6 @@ _ANNOTATIONS = {"$schema", "additionalProperties", "default", "examples", "stric
 
 
 def normal(body: dict[str, Any], field: str, missing: list[Any]) -> dict[str, Any]:
-    """A request's body in the one form that all equal ones have."""
     head = {name: value for name, value in body.items() if name not in ("stream", "stream_options", "store", "include")}
     if "max_tokens" in head:
         head["max_completion_tokens"] = head.pop("max_tokens")

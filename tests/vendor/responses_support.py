@@ -44,7 +44,6 @@ CLOSERS = {
 
 
 def final_response(events: list[Any]) -> dict[str, Any]:
-    """The response object of a stream's terminal event."""
     found: dict[str, Any] = next(event["response"] for event in events if event["type"] in TERMINAL)
     return found
 

@@ -59,7 +59,6 @@ class Exchange:
 
     @property
     def body(self) -> bytes:
-        """The answer's body, where it was no stream."""
         return json.dumps(self.response).encode()
 
     @property
@@ -89,18 +88,15 @@ def exchanges(wire: str) -> list[Exchange]:
 
 
 def exchanges_of(dialect: str) -> list[Exchange]:
-    """The exchanges of a dialect."""
     return [each for file in WIRES[dialect] for each in exchanges(file)]
 
 
 def scope_for(exchange: Exchange, dialect: str) -> DecodeScope:
-    """The scope in which an exchange is decoded."""
     provider = dialect.partition(".")[0]
     return DecodeScope(target=Target(provider=provider, dialect=dialect, model=exchange.model or "unknown"))
 
 
 def fold(dialect: Dialect, stream: bytes, scope: DecodeScope) -> Reply:
-    """The reply that a stream folds to."""
     reader, decoder, whole = ServerEventReader(), dialect.decoder(scope), Fold(scope)
     for event in [*reader.feed(stream), *reader.close()]:
         for block in decoder.feed(event):
@@ -111,7 +107,6 @@ def fold(dialect: Dialect, stream: bytes, scope: DecodeScope) -> Reply:
 
 
 def said(reply: Reply) -> list[Any]:
-    """Every part and call of a reply, in order."""
     return [each for message in reply.messages for each in (message.parts if message.call is None else (message.call,))]
 
 
@@ -171,6 +166,16 @@ def lost(history: DecodedHistory, losses: Iterable[Loss], held: str) -> list[Any
     return found
 
 
+def contents(messages: Iterable[Message]) -> list[str]:
+    """What messages hold but for their ids and origins."""
+    return [each.model_copy(update={"id": "1", "origin": None}).model_dump_json() for each in messages]
+
+
+def tagged(faults: Callable[..., Iterable[str]], *given: Any) -> Callable[[Exchange], Iterator[str]]:
+    """The faults of an exchange, each beginning with its host and id."""
+    return lambda exchange: (f"{exchange.host} {exchange}: {fault}" for fault in faults(exchange, *given))
+
+
 def unequal(*pairs: tuple[str, Any, Any]) -> list[str]:
     """Where what was given is not what came of it."""
     return [f"{name}: {given!r:.400} became {got!r:.400}" for name, given, got in pairs if given != got]
@@ -203,26 +208,21 @@ class Wire:
 
     @property
     def all(self) -> list[Exchange]:
-        """Every exchange of it."""
         return [each for each in exchanges_of(self.dialect.name) if not self.is_left_out(each)]
 
     @property
     def asked(self) -> list[Exchange]:
-        """Those whose request is known."""
         return [each for each in exchanges_of(self.dialect.name) if each.request]
 
     @property
     def refused(self) -> list[Exchange]:
-        """Those that are errors."""
         return [each for each in self.all if _is_refused(each)]
 
     @property
     def answered(self) -> list[Exchange]:
-        """Those that are answers, whole or streamed."""
         return [each for each in self.all if not _is_refused(each)]
 
     def read(self, exchange: Exchange) -> tuple[dict[str, Any], Reply]:
-        """What an exchange said as one answer, and its reply."""
         scope = scope_for(exchange, self.dialect.name)
         if exchange.events is None:
             return exchange.response, self.dialect.decode(exchange.body, scope)

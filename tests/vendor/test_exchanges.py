@@ -4,7 +4,7 @@ What is expected is read by walkers that share no code with the plugins, a modul
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from tests.vendor.responses_support import TERMINAL, final_response
 from tests.vendor.support import (
     Exchange,
     Wire,
+    contents,
     exchanges,
     exchanges_of,
     fold,
@@ -38,6 +39,7 @@ from tests.vendor.support import (
     rendered,
     said,
     scope_for,
+    tagged,
     unequal,
 )
 
@@ -48,7 +50,6 @@ REMEDY = "mend what decodes or renders it"
 
 @each_wire
 def test_every_exchange_is_looked_at(wire: Wire) -> None:
-    """No exchange is left out of the tests below."""
     streamed = [each for each in wire.answered if each.events is not None]
     whole = [each for each in wire.answered if each.events is None]
 
@@ -56,13 +57,7 @@ def test_every_exchange_is_looked_at(wire: Wire) -> None:
     assert len(whole) + len(streamed) + len(wire.refused) == len(wire.all)
 
 
-def contents(messages: Iterable[Message]) -> list[str]:
-    """What messages hold but for their ids and origins."""
-    return [each.model_copy(update={"id": "1", "origin": None}).model_dump_json() for each in messages]
-
-
 def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
-    """What an answer says that its reply does not hold."""
     body, reply = wire.read(exchange)
     told = {name: value for name, value in body.items() if name not in wire.echoes}
     yield from (f"{path}: {value!r:.80} is nowhere" for path, value in missing(told, reply, wire.beside))
@@ -77,7 +72,6 @@ def lost(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_an_answer_decodes_with_nothing_lost(wire: Wire) -> None:
-    """Laws 2, 8 and 11: each block, argument, citation, signature, figure and reason, of a stream as they add up."""
     check_each(wire.answered, tagged(partial(lost, wire)), REMEDY)
 
 
@@ -103,7 +97,6 @@ def uncounted(name: str, exchange: Exchange) -> Iterator[str]:
 
 
 def has_error(exchange: Exchange) -> bool:
-    """Whether an answer, or an event of it, is an error."""
     return any(isinstance(each, dict) and each.get("error") for each in exchange.events or [exchange.response])
 
 
@@ -116,7 +109,6 @@ MORE = {
 
 @pytest.mark.parametrize("name", [*map(str, WIRES), *MORE])
 def test_a_usage_counts_no_less_than_its_vendor(name: str) -> None:
-    """Anthropic's iterations of an advisor and a compaction, xAI's reasoning and Mistral's sound among it."""
     dialect, number = MORE.get(name, (name, 0))
     wire = next(wire for wire in WIRES if str(wire) == dialect)
     recorded = exchanges(name) if number else wire.answered
@@ -128,12 +120,10 @@ def test_a_usage_counts_no_less_than_its_vendor(name: str) -> None:
 
 @each_wire
 def test_a_reply_sent_back_keeps_everything(wire: Wire) -> None:
-    """Law 3: what goes back is all of it in its order, to the letter; what cannot go back is a loss."""
     check_each(wire.answered, tagged(lambda exchange: wire.returned(*wire.read(exchange))), REMEDY)
 
 
 def misread(wire: Wire, exchange: Exchange) -> Iterator[str]:
-    """What an error is not that its body says."""
     told = exchange.response["error"]
     status = told.get("status") if exchange.status == 200 else exchange.status or told["code"]
     try:
@@ -154,12 +144,10 @@ def misread(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_an_error_body_is_the_error_that_it_says(wire: Wire) -> None:
-    """Wire-rules §6: with its words, code and status."""
     check_each(wire.refused, tagged(partial(misread, wire)), REMEDY)
 
 
 def changed(wire: Wire, exchange: Exchange) -> Iterator[str]:
-    """Where a request does not go back as it was stored."""
     request = exchange.request or {}
     history = sabir.dialect(wire.dialect.name).decode_history(request)
     body, losses = rendered(wire.dialect.name, history, exchange.host)
@@ -170,11 +158,6 @@ def changed(wire: Wire, exchange: Exchange) -> Iterator[str]:
 def test_a_stored_request_goes_back_as_it_was(wire: Wire) -> None:
     """Laws 2 and 3 for what was stored elsewhere: what is not in the rendering is in the losses."""
     check_each(wire.asked, tagged(partial(changed, wire)), REMEDY)
-
-
-def tagged(faults):
-    """The faults of an exchange, each beginning with its id."""
-    return lambda exchange: (f"{exchange}: {fault}" for fault in faults(exchange))
 
 
 def grown_apart(wire: Wire, exchange: Exchange) -> Iterator[str]:
@@ -198,13 +181,11 @@ def grown_apart(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_the_deltas_of_a_stream_join_to_its_blocks(wire: Wire) -> None:
-    """What is shown meanwhile is what the reply says in the end."""
     streamed = [each for each in wire.answered if each.events is not None]
     check_each(streamed, tagged(partial(grown_apart, wire)), REMEDY)
 
 
 def answer(wire: Wire, exchange: Exchange) -> tuple[Message, ...]:
-    """The messages of the vendor's answer; none where it refused."""
     try:
         return () if exchange.status >= 400 else wire.read(exchange)[1].messages
     except CallError:
@@ -240,7 +221,6 @@ def goes_on(wire: Wire, exchange: Exchange) -> Iterator[str]:
 
 @each_wire
 def test_a_recorded_conversation_goes_on_with_every_other_dialect(wire: Wire) -> None:
-    """Laws 9 and 13 on recorded conversations, with the vendor's answer, the options, and all settings."""
     check_each(wire.asked, tagged(partial(goes_on, wire)), REMEDY)
 
 
@@ -272,7 +252,6 @@ def grounded(exchange: Exchange) -> Iterator[str]:
     ids=["citations", "grounding"],
 )
 def test_citations_point_at_their_place_in_the_text(wire: Wire, feature: str, faults) -> None:
-    """Offsets are characters."""
     check_each([each for each in wire.answered if feature in each.features], tagged(faults), REMEDY)
 
 
@@ -291,7 +270,6 @@ def test_an_answer_that_is_not_made_yet_is_none() -> None:
 
 @pytest.mark.parametrize("skipped", ["", "error"])
 def test_a_stream_that_fails_raises_what_it_reports(skipped: str) -> None:
-    """Whether the `error` event is there or `response.failed` alone."""
     (exchange,) = FAILED
     decoder = RESPONSES.decoder(scope_for(exchange, RESPONSES.name))
     told = [wire for wire in exchange.events or [] if wire["type"] != skipped]

@@ -24,7 +24,6 @@ TEXTS: dict[type[RoledMessage], str] = {
 
 
 def faults(dialect: str, exchange: Exchange) -> Iterator[str]:
-    """What is not as it was, each beginning with the exchange."""
     history = list(sabir.dialect(dialect).decode_history(exchange.request or {}).messages)
     manager = MessageManager.from_messages(history)
     loaded = MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
@@ -38,13 +37,11 @@ def faults(dialect: str, exchange: Exchange) -> Iterator[str]:
 
 
 def same(found: list[Message], given: list[Message]) -> bool:
-    """Whether they are the same objects."""
     return len(found) == len(given) and all(one is other for one, other in zip(found, given, strict=True))
 
 
 @pytest.mark.parametrize("dialect", WIRES)
 def test_every_stored_request_goes_through_a_manager_and_its_json(dialect: str) -> None:
-    """The identity, ids included, on all of them; a failure names each exchange and what differs."""
     assert len(STORED[dialect]) > 400
     assert [fault for each in STORED[dialect] for fault in faults(dialect, each)] == []
 

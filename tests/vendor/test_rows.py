@@ -37,15 +37,7 @@ from sabir_testing.kit.request_contents import missing_states
 from tests.laws import histories
 from tests.laws.every import on_every
 from tests.rules import check_each
-from tests.vendor.gateway_rules import (
-    DEVIATIONS,
-    RENAMES,
-    broken_rules,
-    effort_of,
-    has_feature,
-    has_medium,
-    row_file,
-)
+from tests.vendor.gateway_rules import DEVIATIONS, RENAMES, broken_rules, effort_of, has_feature, has_medium, row_file
 from tests.vendor.gateway_support import (
     FILES,
     adapter_of,
@@ -62,7 +54,7 @@ from tests.vendor.gateway_support import (
     usages,
 )
 from tests.vendor.responses_support import ECHOES, done_items, final_response
-from tests.vendor.support import WIRES, Exchange, exchanges, exchanges_of, fold, missing, unequal
+from tests.vendor.support import WIRES, Exchange, contents, exchanges, exchanges_of, fold, missing, tagged, unequal
 
 DIALECTS: Mapping[str, Dialect] = {"openai.chat": CHAT, "openai.responses": RESPONSES}
 COUNTS = {"more/openai.chat_at_gateways": 807, "more/mistral.chat": 177, "more/openai.responses_at_gateways": 90}
@@ -76,7 +68,6 @@ BESIDE = (
 
 
 def test_every_exchange_is_looked_at() -> None:
-    """No exchange is left out of the tests below."""
     assert {file: len(exchanges(file)) for file in COUNTS} == COUNTS
     assert COUNTS.keys() == FILES.keys()
 
@@ -85,22 +76,17 @@ def test_every_exchange_is_looked_at() -> None:
 
 
 def reply_to(exchange: Exchange, dialect: str) -> Reply:
-    """Return the reply of an exchange, whole or streamed."""
     scope = scope_of(exchange, dialect)
     if exchange.events is None:
         return DIALECTS[dialect].decode(exchange.body, scope)
     return fold(DIALECTS[dialect], exchange.stream, scope)
 
 
-def contents(reply: Reply) -> list[str]:
-    """Return the messages of a reply and of its alternatives without their ids and origins."""
-    messages = chain(reply.messages, *(each.messages for each in reply.alternatives))
-    bare = (each.model_copy(update={"id": "1", "origin": None}) for each in messages)
-    return [each.model_dump_json() for each in bare]
+def all_contents(reply: Reply) -> list[str]:
+    return contents(chain(reply.messages, *(each.messages for each in reply.alternatives)))
 
 
 def lost(exchange: Exchange, dialect: str) -> Iterator[str]:
-    """Yield what an answer says that its reply does not hold."""
     reply = reply_to(exchange, dialect)
     body = added_up(exchange) if dialect == CHAT.name else final_of(exchange)
     yield from (lost_choice if dialect == CHAT.name else lost_items)(body, reply)
@@ -114,7 +100,7 @@ def lost(exchange: Exchange, dialect: str) -> Iterator[str]:
     if exchange.events is not None:
         whole = DIALECTS[dialect].decode(json.dumps(body).encode(), scope_of(exchange, dialect))
         bare = [each.model_copy(update={"messages": (), "alternatives": ()}) for each in (whole, reply)]
-        yield from unequal(("messages", contents(whole), contents(reply)), ("reply", *bare))
+        yield from unequal(("messages", all_contents(whole), all_contents(reply)), ("reply", *bare))
 
 
 def final_of(exchange: Exchange) -> dict[str, Any]:
@@ -156,14 +142,8 @@ def lost_items(body: dict[str, Any], reply: Reply) -> Iterator[str]:
             yield f"the reasoning {thought!r:.80} is nowhere"
 
 
-def tagged(faults, dialect: str):
-    """Return the faults of an exchange in a dialect, each beginning with its id."""
-    return lambda exchange: (f"{row_of(exchange)} {exchange}: {fault}" for fault in faults(exchange, dialect))
-
-
 @each_dialect
 def test_an_answer_decodes_with_nothing_lost(dialect: str) -> None:
-    """Laws 2, 8 and 11 at every gateway, streams as they add up."""
     check_each([each for each in recorded(dialect) if not is_refused(each)], tagged(lost, dialect), REMEDY)
 
 
@@ -177,7 +157,6 @@ TOO_LONG = {"04ddb4f20dbd-0", "3799873568c5-0", "83835bf55c2a-0"}
 
 
 def misread(exchange: Exchange, dialect: str) -> Iterator[str]:
-    """Yield what an error is not that its body or its stream says."""
     events = [event for event in exchange.events or () if error_of(event)]
     reported = events[0] if events else exchange.response
     error = reported.get("error") or reported.get("detail") or reported
@@ -199,7 +178,6 @@ def misread(exchange: Exchange, dialect: str) -> Iterator[str]:
 
 @each_dialect
 def test_an_error_is_what_its_gateway_says(dialect: str) -> None:
-    """With its words, code and status, in a body, under the status 200, or in a stream."""
     refused = [each for each in recorded(dialect) if is_refused(each)]
     assert len(refused) == {"openai.chat": 25, "openai.responses": 0}[dialect]
     if refused:
@@ -211,7 +189,6 @@ def test_an_error_is_what_its_gateway_says(dialect: str) -> None:
 
 @cache
 def history_of(row: str, dialect: str, body: str) -> DecodedHistory:
-    """Return the history of a stored request of a row."""
     return sabir.dialect(f"{row}.{dialect.partition('.')[2]}").decode_history(body)
 
 
@@ -223,14 +200,12 @@ def sent_again(exchange: Exchange, dialect: str) -> tuple[DecodedHistory, Render
 
 
 def changed(exchange: Exchange, dialect: str) -> Iterator[str]:
-    """Yield where a request goes back changed without a loss."""
     history, rendering = sent_again(exchange, dialect)
     yield from unreported(exchange, dialect, history, rendering)
 
 
 @each_dialect
 def test_a_recorded_request_goes_back_with_all_changes_reported(dialect: str) -> None:
-    """What is not in the rendered body is in the losses, or is a rename of the row."""
     check_each(recorded(dialect), tagged(changed, dialect), REMEDY)
 
 
@@ -293,7 +268,6 @@ def shown_facts(tie: Tie, exchange: Exchange, dialect: str) -> Iterator[str]:
 
 
 def untied(tie: Tie) -> Iterator[str]:
-    """Yield why a recording is no source of an entry."""
     if tie.id not in by_id():
         yield f"{tie}: there is no such recording"
         return
@@ -332,7 +306,6 @@ def kept(tie: Tie) -> Iterator[str]:
 
 
 def test_what_a_recording_shows_to_be_refused_is_not_sent_again() -> None:
-    """Neither is what it shows to be ignored."""
     limits = [tie for tie in ties() if tie.entry.get("refuses") or tie.entry.get("ignores")]
     assert limits
     check_each(limits, kept, REMEDY)
@@ -482,7 +455,6 @@ def test_a_recorded_conversation_goes_on_at_every_gateway(place: Place) -> None:
 @given(history=histories.histories)
 @on_every(PLACES)
 def test_a_drawn_history_goes_to_every_gateway(place: Place, history: list[Message]) -> None:
-    """The same of histories of any shape, at each model of the row in turn."""
     for model in place.models()[:: max(1, len(place.models()) // 3)]:
         try:
             rendering = adapter_of(place.row, f"openai.{place.short}", model).render([*history, sabir.user("Go on.")])

@@ -1,4 +1,4 @@
-"""Law 12 on every wire: which calls of a reply that was cut off may run, whole and streamed.
+"""Calls on every wire, whole and streamed: law 12, which of them may run if the reply was cut off; ids and repetitions.
 
 wire × (whole, streamed) × reason × arguments ──decode──▶ a call ──answer──▶ it ran, or an error result says "cut off"
 """
@@ -11,14 +11,19 @@ import pytest
 import sabir
 from sabir.contract.dialect import Dialect, ServerEvent
 from sabir.contract.scope import DecodeScope
+from sabir.errors import ResponseInvalid
 from sabir.reading.fold import Fold
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import Reply
+from sabir.vocabulary.reply import BlockEnd, BlockStart, Reply
 from sabir.vocabulary.settings import Settings, Target
 from sabir_acme.dialect import CHAT as ACME
 
+from tests.providers.wires import DIALECTS, events, scope_of
+
 Body = dict[str, Any]
+Call = tuple[str, str, str]
+"""The id, name and arguments of a call."""
 EMPTY_TEXT, EMPTY, CUT, COMPLETE = "", "{}", '{"folder": "tm', '{"folder": "/tmp"}'
 DELETED = {EMPTY_TEXT: "everything", EMPTY: "everything", COMPLETE: "/tmp"}
 """Arguments → the folder that the call deletes."""
@@ -29,43 +34,50 @@ TEXT = frozenset({COMPLETE})
 
 
 class Wire(NamedTuple):
-    """One vendor's replies with calls: from reason and argument texts to the whole body, and to a stream's events."""
+    """One vendor's replies with calls: from reason and calls to the whole body, and to a stream's events."""
 
     dialect: str
     reasons: Mapping[str, str]
-    whole: Callable[[str, list[str]], Any]
-    streamed: Callable[[str, list[str]], list[Body]]
+    whole: Callable[[str, list[Call]], Any]
+    streamed: Callable[[str, list[Call]], list[Body]]
     runs_when_cut: frozenset[str]
     earlier_runs: frozenset[str]
     """The arguments with which a call runs if another call follows it in a reply that was cut off."""
 
 
+def wipes(*arguments: str) -> list[Call]:
+    return [(f"c{index}", "wipe", each) for index, each in enumerate(arguments)]
+
+
 def parsed(arguments: str) -> Any:
     """What a wire of objects sends: nothing of arguments that did not begin, and the complete members."""
-    return json.loads(arguments) if arguments in (EMPTY, COMPLETE) else {}
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return {}
 
 
-def chat_call(index: int, arguments: str) -> Body:
-    function = {"name": "wipe", "arguments": arguments}
-    return {"index": index, "id": f"c{index}", "type": "function", "function": function}
+def chat_call(index: int, call: Call) -> Body:
+    function = {"name": call[1], "arguments": call[2]}
+    return {"index": index, "id": call[0], "type": "function", "function": function}
 
 
-def chat(reason: str, calls: list[str]) -> Body:
-    made = [chat_call(index, each) for index, each in enumerate(calls)]
+def chat(reason: str, calls: list[Call]) -> Body:
+    made = [chat_call(*each) for each in enumerate(calls)]
     choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "tool_calls": made}}
     return {"id": "r", "model": "m", "choices": [choice]}
 
 
-def chat_stream(reason: str, calls: list[str]) -> list[Body]:
-    deltas = [{"tool_calls": [chat_call(index, each)]} for index, each in enumerate(calls)]
+def chat_stream(reason: str, calls: list[Call]) -> list[Body]:
+    deltas = [{"tool_calls": [chat_call(*each)]} for each in enumerate(calls)]
     choices = [{"index": 0, "delta": delta} for delta in deltas]
     last = {"index": 0, "delta": {}, "finish_reason": reason}
     return [{"id": "r", "model": "m", "choices": [each]} for each in (*choices, last)]
 
 
-def item(index: int, arguments: str, status: str | None) -> Body:
-    fields = {"type": "function_call", "id": f"fc_{index}", "call_id": f"c{index}", "name": "wipe"}
-    return {**fields, "arguments": arguments, **({"status": status} if status else {})}
+def item(index: int, call: Call, status: str | None) -> Body:
+    fields = {"type": "function_call", "id": f"fc_{index}", "call_id": call[0], "name": call[1]}
+    return {**fields, "arguments": call[2], **({"status": status} if status else {})}
 
 
 def response(reason: str, items: list[Body]) -> Body:
@@ -73,36 +85,35 @@ def response(reason: str, items: list[Body]) -> Body:
     return {"id": "r", "model": "m", "output": items, **({"status": reason} if reason == "completed" else cut)}
 
 
-def responses(reason: str, calls: list[str], status: str | None = None) -> Body:
+def responses(reason: str, calls: list[Call], status: str | None = None) -> Body:
     return response(reason, [item(index, each, status) for index, each in enumerate(calls)])
 
 
-def responses_stream(reason: str, calls: list[str], status: str | None = None) -> list[Body]:
+def responses_stream(reason: str, calls: list[Call], status: str | None = None) -> list[Body]:
     body = responses(reason, calls, status)
     events: list[Body] = [{"type": "response.created", "response": {**body, "output": []}}]
     for index, each in enumerate(calls):
-        added = item(index, "", "in_progress")
+        added = item(index, (*each[:2], ""), "in_progress")
         events += [
             {"type": "response.output_item.added", "output_index": index, "item": added},
-            {"type": "response.function_call_arguments.delta", "output_index": index, "delta": each},
+            {"type": "response.function_call_arguments.delta", "output_index": index, "delta": each[2]},
             {"type": "response.output_item.done", "output_index": index, "item": item(index, each, status)},
         ]
     end = "completed" if reason == "completed" else "incomplete"
     return [*events, {"type": f"response.{end}", "response": body}]
 
 
-def claude(reason: str, calls: list[str]) -> Body:
-    use = {"type": "tool_use", "name": "wipe"}
-    blocks = [{**use, "id": f"c{index}", "input": parsed(each)} for index, each in enumerate(calls)]
+def claude(reason: str, calls: list[Call]) -> Body:
+    blocks = [{"type": "tool_use", "id": each[0], "name": each[1], "input": parsed(each[2])} for each in calls]
     return {"id": "r", "type": "message", "model": "m", "stop_reason": reason, "content": blocks}
 
 
-def claude_stream(reason: str, calls: list[str]) -> list[Body]:
+def claude_stream(reason: str, calls: list[Call]) -> list[Body]:
     body = {"id": "r", "type": "message", "model": "m", "content": []}
     events: list[Body] = [{"type": "message_start", "message": body}]
     for index, each in enumerate(calls):
-        block = {"type": "tool_use", "id": f"c{index}", "name": "wipe", "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": each}
+        block = {"type": "tool_use", "id": each[0], "name": each[1], "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": each[2]}
         events += [
             {"type": "content_block_start", "index": index, "content_block": block},
             {"type": "content_block_delta", "index": index, "delta": delta},
@@ -111,33 +122,33 @@ def claude_stream(reason: str, calls: list[str]) -> list[Body]:
     return [*events, {"type": "message_delta", "delta": {"stop_reason": reason}}, {"type": "message_stop"}]
 
 
-def gemini(reason: str, calls: list[str]) -> Body:
-    parts = [{"functionCall": {"name": "wipe", "args": parsed(each)}} for each in calls]
+def gemini(reason: str, calls: list[Call]) -> Body:
+    parts = [{"functionCall": {"id": each[0], "name": each[1], "args": parsed(each[2])}} for each in calls]
     return {"candidates": [{"content": {"parts": parts}, "finishReason": reason}]}
 
 
-def gemini_stream(reason: str, calls: list[str]) -> list[Body]:
+def gemini_stream(reason: str, calls: list[Call]) -> list[Body]:
     chunks = [gemini("", [each]) for each in calls]
     return [*chunks, gemini(reason, [])]
 
 
-def echo(reason: str, calls: list[str]) -> list[Body]:
-    made = [{"call": {"id": f"c{i}", "name": "wipe", "arguments": each}} for i, each in enumerate(calls)]
+def echo(reason: str, calls: list[Call]) -> list[Body]:
+    made = [{"call": {"id": each[0], "name": each[1], "arguments": each[2]}} for each in calls]
     return [*made, {"finish": reason, "usage": {}}]
 
 
-def acme(reason: str, calls: list[str]) -> Body:
-    parts = [{"type": "call", "id": f"c{i}", "name": "wipe", "arguments": each} for i, each in enumerate(calls)]
+def acme(reason: str, calls: list[Call]) -> Body:
+    parts = [{"type": "call", "id": each[0], "name": each[1], "arguments": each[2]} for each in calls]
     return {"id": "r", "model": "m", "parts": parts, "finish": reason, "usage": {}}
 
 
-def acme_stream(reason: str, calls: list[str]) -> list[Body]:
+def acme_stream(reason: str, calls: list[Call]) -> list[Body]:
     events: list[Body] = [{"type": "start", "id": "r", "model": "m"}]
     for index, each in enumerate(calls):
-        part = {"type": "call", "id": f"c{index}", "name": "wipe"}
+        part = {"type": "call", "id": each[0], "name": each[1]}
         events += [
             {"type": "open", "index": index, "part": part},
-            {"type": "more", "index": index, "text": each},
+            {"type": "more", "index": index, "text": each[2]},
             {"type": "close", "index": index},
         ]
     return [*events, {"type": "end", "finish": reason, "usage": {}}]
@@ -174,7 +185,6 @@ def dialect_of(name: str) -> Dialect:
 
 
 def decode(name: str, way: str, body: Any) -> Reply:
-    """The reply of a body, or of a stream's events."""
     dialect = dialect_of(name)
     scope = DecodeScope(Target(provider=name.partition(".")[0], dialect=dialect.name, model="m"))
     if way == "whole":
@@ -189,7 +199,6 @@ def decode(name: str, way: str, body: Any) -> Reply:
 
 
 def answered(reply: Reply) -> Iterator[tuple[list[str], Message]]:
-    """What ran for each call of a reply, and its result."""
     ran: list[str] = []
 
     def wipe(folder: str = "everything") -> None:
@@ -216,13 +225,14 @@ def check(reply: Reply, at: int, arguments: str, runs: bool) -> None:
     ("wire", "way", "reason", "arguments"), ROWS, ids=lambda value: getattr(value, "dialect", value)
 )
 def test_a_call_at_the_end_of_a_cut_reply_does_not_run(wire: Wire, way: str, reason: str, arguments: str) -> None:
-    """Unless the wire shows that it was finished; in a reply that ended by itself, every call runs."""
-    body = getattr(wire, way)(wire.reasons[reason], [arguments])
+    body = getattr(wire, way)(wire.reasons[reason], wipes(arguments))
     reply = decode(wire.dialect, way, body)
     runs = reason == ENDED or arguments in wire.runs_when_cut
 
     check(reply, 0, arguments, runs)
     [(_, result)] = answered(reply)
+    if arguments == CUT and (way == "streamed" or wire.runs_when_cut) and wire.whole is not gemini:
+        assert reply.option_calls[0].call.raw_arguments == CUT
     assert runs or "was cut off before its arguments were complete" in str(result.result and result.result.error_text)
     assert [call.call.cut_off for call in reply.option_calls] == [not runs]
 
@@ -233,7 +243,7 @@ def test_a_call_at_the_end_of_a_cut_reply_does_not_run(wire: Wire, way: str, rea
 )
 def test_a_call_before_the_cut_one_runs_if_blocks_arrive_in_order(wire: Wire, way: str, arguments: str) -> None:
     """The calls of a chat stream may grow side by side, so that a later call proves nothing of an earlier one."""
-    body = getattr(wire, way)(wire.reasons[LENGTH], [arguments, CUT])
+    body = getattr(wire, way)(wire.reasons[LENGTH], wipes(arguments, CUT))
     reply = decode(wire.dialect, way, body)
 
     check(reply, 0, arguments, arguments in wire.earlier_runs)
@@ -246,7 +256,7 @@ def test_a_call_before_the_cut_one_runs_if_blocks_arrive_in_order(wire: Wire, wa
 @pytest.mark.parametrize("way", WAYS)
 def test_the_status_of_an_item_decides(way: str, reason: str, status: str, arguments: str) -> None:
     """`completed` and `incomplete` are marks, however the response ended; `in_progress` is none."""
-    body = {"whole": responses, "streamed": responses_stream}[way](OPENAI_REASONS[reason], [arguments], status)
+    body = {"whole": responses, "streamed": responses_stream}[way](OPENAI_REASONS[reason], wipes(arguments), status)
     reply = decode("openai.responses", way, body)
     finished = {"completed": True, "incomplete": False}.get(status, reason == ENDED or arguments == COMPLETE)
 
@@ -257,12 +267,11 @@ def test_the_status_of_an_item_decides(way: str, reason: str, status: str, argum
 @pytest.mark.parametrize("reason", ["UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])
 def test_a_reason_that_cuts_nothing_off_leaves_calls_whole(reason: str) -> None:
     """Gemini refuses such calls for what they are; the library answers them as any other."""
-    for way, body in (("whole", gemini(reason, [EMPTY])), ("streamed", gemini_stream(reason, [EMPTY]))):
+    for way, body in (("whole", gemini(reason, wipes(EMPTY))), ("streamed", gemini_stream(reason, wipes(EMPTY)))):
         check(decode("google.generate_content", way, body), 0, EMPTY, runs=True)
 
 
 def test_a_gemini_call_in_pieces_that_never_ended_says_so() -> None:
-    """Its text so far is kept."""
     piece = {"functionCall": {"name": "wipe", "willContinue": True}}
     more = {"functionCall": {"partialArgs": [{"jsonPath": "$.folder", "stringValue": "tm"}], "willContinue": True}}
     chunks = [{"candidates": [{"content": {"parts": [each]}}]} for each in (piece, more)]
@@ -275,8 +284,7 @@ def test_a_gemini_call_in_pieces_that_never_ended_says_so() -> None:
 @pytest.mark.parametrize("target", [wire.dialect for wire in WIRES])
 @pytest.mark.parametrize("source", WIRES, ids=lambda wire: wire.dialect)
 def test_a_cut_call_and_its_error_go_to_every_wire(source: Wire, target: str) -> None:
-    """As an object, and nothing is lost of arguments that were empty."""
-    reply = decode(source.dialect, "whole", source.whole(source.reasons[LENGTH], [EMPTY_TEXT]))
+    reply = decode(source.dialect, "whole", source.whole(source.reasons[LENGTH], wipes(EMPTY_TEXT)))
     history = [sabir.user("Go on."), *reply.messages, *(result for _, result in answered(reply)), sabir.user("So?")]
     dialect = dialect_of(target)
     provider = target.partition(".")[0]
@@ -287,3 +295,54 @@ def test_a_cut_call_and_its_error_go_to_every_wire(source: Wire, target: str) ->
     assert "was cut off before its arguments were complete" in sent
     assert '"{}"' in sent or '"input":{}' in sent or '"args":{}' in sent
     assert not [loss for loss in rendering.losses if "arguments" in loss.path]
+
+
+VENDORS = [wire for wire in WIRES if wire.dialect in DIALECTS]
+each_vendor = pytest.mark.parametrize("wire", VENDORS, ids=lambda wire: wire.dialect)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@each_vendor
+def test_a_call_that_names_no_option_is_an_invalid_response(wire: Wire, way: str) -> None:
+    with pytest.raises(ResponseInvalid, match="called an option without its name"):
+        decode(wire.dialect, way, getattr(wire, way)(wire.reasons[ENDED], [("c", "", EMPTY)]))
+
+
+ONE, OTHER = '{"a": 1}', '{"a": 2}'
+REPEATED: list[tuple[list[Call], int]] = [
+    ([("1", "f", ONE), ("1", "f", ONE)], 1),
+    ([("1", "f", ONE), ("1", "f", '{"a":1}')], 1),
+    ([("1", "f", ONE), ("2", "f", ONE), ("1", "f", ONE)], 2),
+    ([("1", "f", ONE), ("2", "f", ONE)], 2),
+    ([("1", "f", ONE), ("1", "f", OTHER)], 2),
+    ([("1", "f", ONE), ("1", "g", ONE)], 2),
+]
+"""Calls, and how many of them are different calls."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@each_vendor
+def test_a_call_that_came_twice_is_one_call_and_a_loss(wire: Wire, way: str) -> None:
+    """Gateways send it again at a further index; calls that differ in id, name or arguments are all kept."""
+    for calls, number in REPEATED:
+        reply = decode(wire.dialect, way, getattr(wire, way)(wire.reasons[ENDED], calls))
+        ids = [each.call.invocation_id for each in reply.option_calls if each.call]
+        assert ids == [each[0] for each in calls[:number]]
+        assert [loss.kind for loss in reply.losses] == ["dropped"] * (len(calls) - number)
+
+
+WITH_IDS = [*((wire, "c0") for wire in VENDORS), *((wire, "") for wire in VENDORS if wire.whole in (chat, gemini))]
+"""Some calls of Chat Completions and of Gemini have no id: one is made up."""
+
+
+@pytest.mark.parametrize(("wire", "wire_id"), WITH_IDS, ids=lambda value: getattr(value, "dialect", value))
+def test_a_streamed_call_has_its_id_and_its_options_name_from_its_start(wire: Wire, wire_id: str) -> None:
+    """Only Gemini's wire shows no text of arguments meanwhile: its calls are whole."""
+    stream = wire.streamed(wire.reasons[ENDED], [(wire_id, "wipe", COMPLETE)])
+    found: list[Any] = events(scope_of(wire.dialect, option_names={"wipe": "my wipe"}), *stream)
+    start, *grown, end = [each for each in found if hasattr(each, "index")]
+
+    assert isinstance(start, BlockStart) and isinstance(end, BlockEnd) and end.block.kind == "option_call"
+    assert start.kind == "option_call" and start.option_name == end.block.option_name == "my wipe"
+    assert start.invocation_id == end.block.invocation_id == (wire_id or start.invocation_id) != ""
+    assert "".join(each.text for each in grown) == ("" if wire.dialect.startswith("google") else COMPLETE)

@@ -13,7 +13,7 @@ from sabir_calls import CachedAdapter, CacheError, MemoryResponses, ResponseStor
 from sabir_testing import ScriptedAdapter, always, calls, cut_off, reply
 from sabir_testing.scripted.answers import Scriptable
 
-from tests.calls.test_limited import WAYS, call
+from tests.calls.limits.test_limited import WAYS, call
 
 USAGE = sabir.Usage(input_tokens=3, output_tokens=4)
 
@@ -56,8 +56,6 @@ def test_a_cached_stream_replays_events_that_fold_to_the_same_reply(store: Respo
 
 
 def test_requests_that_differ_share_no_reply(store: ResponseStore) -> None:
-    """In model, endpoint, text, settings, option names that are sent alike, or the policy of the reply."""
-
     def weather(city: str) -> str:
         """Current weather."""
         return city

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -127,7 +128,6 @@ def test_at_most_so_many_calls_run_at_once(is_async: bool) -> None:
 
 
 def test_threads_and_event_loops_share_one_limit() -> None:
-    """A thread holds the only slot; a call in an event loop starts when the thread ends."""
     gate = Gate()
     limit = Limit(at_once=1)
     slow, fast = limited(ScriptedAdapter(delayed("slow", gate)), limit), limited(ScriptedAdapter("fast"), limit)
@@ -184,12 +184,6 @@ def test_a_stream_holds_its_slot_until_it_ends(leave: str) -> None:
     unread.close()
 
 
-@pytest.mark.parametrize("numbers", [{"at_once": 0}, {"per": 60.0}, {"requests": 5}])
-def test_a_shared_limit_takes_no_numbers(numbers: dict[str, Any]) -> None:
-    with pytest.raises(SettingsInvalid, match="a limit and numbers for a new one"):
-        limited(ScriptedAdapter(), Limit(at_once=1), **numbers)
-
-
 def test_the_usage_of_a_reply_replaces_the_estimate() -> None:
     usage = sabir.Usage(input_tokens=3, output_tokens=4)
     llm = limited(ScriptedAdapter(always(reply("Hi.", usage=usage))), tokens=100, per=PERIOD, estimate=lambda _: 95)
@@ -213,7 +207,10 @@ def test_the_usage_of_a_reply_replaces_the_estimate() -> None:
             "per is 'fortnight'; expected 'second', 'minute'",
         ),
         (lambda: Limit(per=-1), "per is -1"),
-        (lambda: limited(ScriptedAdapter("Hi."), Limit(), at_once=2), "a limit and numbers"),
+        *(
+            (partial(limited, ScriptedAdapter("Hi."), Limit(), **numbers), "a limit and numbers for a new one")
+            for numbers in ({"at_once": 0}, {"per": 60.0}, {"requests": 5})
+        ),
         (lambda: limited(ScriptedAdapter("Hi."), tokens=10).complete_sync("word " * 100), "more than the limit of 10"),
     ],
 )

@@ -57,7 +57,6 @@ def test_the_tokens_of_a_reply_replace_the_estimate() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.sampled_from(["join", "finish", "leave"])), max_size=60))
 def test_tickets_are_admitted_in_the_order_of_joining(actions: list[tuple[int, str]]) -> None:
-    """Whatever their sizes are, and whoever leaves: nobody overtakes, and everybody who stays is admitted."""
     admission, now = Admission(Window(SECONDS, 3, 60), at_once=2), 0.0
     waiting, running, admitted, left = list[Ticket](), list[Ticket](), list[Ticket](), list[Ticket]()
     joined: list[Ticket] = []

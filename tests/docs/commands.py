@@ -11,6 +11,7 @@ from sabir_cli.output import Output
 from sabir_local.command import local
 from sabir_runtime.distributed.command import worker
 from sabir_runtime.durable.command import runs
+from sabir_testing.live.command import check
 
 from tests.docs.sources import paragraph
 
@@ -18,7 +19,7 @@ from tests.docs.sources import paragraph
 def app() -> App:
     """The command with what the packages of this project add to it, and nobody else."""
     whole = build(Output())
-    for command in (local, runs, threads, worker):
+    for command in (check, local, runs, threads, worker):
         whole.command(command)
     return whole
 

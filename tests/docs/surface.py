@@ -236,6 +236,10 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",
         ("installed_hooks",),
     ),
+    "Grades": (
+        "A package's author declares a grade, and only a run of the kit on this machine verifies it.",
+        ("PackageGrade",),
+    ),
 }  # fmt: skip
 """Heading → its law and its names, in the order in which an author meets them."""
 _TASKS = re.findall(r"^    ([a-z]+)  +([A-Za-z_ ]+(?:\n {16}[A-Za-z_ ]+)*)$", authoring.__doc__ or "", re.MULTILINE)

@@ -9,7 +9,7 @@ import sabir
 from sabir_testing import FULL, REFUSED, ProviderConformance
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.requests import RequestCases
-from sabir_testing.kit.reports import ConformanceFailure
+from sabir_testing.kit.failures import ConformanceFailure
 from sabir_testing.kit.suite import new_in
 
 from tests.testing.harness import Breakage, Delegate, registered

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sabir.vocabulary.messages import Message
 from sabir_testing.histories.random_histories import histories_of, speakers_for
 from sabir_testing.kit import law_testing
+from sabir_testing.kit.failures import ConformanceFailure
 from sabir_testing.kit.law_testing import for_all, history_in, impurities
-from sabir_testing.kit.reports import ConformanceFailure
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 
 

@@ -16,9 +16,10 @@ from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import ReplyBuilder
 from sabir_testing.cassettes import PROVENANCE_FIELDS, exchanges, provenance_of
 from sabir_testing.families.replies import check_refusal
+from sabir_testing.kit.asking import STREAMED, WHOLE, distribution_of
 from sabir_testing.kit.capabilities import CAPABILITIES, FULL, REFUSED
-from sabir_testing.kit.reports import ConformanceFailure
-from sabir_testing.kit.service import STREAMED, WHOLE, Service, distribution_of
+from sabir_testing.kit.failures import ConformanceFailure
+from sabir_testing.kit.service import Service
 from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 

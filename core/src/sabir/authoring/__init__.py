@@ -38,7 +38,7 @@ _NAMES = {
     ),
     "authoring.rows": "Row RowEntry RowProvider",
     "authoring.schemas": "SchemaRule fit_schema",
-    "authoring.storage": "DatabaseFailure StoredNames",
+    "authoring.storage": "DatabaseFailure PackageGrade StoredNames",
     "authoring.stored": (
         "JSON_OBJECT Fields History PartReader first_whole_number list_or_empty object_or_empty read_count "
         "text_or_empty unknown_fields without_fields"

@@ -5,7 +5,7 @@ from sabir.authoring.credentials import KeySource
 from sabir.authoring.efforts import fit_effort
 from sabir.authoring.environment import explaining_environment_errors
 from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
-from sabir.authoring.storage import DatabaseFailure, StoredNames
+from sabir.authoring.storage import DatabaseFailure, PackageGrade, StoredNames
 from sabir.authoring.providers import GeneratedSDKConnection, InProcessConnection, InProcessResponse, SDKProvider
 from sabir.authoring.providers import SyncOnlyCall, SyncOnlyConnection, UserSDKConnection, packaged_models
 from sabir.authoring.rows import Row, RowEntry, RowProvider
@@ -55,7 +55,8 @@ __all__ = [  # noqa: RUF022
     "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion",
     "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart", "Library",
     "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike",
-    "Outcome", "OwnClientConnection", "Part", "PartReader", "Performer", "Profile", "Provider", "RaisedError",
+    "Outcome", "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer", "Profile", "Provider",
+    "RaisedError",
     "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "Row", "RowEntry",
     "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script", "ServerEvent", "ServerEventReader", "Side",
     "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection",

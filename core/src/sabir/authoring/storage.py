@@ -1,4 +1,4 @@
-"""What packages that store data share: the names of stored types, and the errors of databases.
+"""What packages that store data share: the names of stored types, the errors of databases, and grades of packages.
 
     class Note:                                            written as "app.note"; read under all three names:
         stored_as: ClassVar[str] = "app.note"                  app.note
@@ -8,17 +8,28 @@
 
     an error of sqlite3 or psycopg ──DatabaseFailure──▶ "database disk image is malformed; restore the store from …"
 
+    files of a provider's package ──SHA-256──▶ digest
+    sabir-grade.json in the package             written by its author: the grade is declared
+    FOLDER/PACKAGE-VERSION-….json               written by a run on this machine: verified, if the digest is equal
+
 Law: a class with `stored_as` can be moved and renamed, and stored data stays readable. A name applies to the class that
 assigns it, not to its subclasses. The message of a database's error is one line with the remedy, without passwords. Its
 codes are those of SQLite (https://www.sqlite.org/rescode.html) and the SQLSTATEs of Postgres
-(https://www.postgresql.org/docs/current/errcodes-appendix.html).
+(https://www.postgresql.org/docs/current/errcodes-appendix.html). A grade's digest covers the import packages with the
+distribution's providers, so an editable installation has the digest of its wheel.
 """
 
-from dataclasses import dataclass, fields, is_dataclass
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from importlib.metadata import distribution
+from importlib.util import find_spec
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 from urllib.parse import quote
 
-from sabir.base.errors import one_line
+from sabir.base.errors import PluginError, one_line
 
 
 class StoredNames(NamedTuple):
@@ -111,3 +122,85 @@ class DatabaseFailure:
 def _code(error: BaseException | None) -> int | str | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return getattr(error, "sqlstate", None) if code is None else code & 0xFF  # the primary code, without extensions
+
+
+@dataclass(frozen=True)
+class PackageGrade:
+    """The result of the conformance kit for the files of one package. `pytest --sabir-grade` creates it.
+
+    `package` and `version` are those of the distribution, `digest` is the digest of its files. `kit` is the version of
+    sabir-testing. `seed` is the seed of the random examples, of which each law has at least `examples`. `suites` are
+    the names of the suites, `passed` is the number of passed cases, and `expected_failures` the number of cases that
+    the suites expect to fail.
+    """
+
+    FILE: ClassVar[str] = "sabir-grade.json"
+    """The name of the file in the import package."""
+
+    package: str
+    version: str
+    digest: str
+    kit: str
+    seed: int
+    suites: tuple[str, ...]
+    examples: int
+    passed: int
+    expected_failures: int
+
+    @staticmethod
+    def digest_of(package: str) -> str:
+        """Return the digest of an installed distribution's files, without caches, hidden files and the grade.
+
+        Raises importlib.metadata.PackageNotFoundError for a distribution that is not installed, and OSError.
+        """
+        digest = hashlib.sha256()
+        for folder in _provider_folders(package):
+            for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).parts):
+                parts = path.relative_to(folder).parts
+                is_cache = path.suffix == ".pyc" or any(part.startswith((".", "__pycache__")) for part in parts)
+                if path.is_file() and path.name != PackageGrade.FILE and not is_cache:
+                    content = hashlib.sha256(path.read_bytes()).hexdigest()
+                    digest.update(f"{folder.name}/{'/'.join(parts)} {content}\n".encode())
+        return f"sha256:{digest.hexdigest()}"
+
+    @classmethod
+    def declared(cls, package: str) -> "PackageGrade | None":
+        """Return the grade that a distribution contains; None if there is none. Raises like `digest_of` and `read`."""
+        paths = (folder / cls.FILE for folder in _provider_folders(package))
+        return next((cls.read(path) for path in paths if path.exists()), None)
+
+    @classmethod
+    def read(cls, path: Path) -> "PackageGrade":
+        """Return the grade in a file, without fields of later versions. Raises PluginError for a file without a grade,
+        and OSError.
+        """
+        try:
+            stored = json.loads(path.read_text("utf-8"))
+            grade = cls(**{field.name: stored[field.name] for field in fields(cls)} | {"suites": (*stored["suites"],)})
+            numbers = (grade.seed, grade.examples, grade.passed, grade.expected_failures)
+            if not all(type(number) is int for number in numbers):
+                raise TypeError("a number is missing")
+        except (ValueError, KeyError, TypeError) as error:
+            remedy = "write it with pytest --sabir-grade-file, or remove it"
+            raise PluginError(f"{str(path)!r} is not a grade: {one_line(error, 100)}; {remedy}") from None
+        return grade
+
+    @staticmethod
+    def stored_path(folder: Path, package: str, version: str, digest: str) -> Path:
+        """Return the path, in a folder for the results of runs, of the result for this version and digest."""
+        return folder / f"{package}-{version}-{digest.partition(':')[2][:16]}.json"
+
+    def as_json(self) -> str:
+        """Return the content of a file with this grade."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    def fits(self, package: str, version: str, digest: str) -> bool:
+        """Return whether this is the grade of these files."""
+        return (self.package, self.version, self.digest) == (package, version, digest)
+
+
+def _provider_folders(package: str) -> Iterator[Path]:
+    """Yield the folders of the import packages with the providers of a distribution, sorted by name."""
+    points = distribution(package).entry_points.select(group="sabir.providers")
+    for spec in map(find_spec, sorted({point.module.partition(".")[0] for point in points})):
+        yield from map(Path, (spec and spec.submodule_search_locations) or ())

@@ -23,6 +23,7 @@ from sabir_cli.exits import Exit
 from sabir_cli.facts import with_facts
 from sabir_cli.failures import exit_of
 from sabir_cli.folders import settings_path
+from sabir_cli.grades import GradeState, package_grades
 from sabir_cli.inputs import JSONFlag, model_rows
 from sabir_cli.output import Output
 from sabir_cli.record_table import RecordTable
@@ -105,18 +106,23 @@ def providers(*, as_json: JSONFlag = False) -> int:
     output = Output(machine=as_json)
     statuses = sabir.providers()
     dialects, faults = spoken_dialects(statuses)
+    grades, unread = package_grades(statuses)
     if as_json:
-        output.document([_status_document(status, dialects) for status in statuses])
+        output.document([_status_document(status, dialects, grades) for status in statuses])
         return 0
     if not statuses:
         output.note("no provider is installed; install one, for example: pip install sabir-openai sabir-local")
         return 0
     output.show(_provider_table(statuses))
-    for fault in faults:
+    for fault in (*faults, *unread):
         output.show(Text(printable(fault), style="red"))
     for note in shared_names(statuses):
         output.show(Text(printable(note), style="dim"))
-    packages = dict.fromkeys(f"{status.distribution} {status.version}" for status in statuses if status.distribution)
+    packages = dict.fromkeys(
+        f"{status.distribution} {status.version}{_grade_text(grades.get(status.distribution))}"
+        for status in statuses
+        if status.distribution
+    )
     output.show(Text(", ".join(packages), style="dim"), "", _dialect_table(dialects))
     return 0
 
@@ -147,7 +153,13 @@ def key_state(credentials: Sequence[Credential]) -> Text:
     return Text(", ".join(f"{each} set" if each in variables else str(each) for each in sources), style="green")
 
 
-def _status_document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect]) -> dict[str, Any]:  # any JSON
+def _grade_text(grade: GradeState | None) -> str:
+    return f" ({grade})" if grade else ""
+
+
+def _status_document(
+    status: sabir.ProviderStatus, dialects: Sequence[SpokenDialect], grades: Mapping[str, GradeState]
+) -> dict[str, Any]:  # any JSON
     spoken = {
         speaker.short_name: {"name": each.dialect.name, **each.carries}
         for each in dialects
@@ -155,12 +167,14 @@ def _status_document(status: sabir.ProviderStatus, dialects: Sequence[SpokenDial
         if speaker.full_name in status.names
     }
     key_values = KeySource.find(status.credentials)
+    grade = grades.get(status.distribution)
     sources = {each.source for each in key_values}
     return {
         **status.model_dump(mode="json"),
         "key_variables": {name: "set" if name in sources else "not set" for name in status.key_variables},
         "credentials": {each.credential.name: {"found": each.source, "looked": each.searched} for each in key_values},
         "dialects": spoken,
+        "grade": grade.document if grade else None,
     }
 
 

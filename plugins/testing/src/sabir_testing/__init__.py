@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sabir_testing.families import OfflineConformance, ProviderConformance
     from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FULL, REFUSED, UNKNOWN, Grade
-    from sabir_testing.kit.reports import ConformanceFailure, expect
+    from sabir_testing.kit.failures import ConformanceFailure, expect
     from sabir_testing.kit.suite import AdapterUnderTest
+    from sabir_testing.live.questions import live_settings
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.plugin import MakeScripted
     from sabir_testing.scripted import (
@@ -35,7 +36,16 @@ if TYPE_CHECKING:
         reply,
     )
 
-_HOMES = ("scripted", "plugin", "network", "kit.capabilities", "kit.reports", "kit.suite", "families")
+_HOMES = (
+    "scripted",
+    "plugin",
+    "network",
+    "kit.capabilities",
+    "kit.failures",
+    "kit.suite",
+    "live.questions",
+    "families",
+)
 """The modules that define the names, searched in this order."""
 _RENAMED = {"Sent": "ScriptedRequest"}
 """Old name → new name. Earlier programs still use the old names."""
@@ -44,7 +54,7 @@ __all__ = [
     "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "AdapterUnderTest", "Answer", "ConformanceFailure",
     "Gate", "Grade", "MakeScripted", "NetworkForbidden", "OfflineConformance", "ProviderConformance", "ScriptMismatch",
     "Scriptable", "ScriptedAdapter", "ScriptedRequest", "always", "call", "calls", "cut_off", "delayed", "expect",
-    "network_forbidden", "pieces", "reply",
+    "live_settings", "network_forbidden", "pieces", "reply",
 ]  # fmt: skip
 
 

@@ -1,7 +1,9 @@
 """The pytest plugin: short reports of failed cases, a check for skipped cases, and a summary of capabilities.
 
---sabir-record    send the questions to the real services and record the answers
-scripted          a fixture that creates scripted adapters; a test must use all their answers
+--sabir-record           send the questions to the real services and record the answers
+--sabir-grade            store the result of a complete run in the user's cache: it verifies the provider's package
+--sabir-grade-file FILE  write the result of a complete run as the grade that the package declares
+scripted                 a fixture that creates scripted adapters; a test must use all their answers
 
     def test_it_looks_up_the_weather(scripted):
         llm = scripted(calls(weather={"city": "Paris"}), "It rains.")
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from sabir_testing.kit import SUITE_PROPERTY, WARNED_PROPERTY
+from sabir_testing.kit import GRADED_PROPERTY, SUITE_PROPERTY, WARNED_PROPERTY
 
 if TYPE_CHECKING:  # tests that do not use sabir must not import it
     from typing import Unpack
@@ -38,6 +40,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="send each suite's questions to the real service, and record the answers as cassettes",
     )
+    group.addoption(
+        "--sabir-grade",
+        action="store_true",
+        help="store the result of a complete run in your cache; `sabir providers` then shows the package as verified",
+    )
+    group.addoption(
+        "--sabir-grade-file",
+        metavar="FILE",
+        help="write the result of a complete run as the grade that the package declares: src/PACKAGE/sabir-grade.json",
+    )
 
 
 def suite_of(item: pytest.Item) -> "type[Suite] | None":
@@ -49,10 +61,33 @@ def suite_of(item: pytest.Item) -> "type[Suite] | None":
     return cls if getattr(item, "originalname", "") in base.case_names(cls) else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads its seed
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to record in several processes."""
+    """Refuse to record in several processes, and to grade a part of the tests. A graded run has a seed."""
     if config.getoption("sabir_record", False) and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--sabir-record cannot run in several processes; add -n0")
+    if is_graded(config):
+        if partial := [flag for flag, name in _PARTIAL.items() if config.getoption(name, None)]:
+            raise pytest.UsageError(f"--sabir-grade needs all cases of the kit; remove {partial[0]}")
+        if config.getoption("hypothesis_seed", None) is None:
+            config.option.hypothesis_seed = _SEED
+
+
+_PARTIAL = {
+    "-k": "keyword",
+    "-m": "markexpr",
+    "--deselect": "deselect",
+    "--lf": "lf",
+    "--sabir-record": "sabir_record",
+}
+"""Flag with which pytest runs a part of the tests → the name of its option. Recording tests other files."""
+_SEED = "0"
+"""hypothesis's seed for a graded run without --hypothesis-seed."""
+
+
+def is_graded(config: pytest.Config) -> bool:
+    """Return whether the run is to create a grade."""
+    return bool(config.getoption("sabir_grade", False) or config.getoption("sabir_grade_file", None))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,6 +104,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             remedy = "write adapter = sabir.adapter('provider:model', api_key='test')"
             raise pytest.UsageError(f"{suite.__name__} does not set `adapter`; {remedy}")
         item.user_properties.append((SUITE_PROPERTY, f"{item.nodeid.partition('::')[0]}::{suite.__name__}"))
+        if is_graded(item.config):
+            cases = len(sys.modules["sabir_testing.kit.suite"].case_names(suite))
+            item.user_properties.append((GRADED_PROPERTY, [suite.adapter.target.provider, cases, suite.examples]))
         bare = getattr(item, "originalname", item.name)
         rows.setdefault((suite, bare), set()).add(item.name)
         reason = suite.xfail.get(item.name) or suite.xfail.get(bare)
@@ -133,6 +171,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("sabir conformance")
     for line in summary(terminalreporter.stats):
         terminalreporter.write_line(line)
+    if is_graded(terminalreporter.config):
+        from sabir_testing.kit.grading import write_grades
+
+        option = terminalreporter.config.option
+        for line in write_grades(
+            terminalreporter.stats,
+            seed=int(option.hypothesis_seed),
+            remember=option.sabir_grade,
+            file=option.sabir_grade_file,
+        ):
+            terminalreporter.write_line(line)
 
 
 class MakeScripted(Protocol):

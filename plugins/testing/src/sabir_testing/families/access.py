@@ -27,7 +27,7 @@ from sabir_testing.families.transport_fixtures import (
     outcome_of,
     provider_variables,
 )
-from sabir_testing.kit.reports import expect
+from sabir_testing.kit.failures import expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.loopback import Server, head, unreachable, whole
 

@@ -16,7 +16,7 @@ import sabir
 from sabir.authoring import WIRE_SETTINGS, Access
 from sabir.vocabulary.settings import FEATURES
 
-from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
 

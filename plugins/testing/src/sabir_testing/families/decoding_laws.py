@@ -22,8 +22,8 @@ from sabir_testing.histories.samples import message_by
 from sabir_testing.kit.capabilities import FULL, REFUSED
 from sabir_testing.kit.cut_replies import cut_replies
 from sabir_testing.kit.decoded_recordings import RecordedStream, own_bodies
+from sabir_testing.kit.failures import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.law_testing import for_all, law
-from sabir_testing.kit.reports import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
 from sabir_testing.reading import JSONPath
 

@@ -7,8 +7,9 @@ import pytest
 from sabir import CallError, errors
 from sabir.authoring import FrozenDict, JSONValue
 
-from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service import OWN_ID, WHOLE, AnswerCases, Service
+from sabir_testing.kit.asking import WHOLE
+from sabir_testing.kit.failures import ConformanceFailure, expect
+from sabir_testing.kit.service import OWN_ID, AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.reading import as_json, texts
 

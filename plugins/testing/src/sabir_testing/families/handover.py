@@ -15,7 +15,7 @@ from sabir_testing.histories.invented_dialects import TOYS, toy_target
 from sabir_testing.histories.samples import message_by, recorded_histories, result_message, source_dialects
 from sabir_testing.kit import HANDED_OVER
 from sabir_testing.kit.decoded_recordings import own_replies
-from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.request_contents import (
     MarkedMessage,
     bound_in,

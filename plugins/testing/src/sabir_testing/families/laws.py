@@ -22,8 +22,8 @@ from sabir_testing.histories.random_histories import (
 )
 from sabir_testing.histories.samples import LOOKUP, SETTINGS, message_by
 from sabir_testing.kit.decoded_recordings import own_parts
+from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.law_testing import impurities, law
-from sabir_testing.kit.reports import ConformanceFailure, expect
 from sabir_testing.kit.request_contents import MarkedMessage, check_ids, check_pairs, mark, messages_in, missing_texts
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory
 from sabir_testing.reading import strings

@@ -10,9 +10,10 @@ from sabir import Message, ReasoningPart, RenderingRefused, Reply, Settings
 
 from sabir_testing.cassettes import CassetteFailed, check_cassette
 from sabir_testing.histories.samples import message_by
+from sabir_testing.kit.asking import STREAMED, WHOLE, QuestionResult, Suffix, ask_model
 from sabir_testing.kit.capabilities import CAPABILITIES, FULL, REFUSED
-from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service import OWN_ID, STREAMED, WHOLE, AnswerCases, QuestionResult, Service, Suffix, ask_model
+from sabir_testing.kit.failures import ConformanceFailure, expect
+from sabir_testing.kit.service import OWN_ID, AnswerCases, Service
 from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS, ServiceQuestion, kinds
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.network import NetworkForbidden, network_forbidden

@@ -27,7 +27,7 @@ from sabir_testing.histories.samples import (
     result_message,
 )
 from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
-from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
 
 WORDS = "kit-words"

@@ -9,10 +9,11 @@ from typing import ClassVar, NamedTuple
 from sabir import BlockDelta, BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, ReplyStart, StreamEvent
 from sabir.authoring import ServerEvent
 
+from sabir_testing.kit.asking import STREAMED
 from sabir_testing.kit.capabilities import REFUSED
 from sabir_testing.kit.decoded_recordings import RecordedStream
-from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service import STREAMED, AnswerCases, Service
+from sabir_testing.kit.failures import ConformanceFailure, expect
+from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.service_questions import kinds
 from sabir_testing.kit.suite import Suite
 from sabir_testing.reading import as_json, leaves

@@ -33,7 +33,7 @@ from sabir_testing.families.transport_fixtures import (
     first_request,
     outcome_of,
 )
-from sabir_testing.kit.reports import expect
+from sabir_testing.kit.failures import expect
 from sabir_testing.loopback import Server, Step, chunk, head, unreachable, whole
 
 REFUSAL = b'{"error": {"message": "no"}}'

@@ -16,7 +16,7 @@ from sabir.authoring import Access, AsyncWireResponse, Connection, WireRequest, 
 from sabir.errors import SabirError
 
 from sabir_testing.kit.decoded_recordings import RecordedStream, longest_stream
-from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.loopback import ReceivedRequest, Server, Step, head
 

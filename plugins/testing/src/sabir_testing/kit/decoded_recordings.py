@@ -20,8 +20,9 @@ from sabir.errors import CallError
 from sabir.reading.incoming import StreamState
 
 from sabir_testing.cassettes import RecordedExchange, exchanges
-from sabir_testing.kit.reports import ConformanceFailure
-from sabir_testing.kit.service import STREAMED, WHOLE, Service
+from sabir_testing.kit.asking import STREAMED, WHOLE
+from sabir_testing.kit.failures import ConformanceFailure
+from sabir_testing.kit.service import Service
 from sabir_testing.kit.suite import AdapterUnderTest
 
 

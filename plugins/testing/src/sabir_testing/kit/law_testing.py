@@ -28,7 +28,7 @@ from hypothesis.strategies import SearchStrategy
 from sabir import Message
 from sabir.authoring import Dialect
 
-from sabir_testing.kit.reports import ConformanceFailure
+from sabir_testing.kit.failures import ConformanceFailure
 from sabir_testing.kit.suite import AdapterUnderTest
 
 Example = TypeVar("Example")

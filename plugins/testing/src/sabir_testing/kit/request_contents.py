@@ -17,7 +17,7 @@ from sabir import Loss, Message, Rendering
 from sabir.authoring import JSONValue, TurnScope, load_stored, pair_messages
 from sabir.rendering.turns import Identifiers
 
-from sabir_testing.kit.reports import expect
+from sabir_testing.kit.failures import expect
 from sabir_testing.kit.suite import AdapterUnderTest
 from sabir_testing.reading import strings, walk
 

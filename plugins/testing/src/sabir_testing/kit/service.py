@@ -5,117 +5,42 @@
     live     a suite with `asks_live`: its adapter sends the questions, and nothing is recorded
 
 Each question is sent at most once as a complete and once as a streamed request in each run, however many cases use the
-result. `RecordingProvider` records the requests and responses of the provider's connection.
+result.
 """
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import files, packages_distributions, version
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
 
 import pytest
 import sabir
-from sabir import Message, PartsPayload, Reply, Settings, TextPart
-from sabir.authoring import Access, Connection, Credential, Dialect, Provider, ServerEvent, WireRequest, WireResponse
-from sabir.errors import SabirError
+from sabir import Message, PartsPayload, Settings, TextPart
 
 from sabir_testing.cassettes import CassetteFailed, NotPlayed, RecordedExchange, recording, replaying
+from sabir_testing.kit.asking import (
+    RESPONSE_KINDS,
+    STREAMED,
+    WHOLE,
+    QuestionResult,
+    Suffix,
+    distribution_of,
+    send_recorded,
+)
 from sabir_testing.kit.capabilities import REFUSED
-from sabir_testing.kit.reports import ConformanceFailure, expect
-from sabir_testing.kit.service_questions import ANSWERED, FAILING, MOST_ROUNDS, QUESTIONS, ServiceQuestion
+from sabir_testing.kit.failures import ConformanceFailure, expect
+from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS, ServiceQuestion
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.reading import as_json, leaves
 from sabir_testing.scrubbing import Scrubbing
 from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
-Suffix: TypeAlias = Literal["", "_streamed"]
-"""The suffix of a cassette's name: "" for complete responses, "_streamed" for streams."""
-WHOLE: Suffix = ""
-STREAMED: Suffix = "_streamed"
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
 """Names of fields that contain an id."""
-RESPONSE_KINDS: Mapping[Suffix, str] = {WHOLE: "complete", STREAMED: "streamed"}
-
-
-@dataclass(frozen=True)
-class QuestionResult:
-    """The result of a question: the exchanges, and the decoded replies or the error that ended the question."""
-
-    name: str
-    suffix: Suffix
-    question: ServiceQuestion
-    dialect: Dialect
-    history: tuple[Message, ...]
-    """The messages of the last request."""
-    replies: tuple[Reply, ...] = ()
-    error: SabirError | None = None
-    exchanges: tuple[RecordedExchange, ...] = ()
-    """The requests and responses of the provider's connection, in order."""
-
-    def __str__(self) -> str:
-        """Describe the response in error messages."""
-        return f"the {RESPONSE_KINDS[self.suffix]} response to the question {self.name!r}"
-
-    @property
-    def reply(self) -> Reply:
-        """The last reply. Raises IndexError if there is none."""
-        return self.replies[-1]
-
-    @property
-    def leaves(self) -> list[str]:
-        """The texts of the last response. Raises IndexError if there is none."""
-        return self.leaves_of(self.exchanges[-1])
-
-    @property
-    def details(self) -> dict[str, object]:
-        """The last response, for `details` of a ConformanceFailure; {} if there is none."""
-        return {"the response": self.format_response(self.exchanges[-1])} if self.exchanges else {}
-
-    def leaves_of(self, exchange: RecordedExchange) -> list[str]:
-        """Return the texts, numbers and field names of a response's body, or of each event of its stream."""
-        body = as_json(exchange.response_body)
-        if not isinstance(body, str):
-            return leaves(body)
-        return [leaf for event in self._events(exchange) for leaf in (event.data, *leaves(as_json(event.data)))]
-
-    def format_response(self, exchange: RecordedExchange) -> str | bytes:
-        """Return a response for people: the body, or the events of a stream, one on a line."""
-        is_json = not isinstance(as_json(exchange.response_body), str)
-        events = [] if is_json else self._events(exchange)
-        return "\n".join(f"{event.event} {event.data}".strip() for event in events) or exchange.response_body
-
-    def _events(self, exchange: RecordedExchange) -> list[ServerEvent]:
-        framing = self.dialect.framing(exchange.headers.get("content-type", ""))
-        return [*framing.feed(exchange.response_body), *framing.close()]
-
-
-def ask_model(adapter: sabir.ModelAdapter, outcome: QuestionResult) -> QuestionResult:
-    """Send a question and return the result. If the question has `answers_calls`, run the options and send the results,
-    with at most MOST_ROUNDS requests. A SabirError is stored in the result.
-    """
-    question, history, replies = outcome.question, list(outcome.history), list[Reply]()
-    try:
-        while True:
-            replies.append(_send_once(adapter, outcome, history))
-            if not (question.answers_calls and replies[-1].option_calls) or len(replies) == MOST_ROUNDS:
-                return replace(outcome, history=tuple(history), replies=tuple(replies))
-            history += [*replies[-1].messages, *sabir.answer_sync(replies[-1], question.options)]
-    except SabirError as error:
-        return replace(outcome, history=tuple(history), replies=tuple(replies), error=error)
-
-
-def _send_once(adapter: sabir.ModelAdapter, outcome: QuestionResult, history: list[Message]) -> Reply:
-    options, settings = outcome.question.options, outcome.question.settings
-    if outcome.suffix == WHOLE:
-        return adapter.complete_sync(history, options=options, settings=settings)
-    with adapter.stream_sync(history, options=options, settings=settings) as stream:
-        return stream.reply()
 
 
 class Service:
@@ -227,14 +152,14 @@ class Service:
 
     def _load_or_send(self, name: str, suffix: Suffix) -> QuestionResult:
         if self.suite.asks_live:
-            return self._send_recorded(self.subject.adapter, name, suffix)
+            return self._send(self.subject.adapter, name, suffix)
         path, outcome = self.path(name, suffix), None
         try:
             if self._is_recording:
                 self._record_question(name, suffix, path)
             expect(path.exists(), self._describe_missing(name, suffix))
             with network_forbidden(), replaying(path):
-                outcome = self._send_recorded(self.subject.adapter, name, suffix)
+                outcome = self._send(self.subject.adapter, name, suffix)
             return outcome
         except CassetteFailed as error:
             if isinstance(error, NotPlayed) and outcome is not None and outcome.error is not None:
@@ -257,7 +182,7 @@ class Service:
                 secrets=tuple(key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
             )
             with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
-                outcome = self._send_recorded(adapter, name, suffix)
+                outcome = self._send(adapter, name, suffix)
                 expects, error = outcome.question.expects, outcome.error
                 if expects is None and error is not None:
                     what = f"the question {name!r} is not recorded, because it raises {type(error).__name__}: {error}"
@@ -276,21 +201,9 @@ class Service:
             **self.suite.provenance(name),
         }
 
-    def _send_recorded(self, adapter: sabir.ModelAdapter, name: str, suffix: Suffix) -> QuestionResult:
-        """Send a question with a copy of an adapter, and return the result with the exchanges.
-
-        The copy has the question's intended fault: a missing model or, unless the adapter has `client=`, a wrong key.
-        """
-        access, model, outcome = adapter.access, adapter.model, self.new_outcome(name, suffix)
-        if outcome.question.fault == "missing_model":
-            model = self.suite.missing_model
-        elif outcome.question.fault == "wrong_key" and access.client is None:
-            access = replace(access, api_key=self.suite.wrong_key)
-        provider = RecordingProvider(adapter.provider)
-        arguments = (provider, outcome.dialect, model, access)
-        with sabir.ModelAdapter(*arguments, speaks_as=adapter.speaks_as, settings=adapter.settings) as recorder:
-            outcome = ask_model(recorder, outcome)
-            return replace(outcome, exchanges=tuple(response.exchange() for response in provider.answers))
+    def _send(self, adapter: sabir.ModelAdapter, name: str, suffix: Suffix) -> QuestionResult:
+        suite, outcome = self.suite, self.new_outcome(name, suffix)
+        return send_recorded(adapter, outcome, wrong_key=suite.wrong_key, missing_model=suite.missing_model)
 
     def _describe_missing(self, name: str, suffix: Suffix) -> str:
         variable = next(iter(self.subject.key_variables), "")
@@ -301,20 +214,6 @@ class Service:
             f"the cassette {name}{suffix}.yaml ({RESPONSE_KINDS[suffix]} response to {name!r}) is missing; record it "
             f"with `pytest --sabir-record`{key}, {declare}or add the case to xfail with a reason"
         )
-
-
-def distribution_of(module: str) -> str:
-    """Return the name of the distribution that installs a module; "" if there is none.
-
-    Several distributions may install modules of the same top-level package, so their files are searched.
-    """
-    candidates = packages_distributions().get(module.partition(".")[0], ())
-    if len(candidates) == 1:
-        return candidates[0]
-    module_path = module.replace(".", "/")
-    beginnings = (f"{module_path}/", f"{module_path}.py")
-    installed = ((name, each.as_posix()) for name in candidates for each in files(name) or ())
-    return next((name for name, path in installed if path.startswith(beginnings)), "")
 
 
 def _with_prompt(messages: Sequence[Message], prompt: str) -> list[Message]:
@@ -332,64 +231,3 @@ class AnswerCases(Suite):
     def service(self, subject: AdapterUnderTest, request: pytest.FixtureRequest) -> Iterator[Service]:
         """Provide the Service of this suite to a test case (pytest fixture)."""
         yield Service(subject, is_recording=bool(request.config.getoption("sabir_record", False)))
-
-
-class _Proxy:
-    """Delegates all attributes to another object, except those that a subclass defines."""
-
-    def __init__(self, base: Any) -> None:
-        self._base = base
-
-    def __getattr__(self, name: str) -> Any:  # any attribute of the other object
-        return getattr(self._base, name)
-
-
-class RecordingProvider(_Proxy):
-    """A provider that records the requests and responses of its sync connections."""
-
-    name: str
-    api_version: int
-    dialects: tuple[str, ...]
-    credentials: tuple[Credential, ...]
-    request_ids: tuple[str, ...]
-
-    def __init__(self, base: Provider) -> None:
-        super().__init__(base)
-        self.answers: list[_RecordingResponse] = []
-
-    def connect(self, access: Access) -> Connection:
-        """Return a connection of the provider that records its exchanges."""
-        return _RecordingConnection(self._base.connect(access), self.answers)
-
-
-class _RecordingConnection(_Proxy):
-    def __init__(self, base: Connection, answers: "list[_RecordingResponse]") -> None:
-        super().__init__(base)
-        self._answers = answers
-
-    def open_sync(self, request: WireRequest) -> WireResponse:
-        self._answers.append(_RecordingResponse(request, self._base.open_sync(request)))
-        return self._answers[-1]
-
-
-class _RecordingResponse(_Proxy):
-    """A response that records its body while the body is read."""
-
-    status: int
-    headers: Mapping[str, str]
-
-    def __init__(self, request: WireRequest, base: WireResponse) -> None:
-        super().__init__(base)
-        self._request, self._body = request, bytearray()
-
-    def chunks(self) -> Iterator[bytes]:
-        for chunk in self._base.chunks():
-            self._body += chunk
-            yield chunk
-
-    def close(self) -> None:
-        self._base.close()
-
-    def exchange(self) -> RecordedExchange:
-        request = self._request
-        return RecordedExchange("POST", request.path, request.body, self.status, dict(self.headers), bytes(self._body))

@@ -22,7 +22,7 @@ from sabir import Message, Option, Reply, RetryPolicy, Settings
 from sabir.errors import CallError
 
 from sabir_testing.histories.samples import call_message
-from sabir_testing.kit.reports import ConformanceFailure, expect
+from sabir_testing.kit.failures import ConformanceFailure, expect
 
 Replies: TypeAlias = Sequence[Reply]
 """The replies to a question in order: one, or several if option calls were answered between them."""

@@ -41,7 +41,7 @@ from sabir.rendering.renderer import Renderer
 
 from sabir_testing.kit import CAPABILITY_PROPERTY
 from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
-from sabir_testing.kit.reports import ConformanceFailure, FailureContext, expect
+from sabir_testing.kit.failures import ConformanceFailure, FailureContext, expect
 from sabir_testing.kit.service_questions import QUESTIONS
 from sabir_testing.reading import every_string
 from sabir_testing.scrubbing import Allowed

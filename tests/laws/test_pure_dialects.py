@@ -13,7 +13,7 @@ from tests.laws.every import on_every
 from tests.laws.histories import ORIGINS, URLS, histories
 from tests.laws.targets import wires
 
-PURE = {name: sabir.dialect(name) for name in {wire.name.partition(":")[0] for wire in wires()}}
+PURE = {name: sabir.dialect(name) for name in sorted({wire.name.partition(":")[0] for wire in wires()})}
 HOMES = [origin.model_copy(update={"response_id": None}) for origin in ORIGINS if origin]
 MODELS = {name: [wire for wire in wires() if wire.name.partition(":")[0] == name] for name in PURE}
 AT_HOME = {name: [wire for wire in each if wire.home in HOMES] for name, each in MODELS.items()}

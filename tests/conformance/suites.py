@@ -21,6 +21,7 @@ from sabir_testing.cassettes import provenance_of
 from sabir_testing.kit.service_questions import ANSWERED
 from sabir_testing.kit.suite import Suite
 
+from tests.conftest import EXAMPLES
 from tests.laws.histories import own_parts
 from tests.laws.oracle import check_request, validators
 from tests.laws.rules import check_pairing
@@ -28,6 +29,8 @@ from tests.recorded.available import server_for, vendor_key
 from tests.recorded.wires import NOWHERE, WIRES, Wire
 
 CASSETTES = Path(__file__).parents[2] / "cassettes"
+FEW = max(1, EXAMPLES // 4)
+"""Examples a law: tests/laws tries the same laws on these dialects with more. `nox -s conformance` tries 100."""
 VENDOR_TOKENS = 2_048
 """What a vendor's model gets at least: it may think before it answers."""
 
@@ -42,6 +45,7 @@ def carries(full: str, downgraded: str = "") -> Mapping[str, Grade]:
 class Recorded(ProviderConformance):
     """A dialect whose exchanges are recorded here; `recorded_from` says by whom."""
 
+    examples = FEW
     recorded_from: ClassVar[Wire]
     mocked: ClassVar[frozenset[str]] = frozenset()
 
@@ -223,6 +227,7 @@ class Local(OfflineConformance):
     """`local`: the embedded model."""
 
     adapter = sabir.adapter("local:smollm2")
+    examples = FEW
     sdk = "openai"
     answers_repeat = True
     refused_body: ClassVar = {"top_k": "many"}
@@ -252,6 +257,7 @@ class Echo(OfflineConformance):
     """`echo`."""
 
     adapter = sabir.adapter("echo:small")
+    examples = FEW
     prompts: ClassVar = {
         "option_call": 'call weather {"city": "Paris"}',
         "parallel_calls": 'call weather {"city": "Paris"}\ncall weather {"city": "Rome"}',

@@ -28,7 +28,7 @@ from sabir_testing.loopback import Server, head, whole
 from tests.rules import check_each
 from tests.testing.planted import NOWHERE, PROVENANCE, post
 
-CASSETTES = Path(__file__).parents[2] / "cassettes"
+CASSETTES = Path(__file__).parents[3] / "cassettes"
 QUESTION = b'{"model":"small","messages":[{"role":"user","content":"Where do owls sleep?"}]}'
 ANSWER = b'{"text":"In hollow trees."}'
 STREAM = b'data: {"text":"In hollow "}\n\ndata: {"text":"trees."}\n\ndata: [DONE]\n\n'

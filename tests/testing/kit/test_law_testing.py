@@ -65,7 +65,7 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
 
     assert told.what == "encode_turn of echo.plain raises KeyError: 'x'"
     assert {"option_call", "option_result"} <= {message.kind for message in told.history}
-    assert "test_properties.py" in told.details["raised at"]
+    assert "test_law_testing.py" in told.details["raised at"]
     assert isinstance(told.__cause__, KeyError)
 
 
@@ -151,4 +151,4 @@ def test_what_rendering_may_not_ask_for_is_seen(ask: Callable[[], Any], name: st
         ask()
 
     assert name in seen[0]
-    assert f"called by {ask.__name__} (test_properties.py:" in seen[0]
+    assert f"called by {ask.__name__} (test_law_testing.py:" in seen[0]

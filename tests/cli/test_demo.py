@@ -83,9 +83,7 @@ def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(demo: D
     assert len(found["renderings"]) >= 2
 
 
-def test_a_conversation_that_fails_is_reported_and_the_question_is_still_rendered(
-    demo: Demo,
-) -> None:
+def test_a_conversation_that_fails_is_reported_and_the_question_is_still_rendered(demo: Demo) -> None:
     """A missing provider stops the first part alone."""
     found = demo("-m", "nowhere:any", asked="Hello", code=3)
 

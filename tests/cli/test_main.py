@@ -73,10 +73,7 @@ def test_nothing_but_a_send_imports_an_sdk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("commands", "heavy"),
-    [
-        ([[], ["--help"], ["--version"]], FOR_COMMANDS),
-        ([["chat", "--help"], ["chats", "--help"]], FOR_CONVERSATIONS),
-    ],
+    [([[], ["--help"], ["--version"]], FOR_COMMANDS), ([["chat", "--help"], ["chats", "--help"]], FOR_CONVERSATIONS)],
     ids=["all", "chat and chats"],
 )
 def test_help_imports_no_heavy_module(commands: list[list[str]], heavy: frozenset[str], tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ class OpenAIChat(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests""",
+            streaming stored_requests"""
     )
 
     def client(self, base_url: str) -> object:
@@ -155,7 +155,7 @@ class OpenAIResponses(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.reasoning_effort
             settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests count_tokens""",
+            streaming stored_requests count_tokens"""
     )
 
     def client(self, base_url: str) -> object:
@@ -237,7 +237,7 @@ class Local(OfflineConformance):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests""",
+            streaming stored_requests"""
     )
     xfail: ClassVar = {
         "test_a_recorded_answer_says_what_was_asked[parallel_calls]": "so small a model makes one call at a time",
@@ -279,7 +279,7 @@ class Echo(OfflineConformance):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests""",
+            streaming stored_requests"""
     )
 
 

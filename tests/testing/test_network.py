@@ -201,12 +201,7 @@ USE = "use a scripted adapter"
 @pytest.mark.parametrize(
     ("tests", "ini", "passed", "says"),
     [
-        (
-            FIXTURE,
-            "",
-            2,
-            f"this test connects to {ELSEWHERE}:9, but *; {USE}, or remove the fixture no_network",
-        ),
+        (FIXTURE, "", 2, f"this test connects to {ELSEWHERE}:9, but *; {USE}, or remove the fixture no_network"),
         (OPTION, "sabir_no_network = true", 3, f"*; {USE}, or mark the test with @pytest.mark.network"),
         (MARKER, "", 3, f"*127.0.0.1:9*this machine; {USE}, or remove the marker no_network"),
     ],

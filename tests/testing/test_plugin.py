@@ -221,10 +221,7 @@ def test_a_capability_that_is_declared_wrongly_fails_with_what_to_declare(pytest
 
         said = {each.name: each.said for each in run(pytester, made) if each.failed}
 
-    assert set(said) == {
-        "test_a_medium_is_sent_or_reported[video-url]",
-        "test_a_medium_is_sent_or_reported[image-url]",
-    }
+    assert set(said) == {"test_a_medium_is_sent_or_reported[video-url]", "test_a_medium_is_sent_or_reported[image-url]"}
     assert "declare capabilities = {'image.url': FULL}" in said["test_a_medium_is_sent_or_reported[image-url]"]
 
 

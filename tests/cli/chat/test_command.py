@@ -49,8 +49,8 @@ def test_a_pipe_is_the_prompt(arguments: list[str], command: Command) -> None:
 
 def test_a_pipe_beside_a_prompt_is_part_of_the_question(tmp_path: Path) -> None:
     """`cat big.txt | sabir chat "summarise this"`; an empty one changes nothing."""
-    assert run_here(*ECHO, "Summarise this.", given=b"A long\ntext.\n").stdout == b"A long\ntext.\n\nSummarise this.\n"
-    assert run_here(*ECHO, "Summarise this.", given=b"").stdout == b"Summarise this.\n"
+    assert run(*ECHO, "Summarise this.", given=b"A long\ntext.\n").stdout == b"A long\ntext.\n\nSummarise this.\n"
+    assert run(*ECHO, "Summarise this.", given=b"").stdout == b"Summarise this.\n"
 
 
 def test_options_run_and_are_shown(options_module: str, command: Command) -> None:

@@ -202,8 +202,7 @@ def test_exit_in_a_pipe_is_a_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("begun", "completed"),
-    [("/mod", "/model"), ("/file no", "/file notes.md"), ("/model ech", "/model echo:only")],
+    ("begun", "completed"), [("/mod", "/model"), ("/file no", "/file notes.md"), ("/model ech", "/model echo:only")]
 )
 def test_tab_inserts_the_only_candidate(begun: str, completed: str, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("a note", "utf-8")

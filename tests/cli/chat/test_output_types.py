@@ -64,10 +64,7 @@ INT = {"type": "integer", "maximum": 9}
             {"type": "object", "properties": {"held": {"$ref": "#/definitions/a~1b"}}, "definitions": {"a/b": INT}},
             {"type": "object", "properties": {"held": {"$ref": "#/$defs/a_1b"}}, "$defs": {"a_1b": INT}},
         ),
-        (
-            {"type": "array", "items": {"$ref": "#"}},
-            {**LIST, "$defs": {"trip": LIST}},
-        ),
+        ({"type": "array", "items": {"$ref": "#"}}, {**LIST, "$defs": {"trip": LIST}}),
     ],
     ids=["nested", "recursive", "older draft", "the whole"],
 )

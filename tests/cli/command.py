@@ -1,10 +1,15 @@
-"""The `sabir` command as a user runs it: the installed script, in a process of its own."""
+"""The `sabir` command as a user runs it: the installed script, in a process of its own, or its function in this one."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
+from unittest import mock
+
+from sabir_cli.main import main
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "sabir"
 NO_FOLDER = str(Path(__file__).parent / "no-such-folder")
@@ -32,6 +37,22 @@ def run(
     return subprocess.run(
         [SCRIPT, *arguments], input=given, capture_output=True, env=environment(env), cwd=cwd, check=False
     )
+
+
+def run_here(
+    *arguments: str, given: bytes = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Call its function in this process, which takes a tenth of the time of `run`."""
+    stdin, out, err = (io.TextIOWrapper(io.BytesIO(data), "utf-8", write_through=True) for data in (given, b"", b""))
+    with (
+        mock.patch.dict(os.environ, environment(env), clear=True),
+        mock.patch("sys.stdin", stdin),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        contextlib.chdir(cwd or Path.cwd()),
+    ):
+        code = main(arguments)
+    return subprocess.CompletedProcess(arguments, code, *(each.buffer.getvalue() for each in (out, err)))  # type: ignore[attr-defined]
 
 
 def error_line(finished: subprocess.CompletedProcess[bytes]) -> str:

@@ -61,20 +61,23 @@ class Install:
         return {"PYTHONPATH": os.pathsep.join((str(self.folder), os.environ.get("PYTHONPATH", "")))}
 
 
-def test_a_typed_function_becomes_a_command(install: Install) -> None:
-    """Its signature gives the arguments, and the integer that it returns is the exit code."""
-    env = install("acme", {"greet": "acme_commands:greet"})
-    finished = run("greet", "Ada", "--loud", env=env)
+@pytest.mark.parametrize(
+    ("target", "arguments", "code", "out", "said"),
+    [
+        ("greet", ["Ada", "--loud"], 5, "Hello, ADA!\n", ""),
+        ("tools", ["sharpen"], 0, "sharp\n", ""),
+        ("leave", [], 9, "", ""),
+        ("crash", [], 70, "", "sabir: unexpected RuntimeError: out of order; set SABIR_DEBUG=1 to see where\n"),
+    ],
+    ids=["a function", "an app", "exits", "raises"],
+)
+def test_a_function_or_an_app_becomes_a_command(
+    install: Install, target: str, arguments: list[str], code: int, out: str, said: str
+) -> None:
+    """The integer that it returns is the exit code, and what it raises is one line."""
+    finished = run("ours", *arguments, env=install("acme", {"ours": f"acme_commands:{target}"}))
 
-    assert (finished.returncode, finished.stdout, finished.stderr) == (5, b"Hello, ADA!\n", b"")
-
-
-def test_an_app_brings_its_own_subcommands(install: Install) -> None:
-    """It goes by the name of the entry point."""
-    env = install("acme", {"tools": "acme_commands:tools"})
-    finished = run("tools", "sharpen", env=env)
-
-    assert (finished.returncode, finished.stdout) == (0, b"sharp\n")
+    assert (finished.returncode, finished.stdout.decode(), finished.stderr.decode()) == (code, out, said)
 
 
 def test_the_help_page_lists_them_the_broken_one_as_broken(install: Install) -> None:
@@ -122,7 +125,6 @@ def test_the_help_page_waits_for_no_command_for_ever_and_imports_no_provider(
     ],
 )
 def test_a_broken_command_says_whose_it_is(install: Install, target: str, reason: str) -> None:
-    """Name, distribution, reason and remedy, in one line."""
     finished = run("gone", "--any", "arguments", env=install("acme", {"gone": target}))
     line = error_line(finished)
 
@@ -140,19 +142,6 @@ def test_a_command_that_is_not_asked_for_is_not_loaded(install: Install) -> None
     assert b"loaded" not in run("greet", "Ada", env=env).stdout
     assert b"loaded" not in run("chat", "-m", "echo:any", "Hello", env=env).stdout
     assert b"loaded" in run("loud", env=env).stdout
-
-
-def test_what_a_command_raises_is_one_line(install: Install) -> None:
-    """The boundary is theirs too."""
-    finished = run("crash", env=install("acme", {"crash": "acme_commands:crash"}))
-
-    assert finished.returncode == 70
-    assert error_line(finished) == "unexpected RuntimeError: out of order; set SABIR_DEBUG=1 to see where"
-
-
-def test_a_command_may_exit_by_itself(install: Install) -> None:
-    """SystemExit is an answer, not a fault."""
-    assert run("leave", env=install("acme", {"leave": "acme_commands:leave"})).returncode == 9
 
 
 def test_two_claims_of_one_name_are_reported_and_the_own_commands_stay(install: Install) -> None:

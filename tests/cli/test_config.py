@@ -30,7 +30,6 @@ def write(file: Path, text: str) -> None:
 def test_a_flag_goes_before_the_environment_that_before_the_file_and_that_before_what_is_built_in(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this order; an empty variable is as good as none."""
     assert choose_model(None).startswith("local:")
     write(file, 'model = "echo:file"')
     assert choose_model(None) == "echo:file"
@@ -42,7 +41,6 @@ def test_a_flag_goes_before_the_environment_that_before_the_file_and_that_before
 
 
 def test_every_setting_has_its_variable(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each in its own type; the settings of a call are those that `sabir.Settings` has."""
     given = {
         "model": "echo:any", "system": "Be brief.", "temperature": 0.5, "max_output_tokens": 64,
         "reasoning_effort": "low", "markdown": False, "home": tmp_path,
@@ -148,7 +146,6 @@ def test_what_no_file_may_hold_is_refused_with_the_remedy(
     ],
 )
 def test_a_file_that_is_wrong_is_named_in_one_line(file: Path, text: str, complaint: str, command: Command) -> None:
-    """Whatever command needs it."""
     file.parent.mkdir()
     file.write_bytes(text.encode("latin-1"))
 
@@ -175,7 +172,6 @@ def test_the_path_alone_is_told_to_programs(file: Path, command: Command) -> Non
 
 
 def test_an_empty_file_and_none_are_alike(file: Path) -> None:
-    """Nothing is set."""
     nothing = gather({})
     write(file, "\ufeff")
 

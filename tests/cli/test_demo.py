@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from sabir.authoring import Dialect
 from sabir_cli.demo import QUESTION, FoldedWriter, find_zone, time_in
 
-from tests.cli.command import run
+from tests.cli.command import run_here
 from tests.cli.conftest import Command, Relay
 from tests.cli.terminal import lines_of, on_terminal, posix
 
@@ -76,7 +76,6 @@ def test_other_options_can_be_offered(demo: Demo) -> None:
 
 
 def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(demo: Demo) -> None:
-    """Honest in one line, in the exit code, and no made-up call."""
     found = demo("-m", "echo:any", asked="Hello", code=1)
 
     assert kinds(found) == ["parts", "parts", "parts"]
@@ -84,9 +83,7 @@ def test_a_model_that_chooses_no_option_is_reported_and_the_rest_goes_on(demo: D
     assert len(found["renderings"]) >= 2
 
 
-def test_a_conversation_that_fails_is_reported_and_the_question_is_still_rendered(
-    demo: Demo,
-) -> None:
+def test_a_conversation_that_fails_is_reported_and_the_question_is_still_rendered(demo: Demo) -> None:
     """A missing provider stops the first part alone."""
     found = demo("-m", "nowhere:any", asked="Hello", code=3)
 
@@ -116,7 +113,6 @@ def test_the_history_is_rendered_for_every_installed_dialect_once(demo: Demo) ->
 
 
 def test_a_vendor_without_a_key_is_named_with_its_variable(demo: Demo) -> None:
-    """And nothing is sent to it."""
     found = demo("-m", "echo:any", "--vendors")
     sent = {each["provider"]: each for each in found["sent"]}
 
@@ -137,7 +133,6 @@ def test_nothing_is_sent_to_whom_nobody_named(relay: Relay, monkeypatch: pytest.
 def test_the_question_goes_to_a_vendor_that_was_named(
     relay: Relay, monkeypatch: pytest.MonkeyPatch, demo: Demo, how: tuple[str, ...]
 ) -> None:
-    """With the call and its result, without the first model's answer: the vendor gives its own."""
     monkeypatch.setenv("RELAY_API_KEY", "set")
     found = demo("-m", "echo:any", "-m", "relay:fast", *how)
     (sent,) = (each for each in found["sent"] if each["provider"] == "relay")
@@ -193,8 +188,7 @@ def test_a_vendor_that_fails_stops_no_other(relay: Relay, monkeypatch: pytest.Mo
 
 
 def test_the_page_fits_one_screen() -> None:
-    """Question, call, result and answer, and one table of what each dialect would lose; no body, nothing of vendors."""
-    finished = run("demo", LIMA, "-m", "echo:any")
+    finished = run_here("demo", LIMA, "-m", "echo:any")
     lines = finished.stdout.decode().splitlines()
     said = [line.split()[0] for line in lines if line.strip()]
 
@@ -211,8 +205,7 @@ def test_the_page_fits_one_screen() -> None:
 
 
 def test_bodies_are_shown_when_they_are_asked_for() -> None:
-    """Each with its losses in words, before the table."""
-    lines = run("demo", LIMA, "-m", "echo:any", "--bodies").stdout.decode().splitlines()
+    lines = run_here("demo", LIMA, "-m", "echo:any", "--bodies").stdout.decode().splitlines()
 
     assert "anthropic.messages · POST /v1/messages" in lines
     assert any(line.strip().startswith("synthesized: --max-output-tokens:") for line in lines)
@@ -221,8 +214,7 @@ def test_bodies_are_shown_when_they_are_asked_for() -> None:
 
 
 def test_vendors_are_a_third_part_within_80_columns() -> None:
-    """As it is read on a terminal."""
-    finished = run("demo", LIMA, "-m", "echo:any", "--vendors")
+    finished = run_here("demo", LIMA, "-m", "echo:any", "--vendors")
     lines = finished.stdout.decode().splitlines()
 
     assert (finished.returncode, finished.stderr) == (0, b"")
@@ -234,7 +226,6 @@ def test_vendors_are_a_third_part_within_80_columns() -> None:
 
 @posix
 def test_a_narrow_terminal_folds_between_words_under_the_labels() -> None:
-    """The answer too, which comes in pieces."""
     asked = 'call time_in {"city": "a city that no time zone of the world is named after"}'
     lines = lines_of(on_terminal("demo", asked, "-m", "echo:any", columns=40)[1])
     begin = next(number for number, line in enumerate(lines) if line.startswith("answer"))
@@ -247,7 +238,6 @@ def test_a_narrow_terminal_folds_between_words_under_the_labels() -> None:
 
 
 def test_text_in_pieces_is_folded_between_words_wherever_the_pieces_end() -> None:
-    """Under the label, which has eight columns; a line break of the model's own is indented too."""
     written: list[str] = []
     folded = FoldedWriter(written.append, 16)
     for piece in ("one", " two", "s three", " fo", "ur\nfive ", "  s", "ix"):
@@ -259,8 +249,6 @@ def test_text_in_pieces_is_folded_between_words_wherever_the_pieces_end() -> Non
 
 
 def test_a_refused_rendering_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
-    """It stops no other."""
-
     def refuse(*_: object, **__: object) -> None:
         raise sabir.RenderingRefused("nothing is left to send", [])
 
@@ -274,7 +262,7 @@ def test_a_refused_rendering_is_a_row_of_the_table(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("arguments", "city"), [([], "Paris"), (["What time is it in Tokyo?"], "Tokyo")])
 def test_the_embedded_model_chooses_the_option_and_answers_with_its_result(arguments: list[str], city: str) -> None:
     """The main job, offline and without a key; another question gives another call."""
-    finished = run("demo", *arguments, "--json")
+    finished = run_here("demo", *arguments, "--json")
     found = json.loads(finished.stdout)
     call, result, answer = sabir.loads(json.dumps(found["messages"]))[2:]
 
@@ -290,7 +278,7 @@ def test_the_embedded_model_chooses_the_option_and_answers_with_its_result(argum
 def test_what_the_embedded_model_can_do_and_cannot_is_said() -> None:
     """A first impression must be no wrong one; of another model nothing is said."""
     told = "smollm2 is small: it chooses among functions and repeats their results. It does not reason"
-    page, other = (run("demo", *asked).stdout.decode() for asked in ([], [LIMA, "-m", "echo:any"]))
+    page, other = (run_here("demo", *asked).stdout.decode() for asked in ([], [LIMA, "-m", "echo:any"]))
 
     assert told in " ".join(page.split())
     assert len(page.splitlines()) <= 22 and max(map(len, page.splitlines())) <= 80
@@ -310,8 +298,7 @@ def test_the_embedded_model_repeats_the_clock_at_any_time(monkeypatch: pytest.Mo
 
 @weights
 def test_chat_speaks_to_the_embedded_model_by_default() -> None:
-    """No key, no network, no -m."""
-    finished = run("chat", "--system", "Be brief.", "Say hello.")
+    finished = run_here("chat", "--system", "Be brief.", "Say hello.")
 
     assert finished.returncode == 0
     assert finished.stdout.strip()
@@ -333,7 +320,6 @@ def test_chat_speaks_to_the_embedded_model_by_default() -> None:
     ],
 )
 def test_a_city_is_found_as_people_and_models_write_it(city: str, zone: str) -> None:
-    """Case, accents, underscores and a country after a comma do not matter."""
     assert find_zone(city) == zone
 
 

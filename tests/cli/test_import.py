@@ -15,7 +15,7 @@ from sabir.authoring import Dialect
 from sabir_echo.dialect import PLAIN
 from sabir_echo.plugin import Echo
 
-from tests.cli.command import error_line, run
+from tests.cli.command import error_line, run, run_here
 from tests.cli.conftest import Command
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -89,7 +89,7 @@ def kinds(messages: Iterable[sabir.Message]) -> list[str]:
 @every_dialect
 def test_a_request_becomes_a_history_on_standard_output(dialect: str) -> None:
     """What it held is one line on standard error."""
-    finished = run("import", f"{dialect}.json", "--from", dialect)
+    finished = run_here("import", f"{dialect}.json", "--from", dialect)
     found = sabir.loads(finished.stdout)
 
     assert finished.returncode == 0
@@ -103,7 +103,6 @@ def test_a_request_becomes_a_history_on_standard_output(dialect: str) -> None:
 
 @every_dialect
 def test_json_gives_all_of_it_and_render_takes_all_of_it(dialect: str, command: Command) -> None:
-    """The very DecodedHistory, and nothing else; the request comes out as it went in, but for two ways to say it."""
     out, err = command("import", f"{dialect}.json", "--from", dialect, "--json")
     whole = sabir.DecodedHistory.model_validate_json(out)
     expected = sabir.dialect(dialect).decode_history(STORED[dialect])
@@ -135,17 +134,16 @@ def test_an_option_given_to_render_takes_the_place_of_the_imported_one(
 
 def test_output_names_the_file_of_the_history(folder: Path) -> None:
     """`sabir chat --from` goes on with it; standard output stays empty."""
-    finished = run("import", *REQUEST, "-o", "talk.jsonl")
+    finished = run_here("import", *REQUEST, "-o", "talk.jsonl")
 
     assert (finished.returncode, finished.stdout) == (0, b"")
     assert b"wrote  talk.jsonl\n" in finished.stderr
     assert kinds(sabir.load(folder / "talk.jsonl")) == KINDS
     assert len((folder / "talk.jsonl").read_text("utf-8").splitlines()) == len(KINDS)
-    assert run("chat", "-m", "echo:any", "--from", "talk.jsonl", "Hello").stdout == b"Hello\n"
+    assert run_here("chat", "-m", "echo:any", "--from", "talk.jsonl", "Hello").stdout == b"Hello\n"
 
 
 def test_json_and_output_together_give_both(folder: Path, command: Command) -> None:
-    """The document on standard output, the history in the file."""
     out, err = command("import", *REQUEST, "--json", "-o", "talk.json")
 
     assert (json.loads(out)["model"], err) == ("gpt-4.1", "")
@@ -153,7 +151,6 @@ def test_json_and_output_together_give_both(folder: Path, command: Command) -> N
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(folder: Path, command: Command) -> None:
-    """Exit code 2, and the file is as it was."""
     (folder / "talk.json").write_text("mine", "utf-8")
 
     said = command.error("import", *REQUEST, "-o", "talk.json")
@@ -203,7 +200,6 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes in folders are POSIX's")
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_imported_is_one_line_and_changes_no_file(case: str, folder: Path, command: Command) -> None:
-    """What and where it is, with exit code 2; a pipe of the test's own stands for a device."""
     os.mkfifo(folder / "pipe")
     os.link(folder / "openai.chat.json", folder / "link.json")
     write(folder / "strange.json", {"prompts": ["Hello"]})
@@ -239,7 +235,6 @@ def test_losses_are_lines_on_standard_error(command: Command) -> None:
 
 
 def test_strict_writes_no_history_where_something_is_lost(folder: Path, command: Command) -> None:
-    """Exit code 1: neither in the file nor on standard output; with --json the document says what it was."""
     for output in ([], ["-o", "talk.json"]):
         out, err = command("import", "named.json", *CHAT, "--strict", *output, code=1)
         assert out == ""
@@ -252,7 +247,6 @@ def test_strict_writes_no_history_where_something_is_lost(folder: Path, command:
 
 
 def test_strict_does_not_mind_what_only_moved(folder: Path, command: Command) -> None:
-    """As of `sabir render`: what is rewritten or relocated is not lost."""
     write(folder / "moved.json", {**STORED["openai.responses"], "instructions": "Be kind."})
     out, err = command("import", "moved.json", "--from", "openai.responses", "--strict")
 
@@ -423,8 +417,8 @@ def test_a_history_is_utf_8_whatever_the_encoding_of_the_stream() -> None:
 
 def test_what_it_says_fits_80_columns() -> None:
     """Its help page shows an example that is one line each; its notes do not run over."""
-    page = run("import", "--help").stdout.decode()
-    notes = run("import", *REQUEST).stderr.decode()
+    page = run_here("import", "--help").stdout.decode()
+    notes = run_here("import", *REQUEST).stderr.decode()
 
     assert "\nsabir import old.json --from openai.chat --output talk.json\n" in page
     assert "\nsabir import old.json --from openai.chat | sabir render - -m openai:gpt-5\n" in page

@@ -15,16 +15,6 @@ from tests.cli.command import SCRIPT, environment
 from tests.cli.conftest import Relay, pipe
 
 
-def test_the_flag_wins_over_the_variable_and_the_variable_over_the_embedded_model(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """-m, SABIR_MODEL, local: in this order."""
-    assert choose_model(None).startswith("local:")
-    monkeypatch.setenv("SABIR_MODEL", "echo:variable")
-    assert choose_model(None) == "echo:variable"
-    assert choose_model("echo:flag") == "echo:flag"
-
-
 def test_without_any_model_the_error_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """sabir-local is a package of its own, which need not be installed."""
     monkeypatch.setattr(inputs, "EMBEDDED", "nowhere")
@@ -73,7 +63,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_options_come_from_modules_in_the_current_folder() -> None:
-    """A function, something ready-made, and something within a class."""
     specs = ["my_cli_options:add", "my_cli_options:ready", "my_cli_options:Kit.double"]
 
     assert [option.name for option in load_options(specs)] == ["add", "sum", "double"]

@@ -208,7 +208,6 @@ def test_the_rate_counts_the_tokens_after_the_first() -> None:
 
 @pytest.mark.parametrize(("tokens", "seconds"), [(None, 2.0), (1, 2.0), (50, 0.0)])
 def test_a_rate_that_nobody_can_know_is_left_out(tokens: int | None, seconds: float) -> None:
-    """No count, one token, or all at once."""
     spoken = TimedReply(reply(usage=sabir.Usage(output_tokens=tokens)), seconds)
 
     assert spoken.rate is None
@@ -216,7 +215,6 @@ def test_a_rate_that_nobody_can_know_is_left_out(tokens: int | None, seconds: fl
 
 
 def test_calls_and_results_are_described_in_one_line() -> None:
-    """As Python would write them, and cut where nobody reads on."""
     payload = sabir.OptionCallPayload(invocation_id="1", option_name="add", arguments={"a": "x\n" * 400, "b": 1})
     call = sabir.Message(policy="llm", payload=payload)
     broken = sabir.OptionCallPayload(

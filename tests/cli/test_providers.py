@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,6 @@ def documents(command: Command) -> dict[str, Any]:
 
 
 def test_every_installed_provider_is_listed_within_80_columns(command: Command) -> None:
-    """One line each."""
     lines = command("providers")[0].splitlines()
 
     for status in sabir.providers():
@@ -66,7 +66,6 @@ def shared() -> Iterator[None]:
 
 @pytest.mark.usefixtures("shared")
 def test_packages_of_one_name_are_listed_with_the_strings_that_mean_them(command: Command) -> None:
-    """A line for each, and one that says which package a string means; none of it is a fault."""
     lines = command("providers")[0].splitlines()
     rows = [line.split()[:4] for line in lines]
 
@@ -149,7 +148,6 @@ def test_a_key_is_named_and_never_shown(monkeypatch: pytest.MonkeyPatch, command
 def test_credentials_tell_their_source(
     relay: Relay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: Command
 ) -> None:
-    """Of each value the variable, or the file and its profile; of one that is missing, all that was looked at."""
     monkeypatch.setenv("HOME", str(tmp_path))
     profile = Profile(file="~/relay.toml", variable="RELAY_PROFILE")
     names = {"key_id": "RELAY_KEY_ID", "secret": "RELAY_SECRET"}
@@ -168,7 +166,6 @@ def test_credentials_tell_their_source(
 
 
 def test_capabilities_stand_in_the_document(command: Command) -> None:
-    """By the provider's own name for a dialect, with the dialect's full name."""
     document = documents(command)
 
     assert document["openai"]["dialects"]["chat"]["name"] == "openai.chat"
@@ -243,7 +240,6 @@ def test_capabilities_are_read_from_the_tables() -> None:
 
 
 def test_the_models_of_one_provider_are_listed(command: Command) -> None:
-    """Each row of its plugin's data, by name."""
     out, _ = command("models", "openai")
 
     assert {info.prefix for info in sabir.models("openai")} == {
@@ -263,7 +259,6 @@ def test_json_holds_every_row_of_every_provider(command: Command) -> None:
 def test_an_authors_facts_are_shown_where_there_are_any(
     relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
-    """In a column of their own, which no other table has."""
     row = sabir.ModelInfo(prefix="large", facts={"released": "2026-05", "tiers": [1]})
     monkeypatch.setattr(relay, "models", lambda: (row,))
 
@@ -303,46 +298,50 @@ def test_a_provider_that_fails_is_reported_and_the_others_are_listed(
 
 
 def test_an_unknown_provider_exits_3(command: Command) -> None:
-    """With what is installed, and the nearest name."""
     assert "did you mean 'openai'?" in command.error("models", "opnai", code=3)
+
+
+@cache
+def shown(command: str, columns: int) -> list[str]:
+    """The lines of a command on a terminal of that width."""
+    code, seen = on_terminal(command, columns=columns)
+    assert code == 0
+    return lines_of(seen)
+
+
+def words_of(lines: list[str]) -> set[str]:
+    return {word for line in lines for word in line.split()}
 
 
 @posix
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("command", ["providers", "models"])
 def test_every_name_is_whole_and_no_line_is_wider_than_the_terminal(command: str, columns: int) -> None:
-    """Narrow, each is a record: its name, and beneath it the facts, folded between words."""
-    code, seen = on_terminal(command, columns=columns)
-    lines = lines_of(seen)
-    words = {word for line in lines for word in line.split()}
+    lines = shown(command, columns)
     names = {status.name for status in sabir.providers()}
     places = [name for status in sabir.providers() for name in status.names[:1]]
     models = {f"{name}:{info.prefix or '*'}" for name in places for info in model_rows(name)}
     models = {name for name in models if len(name) <= columns}  # a longer one is folded
     variables = {f"{name.upper()}_API_KEY" for name in ("anthropic", "openai", "openrouter")}
 
-    assert code == 0
     assert max(map(cell_len, lines)) <= columns
-    assert (models if command == "models" else names | variables) <= words
+    assert (models if command == "models" else names | variables) <= words_of(lines)
 
 
 @posix
 @pytest.mark.parametrize("command", ["providers", "models"])
 def test_a_record_holds_what_the_table_holds(command: str) -> None:
     """Nothing is left out or broken within a word for want of room; only titles that say nothing more are gone."""
-
-    def words(columns: int) -> set[str]:
-        return {word for line in lines_of(on_terminal(command, columns=columns)[1]) for word in line.split()}
-
     titles = {"provider", "state", "package", "dialects", "key", "dialect", "model"}
-    assert words(60) - {"·"} == words(200) - {"·", *titles}
+
+    assert words_of(shown(command, 60)) - {"·"} == words_of(shown(command, 200)) - {"·", *titles}
 
 
 @posix
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "TERM=dumb"])
 def test_no_colours_where_none_are_wanted(env: dict[str, str]) -> None:
     """https://no-color.org; a terminal that calls itself dumb is sent no escape at all."""
-    for command in ("providers", "models"):
-        seen = on_terminal(command, env=env)[1]
-        assert b"\x1b[3" not in seen
-        assert b"\x1b" not in seen or "TERM" not in env
+    seen = on_terminal("providers", env=env)[1]
+
+    assert b"\x1b[3" not in seen
+    assert b"\x1b" not in seen or "TERM" not in env

@@ -25,7 +25,6 @@ def sheet() -> RecordTable:
 
 
 def test_a_table_is_shown_where_it_fits(sheet: RecordTable) -> None:
-    """Only its last column is folded, between words."""
     assert written(sheet, 48) == [
         "name   state       tokens  refuses",
         "alpha  installed  128,000  temperature top_p",

@@ -24,7 +24,6 @@ def file(history: list[sabir.Message], tmp_path: Path) -> str:
 
 
 def test_bodies_and_losses_of_each_target_are_shown(file: str, command: Command) -> None:
-    """One history, three wires, no key."""
     targets = ["-m", "openai:gpt-4.1", "-m", "openai.chat:gpt-4.1", "-m", "echo:any"]
 
     out, _ = command("render", file, *targets)
@@ -61,7 +60,6 @@ def test_strict_exits_1_where_something_was_downgraded(file: str, command: Comma
 
 
 def test_strict_does_not_mind_what_was_only_rewritten(tmp_path: Path, command: Command) -> None:
-    """Same meaning, other characters: no reason to stop."""
     payload = sabir.OptionCallPayload(invocation_id="call 1/ü", option_name="time_in")
     call = sabir.Message(policy="llm", payload=payload)
     result = sabir.OptionResultBuilder.response_to(call).success("14:03")
@@ -72,7 +70,6 @@ def test_strict_does_not_mind_what_was_only_rewritten(tmp_path: Path, command: C
 
 
 def test_withheld_state_is_shown_and_is_no_reason_to_stop(tmp_path: Path, command: Command) -> None:
-    """A signature beside a text from elsewhere, at the place where it stood."""
     origin = sabir.Origin(provider="google", dialect="google.generate_content", model="gemini-3-pro")
     part = sabir.TextPart(text="Hi.", state={"part": {"thoughtSignature": "c2ln"}})
     answer = sabir.Message(policy="llm", origin=origin, payload=sabir.PartsPayload(parts=(part,)))
@@ -84,7 +81,6 @@ def test_withheld_state_is_shown_and_is_no_reason_to_stop(tmp_path: Path, comman
 
 
 def test_a_history_is_read_from_a_pipe(history: list[sabir.Message], command: Command) -> None:
-    """JSON Lines as well as an array."""
     out, _ = command("render", "-", "-m", "echo:any", "--json", given=sabir.dumps_lines(history).encode())
 
     assert len(json.loads(out)[0]["body"]["messages"]) == len(history)
@@ -103,7 +99,6 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_rendered_is_one_line(case: str, tmp_path: Path, command: Command) -> None:
-    """Which file, or that it was the pipe; which message, and what is wrong with it."""
     (text, *model), code, complaint = REFUSED[case]
     (tmp_path / "other.json").write_text(text, "utf-8")
     from_file = command.error("render", str(tmp_path / "other.json"), "-m", *(model or ["echo:any"]), code=code)

@@ -21,6 +21,7 @@ from sabir_testing.cassettes import provenance_of
 from sabir_testing.kit.service_questions import ANSWERED
 from sabir_testing.kit.suite import Suite
 
+from tests.conftest import EXAMPLES
 from tests.laws.histories import own_parts
 from tests.laws.oracle import check_request, validators
 from tests.laws.rules import check_pairing
@@ -28,6 +29,8 @@ from tests.recorded.available import server_for, vendor_key
 from tests.recorded.wires import NOWHERE, WIRES, Wire
 
 CASSETTES = Path(__file__).parents[2] / "cassettes"
+FEW = max(1, EXAMPLES // 4)
+"""Examples a law: tests/laws tries the same laws on these dialects with more. `nox -s conformance` tries 100."""
 VENDOR_TOKENS = 2_048
 """What a vendor's model gets at least: it may think before it answers."""
 
@@ -42,6 +45,7 @@ def carries(full: str, downgraded: str = "") -> Mapping[str, Grade]:
 class Recorded(ProviderConformance):
     """A dialect whose exchanges are recorded here; `recorded_from` says by whom."""
 
+    examples = FEW
     recorded_from: ClassVar[Wire]
     mocked: ClassVar[frozenset[str]] = frozenset()
 
@@ -118,7 +122,7 @@ class OpenAIChat(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests""",
+            streaming stored_requests"""
     )
 
     def client(self, base_url: str) -> object:
@@ -151,7 +155,7 @@ class OpenAIResponses(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.reasoning_effort
             settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests count_tokens""",
+            streaming stored_requests count_tokens"""
     )
 
     def client(self, base_url: str) -> object:
@@ -223,6 +227,7 @@ class Local(OfflineConformance):
     """`local`: the embedded model."""
 
     adapter = sabir.adapter("local:smollm2")
+    examples = FEW
     sdk = "openai"
     answers_repeat = True
     refused_body: ClassVar = {"top_k": "many"}
@@ -232,7 +237,7 @@ class Local(OfflineConformance):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests""",
+            streaming stored_requests"""
     )
     xfail: ClassVar = {
         "test_a_recorded_answer_says_what_was_asked[parallel_calls]": "so small a model makes one call at a time",
@@ -252,6 +257,7 @@ class Echo(OfflineConformance):
     """`echo`."""
 
     adapter = sabir.adapter("echo:small")
+    examples = FEW
     prompts: ClassVar = {
         "option_call": 'call weather {"city": "Paris"}',
         "parallel_calls": 'call weather {"city": "Paris"}\ncall weather {"city": "Rome"}',
@@ -273,7 +279,7 @@ class Echo(OfflineConformance):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests""",
+            streaming stored_requests"""
     )
 
 

@@ -8,14 +8,7 @@ from tests.conformance.suites import Local as TestLocal
 from tests.conformance.suites import OpenAIChat as TestOpenAIChat
 from tests.conformance.suites import OpenAIResponses as TestOpenAIResponses
 
-HELD = (
-    TestAnthropicMessages,
-    TestEcho,
-    TestGoogleGenerateContent,
-    TestLocal,
-    TestOpenAIChat,
-    TestOpenAIResponses,
-)
+HELD = (TestAnthropicMessages, TestEcho, TestGoogleGenerateContent, TestLocal, TestOpenAIChat, TestOpenAIResponses)
 
 
 def test_every_suite_is_held() -> None:

@@ -163,7 +163,7 @@ def suite() -> str:
         *(line for each in _grades() for line in _names(each)),
     ]
     for name, value in held.items():
-        if name not in ("adapter", "capabilities") and value:
+        if name not in ("adapter", "capabilities", "examples") and value:
             lines += _attribute(name, value)
     grades = " | ".join(f"dict.fromkeys({each}.split(), {each.name})" for each in _grades())
     text = "\n".join([*lines, f"    capabilities = {grades}"]) + "\n"

@@ -119,11 +119,7 @@ def _printed(block: Block, namespace: dict[str, Any], runner: asyncio.Runner) ->
 def _by_a_shell(block: Block) -> str:
     """What the commands print, on both streams as a terminal shows them."""
     ended = subprocess.run(
-        ["sh", "-e", "-c", block.code],
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
+        ["sh", "-e", "-c", block.code], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
     assert ended.returncode == 0, f"{block.place} ends with {ended.returncode}:\n{ended.stdout}"
     return ended.stdout

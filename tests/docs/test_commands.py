@@ -36,7 +36,6 @@ def sabir_lines() -> list[list[str]]:
 
 @pytest.mark.parametrize("tokens", sabir_lines(), ids=shlex.join)
 def test_the_command_takes_what_a_page_gives_it(tokens: list[str]) -> None:
-    """Parsed by the command itself; an unknown flag or a missing argument raises."""
     function, bound, rest = app().parse_args(tokens, print_error=False, exit_on_error=False)
 
     assert tokens[0] in names()

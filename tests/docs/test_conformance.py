@@ -90,7 +90,6 @@ def test_every_attribute_of_a_suite_has_a_row() -> None:
 
 
 def test_every_grade_has_a_row() -> None:
-    """In their order."""
     table = list(rows(section(page("how-to/write-a-provider.md").text, "## Declare capabilities")))
 
     assert [row[0].strip("`") for row in table] == [grade.name for grade in Grade]

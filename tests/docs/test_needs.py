@@ -25,7 +25,6 @@ def silent(page: Page) -> Iterator[str]:
 
 
 def test_a_how_to_says_at_its_top_what_it_needs() -> None:
-    """In one form, below the title."""
     line = "**Needs** ([install](install.md)) `sabir …`"
     check_each(HOW_TOS, silent, f"write {line}, and {WEIGHTS!r} if that model is asked")
 
@@ -44,7 +43,6 @@ def unequal(page: Page) -> Iterator[str]:
 
 
 def test_a_page_needs_what_it_says_and_no_more() -> None:
-    """Imports, models by their providers, commands: each comes with a package that the page names."""
     check_each(TOLD, unequal, "name what the blocks use")
 
 
@@ -56,7 +54,6 @@ def words_of(folder: Path, line: str, block: str) -> list[str]:
 
 
 def test_what_blocks_use_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In imports, models and files that they write: a search that found nothing would hold for every page."""
     monkeypatch.setattr(Page, "__str__", lambda page: page.path.name)  # it is not below the project
     core, echo = "**Needs** ([install](install.md)) `sabir`.", "**Needs** ([install](install.md)) `sabir sabir-echo`."
 

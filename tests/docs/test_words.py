@@ -37,7 +37,6 @@ def misnamed(page: Page) -> Iterator[str]:
 
 
 def test_pages_say_option() -> None:
-    """In the README, the tutorials and the how-tos: what a newcomer reads."""
     check_each(PROSE, misnamed, f"say option, or, of a vendor's, one of {', '.join(MEANT)}")
 
 

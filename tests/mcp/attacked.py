@@ -1,34 +1,52 @@
-"""A client of a hostile server: it calls an option, and prints the outcome as JSON.
-
-It exits when its stdin closes, so that its peak memory can be read before.
-"""
+"""A client of a hostile server: it calls an option, and reports the outcome; it runs in a process of its own."""
 
 import asyncio
-import json
 import os
 import resource
 import signal
-import sys
 import time
-from importlib import import_module
-from typing import Any
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import sabir
 from sabir import Message, OptionCallPayload
 from sabir_mcp import Limits, ServerUnreachable, options_from_mcp
 
+CONNECTED = "connected"
 
-async def run(server: Any, limits: Limits, seconds: float, calls: int) -> dict[str, Any]:
-    """Call the option `calls` times; return the outcomes, and the seconds until the first."""
+
+class Settings(NamedTuple):
+    """What a client is told: seconds for connecting and for a call, and bytes that it may use beyond those it has."""
+
+    server: Any
+    calls: int
+    connect_timeout: float
+    timeout: float
+    limits: Mapping[str, int]
+    most_memory: int = 0
+
+
+class Report(NamedTuple):
+    """Of each call how it ended and the error's text, and the seconds until the first end."""
+
+    outcomes: tuple[str, ...]
+    texts: tuple[str, ...]
+    seconds: float
+
+
+async def run(told: Settings, pipe: "Connection[Any, Any]") -> Report:
     call = Message(policy="llm", payload=OptionCallPayload(invocation_id="1", option_name="call", arguments={}))
     began = time.monotonic()
     outcomes, texts = [], []
     ended = 0.0
+    timeouts = {"timeout": told.timeout, "connect_timeout": told.connect_timeout}
     try:
-        async with options_from_mcp(server, timeout=seconds, connect_timeout=seconds, limits=limits) as options:
+        async with options_from_mcp(told.server, **timeouts, limits=Limits(**told.limits)) as options:
             began = time.monotonic()
-            print("connected", flush=True)
-            for _ in range(calls):
+            pipe.send(CONNECTED)
+            for _ in range(told.calls):
                 (message,) = await sabir.answer([call], options)
                 assert message.result is not None
                 ended = ended or time.monotonic()
@@ -38,21 +56,19 @@ async def run(server: Any, limits: Limits, seconds: float, calls: int) -> dict[s
     except ServerUnreachable as error:
         outcomes.append("ServerUnreachable")
         texts.append(str(error))
-    return {"outcomes": outcomes, "texts": texts, "seconds": (ended or time.monotonic()) - began}
+    return Report(tuple(outcomes), tuple(texts), (ended or time.monotonic()) - began)
 
 
-def main() -> None:
-    for module in ("mcp.server.mcpserver", "sabir_mcp.http", "sabir_mcp.stdio", "sabir_mcp.calls"):
-        import_module(module)  # it takes seconds, which are not the server's
-    settings = json.loads(sys.argv[1])
-    if settings["most_memory"]:
-        resource.setrlimit(resource.RLIMIT_AS, (settings["most_memory"],) * 2)
-    limits = Limits(**settings["limits"])
-    outcome = asyncio.run(run(settings["server"], limits, settings["seconds"], settings["calls"]))
-    print(json.dumps(outcome), flush=True)
-    os.read(0, 1)
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-    main()
+def main(told: Settings, pipe: "Connection[Any, Any]") -> None:
+    """Send the report; then wait for a word, so that the peak memory can be read before the end."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    if told.most_memory:
+        pages = int(Path("/proc/self/statm").read_text("utf-8").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + told.most_memory,) * 2)
+    try:
+        pipe.send(asyncio.run(run(told, pipe)))
+        pipe.recv()
+    except KeyboardInterrupt:  # end as Python does, which multiprocessing would not
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ def error_of(message: Message) -> tuple[str, str]:
     return message.result.error_type or "", message.result.error_message or ""
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
+@contextmanager
+def http_server() -> Iterator[str]:
     """The weather server over streamable HTTP, on loopback."""
     with subprocess.Popen([*WEATHER, "http"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -63,6 +64,13 @@ def url() -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.terminate()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The address of one for all tests of a module."""
+    with http_server() as address:
+        yield address
 
 
 @pytest.fixture(params=["process", "http", "here"])

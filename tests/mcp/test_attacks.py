@@ -1,16 +1,17 @@
 """Attacks by servers: the error, the seconds until it, the peak memory of the client's process, and the server's end.
 
-Each row runs in a client process of its own, whose peak memory is read from outside.
+Each row runs in a client process of its own, forked from one that has imported all, whose peak memory is read from
+outside.
 """
 
-import json
+import multiprocessing
+import os
 import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,23 +20,29 @@ from typing import Any, NamedTuple
 import pytest
 from sabir_mcp import Limits
 
+from tests.mcp import attacked
+from tests.mcp.attacked import CONNECTED, Report, Settings
+
 HERE = Path(__file__).parent
 BOUND = Limits().message_bytes
 MOST = 4
 """How many times the bound an attack may need."""
-WAITING = ("silent", "drip", "pings", "logs", "silent_start", "drip_list")
+CONNECTING = ("silent_start", "drip_list")
+WAITING = ("silent", "drip", "pings", "logs", *CONNECTING)
 """Attacks that end when the time is over."""
-SHORT, LONG = 4.0, 25.0
-"""Timeouts of a client: for attacks that wait, and for those that need time to be sent on a busy machine."""
+SHORT, LONG = 1.5, 25.0
+"""Timeouts of a client: for what an attack holds up, and for what needs time on a busy machine."""
 SLACK = 1.0
 """Seconds after the timeout in which an error must come."""
 PATIENCE = 60.0
 """Seconds after which a client that is stopped by an attack is killed."""
 UNLIMITED = {"message_bytes": sys.maxsize, "message_values": sys.maxsize, "tools": sys.maxsize, "parts": sys.maxsize}
-MOST_MEMORY = 2**31
-"""Bytes that a client without limits may use, so that an attack does not stop the machine."""
+UNLIMITED_SECONDS, UNLIMITED_MEMORY = 3.0, 2**29
+"""What a client without limits may use, so that an attack does not stop the machine."""
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+CLIENTS = multiprocessing.get_context("forkserver")
+CLIENTS.set_forkserver_preload(["mcp.server.mcpserver", "sabir_mcp.http", "sabir_mcp.stdio", "sabir_mcp.calls"])
 
 
 class Row(NamedTuple):
@@ -45,15 +52,6 @@ class Row(NamedTuple):
     transports: Sequence[str]
     outcomes: Sequence[str]
     limit: str = ""
-
-
-class Outcome(NamedTuple):
-    """What a client reports, and its peak memory in bytes."""
-
-    outcomes: list[str]
-    texts: list[str]
-    seconds: float
-    memory: int
 
 
 ALL = ("stdio", "json", "events")
@@ -96,8 +94,9 @@ NEED_LIMITS = [
 ]  # fmt: skip
 
 
-def seconds_for(attack: str) -> float:
-    return SHORT if attack in WAITING else LONG
+def timeouts(attack: str) -> tuple[float, float]:
+    """The seconds for connecting, and for a call."""
+    return (SHORT if attack in CONNECTING else LONG), (SHORT if attack in WAITING else LONG)
 
 
 @contextmanager
@@ -116,35 +115,41 @@ def hostile(transport: str, attack: str, pid_file: Path | None = None) -> Iterat
 
 
 @contextmanager
-def client(server: Any, *, calls: int, limits: Mapping[str, int], seconds: float) -> "Iterator[subprocess.Popen[str]]":
-    settings = {"server": server, "limits": dict(limits), "seconds": seconds, "calls": calls}
-    settings["most_memory"] = MOST_MEMORY if limits else 0
-    command = [sys.executable, str(HERE / "attacked.py"), json.dumps(settings)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+def client(told: Settings) -> Iterator[tuple[Any, Any]]:
+    """The process of a client, and the pipe to it."""
+    near, far = CLIENTS.Pipe()
+    process = CLIENTS.Process(target=attacked.main, args=(told, far))
+    with near, far:
+        process.start()
+        far.close()
         try:
-            yield process
+            yield process, near
         finally:
             process.kill()
+            process.join()
+            process.close()
 
 
-def outcome_of(transport: str, attack: str, limits: Mapping[str, int], pid_file: Path | None = None) -> Outcome | None:
-    """The outcome of an attack; None if the client reports none."""
-    calls = 1 if attack in WAITING else 2
-    with (
-        hostile(transport, attack, pid_file) as server,
-        client(server, calls=calls, limits=limits, seconds=seconds_for(attack)) as process,
-    ):
-        assert process.stdout is not None
-        killer = threading.Timer(PATIENCE, process.kill)
-        killer.start()
-        report = next((line for line in process.stdout if line.startswith("{")), "")
-        killer.cancel()
-        if not report:
-            return None
-        peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text("utf-8"))
-        assert peak is not None
-        return Outcome(**json.loads(report), memory=int(peak[1]) * 1024)
+def outcome_of(
+    transport: str, attack: str, *, is_limited: bool = True, pid_file: Path | None = None
+) -> tuple[Report, int] | None:
+    """What a client reports, and its peak memory in bytes; None if it reports nothing."""
+    with hostile(transport, attack, pid_file) as server:
+        told = Settings(server, 1 if attack in WAITING else 2, *timeouts(attack), limits={})
+        if not is_limited:
+            told = Settings(server, 2, UNLIMITED_SECONDS, UNLIMITED_SECONDS, UNLIMITED, UNLIMITED_MEMORY)
+        with client(told) as (process, pipe):
+            try:
+                found = CONNECTED
+                while found == CONNECTED:
+                    if not pipe.poll(PATIENCE if is_limited else 3 * UNLIMITED_SECONDS):
+                        return None
+                    found = pipe.recv()
+            except EOFError:
+                return None
+            peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text("utf-8"))
+            assert peak is not None
+            return found, int(peak[1]) * 1024
 
 
 def is_alive(pid: int) -> bool:
@@ -158,23 +163,29 @@ def is_alive(pid: int) -> bool:
 @cache
 def baseline(transport: str) -> int:
     """The peak memory of a client whose server is harmless."""
-    outcome = outcome_of(transport, "none", {})
+    outcome = outcome_of(transport, "none")
     assert outcome is not None
-    assert outcome.outcomes == ["answered", "answered"]
-    return outcome.memory
+    report, memory = outcome
+    assert report.outcomes == ("answered", "answered")
+    return memory
 
 
-def faults_of(transport: str, row: Row, outcome: Outcome | None) -> list[str]:
+def memory_of(transport: str, outcome: tuple[Report, int] | None) -> float:
+    """What an attack needed, as a multiple of the bound."""
+    return (outcome[1] - baseline(transport)) / BOUND if outcome else 0
+
+
+def faults_of(transport: str, row: Row, outcome: tuple[Report, int] | None) -> list[str]:
     """What is wrong with the outcome of a row."""
     if outcome is None:
         return ["the client died, or was stopped"]
-    memory = (outcome.memory - baseline(transport)) / BOUND
+    report, _ = outcome
     answered = set(row.outcomes) == {"answered"}
     checks = {
-        f"{outcome.outcomes}: {outcome.texts}": tuple(outcome.outcomes) == row.outcomes,
-        f"the error does not name {row.limit}: {outcome.texts}": answered or row.limit in outcome.texts[0],
-        f"it took {outcome.seconds:.1f} s": outcome.seconds < seconds_for(row.attack) + SLACK,
-        f"it needed {memory:.1f} times the bound": memory < MOST,
+        f"{report.outcomes}: {report.texts}": report.outcomes == row.outcomes,
+        f"the error does not name {row.limit}: {report.texts}": answered or row.limit in report.texts[0],
+        f"it took {report.seconds:.1f} s": report.seconds < min(timeouts(row.attack)) + SLACK,
+        f"it needed {memory_of(transport, outcome):.1f} times the bound": memory_of(transport, outcome) < MOST,
     }
     return [fault for fault, holds in checks.items() if not holds]
 
@@ -183,10 +194,10 @@ def faults_of(transport: str, row: Row, outcome: Outcome | None) -> list[str]:
 def test_an_attack_ends_in_an_error_in_time_and_within_memory(transport: str, row: Row, tmp_path: Path) -> None:
     """The connection works on, or is closed and says why; a process that it started has ended."""
     pid_file = tmp_path / "pid"
-    outcome = outcome_of(transport, row.attack, {}, pid_file)
-    if outcome and outcome.memory - baseline(transport) >= MOST * BOUND:
+    outcome = outcome_of(transport, row.attack, pid_file=pid_file)
+    if memory_of(transport, outcome) >= MOST:
         # How much is read before it is counted depends on how many chunks arrive at once: the smaller peak counts.
-        outcome = outcome_of(transport, row.attack, {}, pid_file)
+        outcome = outcome_of(transport, row.attack, pid_file=pid_file)
 
     assert faults_of(transport, row, outcome) == []
     if transport == "stdio":
@@ -198,7 +209,7 @@ def test_an_attack_succeeds_without_limits(transport: str, attack: str) -> None:
     """So the rows above fail if their limit is not checked."""
     row = next(row for row in ROWS if row.attack == attack and transport in row.transports)
 
-    assert faults_of(transport, row, outcome_of(transport, attack, UNLIMITED)) != []
+    assert faults_of(transport, row, outcome_of(transport, attack, is_limited=False)) != []
 
 
 @pytest.mark.parametrize(
@@ -210,16 +221,16 @@ def test_an_interrupt_ends_a_client_promptly(transport: str, attack: str, tmp_pa
     pid_file = tmp_path / "pid"
     calls = 10**9 if attack == "schema" else 1
     with hostile(transport, attack, pid_file) as server:
-        with client(server, calls=calls, limits={}, seconds=600) as process:
-            assert process.stdout is not None
+        with client(Settings(server, calls, 600, 600, limits={})) as (process, pipe):
             if attack == "silent_start":
                 while not pid_file.exists():
                     time.sleep(0.01)
             else:
-                assert process.stdout.readline() == "connected\n"
+                assert pipe.recv() == CONNECTED
             time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=10) == -signal.SIGINT
+            os.kill(process.pid, signal.SIGINT)
+            process.join(timeout=10)
+            assert process.exitcode == -signal.SIGINT
 
         if transport == "stdio":
             assert not is_alive(int(pid_file.read_text("utf-8")))

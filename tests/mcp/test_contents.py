@@ -63,7 +63,6 @@ def test_nothing_is_null() -> None:
     ],
 )
 def test_media_are_data_urls_of_the_same_bytes(block: Any, expected: tuple[str, str, str | None]) -> None:
-    """Of the type that the server names, or else of the one that the bytes tell."""
     *_, part = option_value(answer(block))  # type: ignore[misc]
 
     assert isinstance(part, MediaPart)
@@ -110,7 +109,6 @@ def test_a_resource_is_its_address_and_its_contents() -> None:
 
 
 def test_a_link_says_what_it_leads_to() -> None:
-    """All that the server says of it; it is not followed."""
     full = ResourceLink(
         uri="file:///june.pdf",
         name="june.pdf",
@@ -178,7 +176,6 @@ def test_a_structured_value_that_texts_repeat_is_that_value(value: Any, texts: l
     ],
 )
 def test_a_structured_value_stands_beside_texts_that_say_something_else(value: Any, texts: list[str]) -> None:
-    """Both are kept."""
     found = option_value(answer(*map(text, texts), structured_content=value))
 
     assert isinstance(found, list)

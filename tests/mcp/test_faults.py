@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from sabir_mcp import AnswerInvalid, ServerTimedOut, ServerUnreachable, options_
 from sabir_mcp.servers import label_of
 from sabir_testing.network import network_forbidden
 
-from tests.mcp.conftest import PLAIN, WEATHER, answered, error_of, texts_of, value_of
+from tests.mcp.conftest import PLAIN, WEATHER, answered, error_of, http_server, texts_of, value_of
 from tests.mcp.weather import make_server
 
 SILENT = [sys.executable, "-c", "import sys; sys.stdin.read()"]
@@ -71,17 +72,16 @@ async def test_content_of_a_kind_that_the_protocol_does_not_know_is_an_error_res
 
 
 @pytest.mark.parametrize("way", ["process", "http"])
-async def test_a_server_that_dies_in_mid_call_gives_an_error_result(
-    request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture, way: str
-) -> None:
+async def test_a_server_that_dies_in_mid_call_gives_an_error_result(caplog: pytest.LogCaptureFixture, way: str) -> None:
     """So does every later call; nothing hangs, and the block runs on and is left in peace."""
-    server = WEATHER if way == "process" else request.getfixturevalue("url")
-    async with options_from_mcp(server, timeout=None) as options:
-        waiting = asyncio.create_task(answered(options, "wait"))
-        await answered(options, "await_waiting")
-        died = await answered(options, "die")
-        later = await answered(options, "forecast", city="Rome")
-        found = [error_of(each)[0] for each in (died, later, await waiting)]
+    dying = nullcontext(WEATHER) if way == "process" else http_server()
+    with dying as server:
+        async with options_from_mcp(server, timeout=None) as options:
+            waiting = asyncio.create_task(answered(options, "wait"))
+            await answered(options, "await_waiting")
+            died = await answered(options, "die")
+            later = await answered(options, "forecast", city="Rome")
+            found = [error_of(each)[0] for each in (died, later, await waiting)]
 
     assert found == ["ServerLost"] * 3
     assert error_of(died)[1].startswith(
@@ -135,22 +135,16 @@ async def test_a_server_that_is_not_there_is_an_error_where_the_block_is_entered
     assert "\n" not in str(caught.value)
 
 
-async def test_a_server_that_never_greets_is_given_up() -> None:
-    """And its process ended."""
-    with pytest.raises(ServerUnreachable, match=r"did not list its options within 0\.2 s; raise connect_timeout="):
-        async with options_from_mcp(SILENT, connect_timeout=0.2):
-            raise AssertionError("it was entered")
+async def never(context: "ServerRequestContext[Any]", params: PaginatedRequestParams | None) -> ListToolsResult:
+    await asyncio.Event().wait()
+    raise AssertionError("it waited")
 
 
-async def test_a_server_that_never_lists_is_given_up() -> None:
+@pytest.mark.parametrize("server", [SILENT, make_server(on_list_tools=never)], ids=["greets", "lists"])
+async def test_a_server_that_never_greets_or_lists_is_given_up(server: Any) -> None:
     """The limit holds for greeting and listing together."""
-
-    async def never(context: "ServerRequestContext[Any]", params: PaginatedRequestParams | None) -> ListToolsResult:
-        await asyncio.Event().wait()
-        raise AssertionError("it waited")
-
-    with pytest.raises(ServerUnreachable, match=r"did not list its options within 0\.2 s"):
-        async with options_from_mcp(make_server(on_list_tools=never), connect_timeout=0.2):
+    with pytest.raises(ServerUnreachable, match=r"did not list its options within 0\.2 s; raise connect_timeout="):
+        async with options_from_mcp(server, connect_timeout=0.2):
             raise AssertionError("it was entered")
 
 
@@ -181,7 +175,6 @@ async def test_a_server_without_options_is_no_server_of_options() -> None:
 
 
 async def test_a_list_that_goes_round_in_a_circle_ends() -> None:
-    """When it is entered, and when it is refreshed."""
     async with options_from_mcp(PLAIN) as options:
         await answered(options, "circle")
         with pytest.raises(AnswerInvalid, match="its list of options repeats itself: the cursor 'round' came twice"):
@@ -231,7 +224,6 @@ async def test_an_option_that_is_listed_twice_is_one() -> None:
     ],
 )
 async def test_what_is_no_server_is_refused(server: Any, said: str) -> None:
-    """Before anything is started."""
     with pytest.raises(sabir.SettingsInvalid, match=said):
         async with options_from_mcp(server):
             raise AssertionError("it was entered")

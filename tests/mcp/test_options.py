@@ -36,7 +36,6 @@ async def test_a_call_is_answered_by_the_server(server: Any) -> None:
 
 
 async def test_arguments_reach_the_server_as_they_are(server: Any) -> None:
-    """Nested ones too."""
     given = {"list": [1, {"deep": [None, 2.5, True]}], "text": "é\n", "self": {"name": {}}}
     async with options_from_mcp(server) as options:
         assert value_of(await answered(options, "repeat", **given)) == given
@@ -71,7 +70,6 @@ async def test_every_dialect_takes_a_name_that_vendors_do_not(dialect: str) -> N
 
 
 async def test_only_exclude_and_prefix_choose_and_name() -> None:
-    """By the server's own names; the server is asked by them too."""
     chosen = {"only": ["measure", "forecast", "fail"], "exclude": ["fail"], "prefix": "rome_"}
     async with options_from_mcp(make_server(), **chosen) as options:
         assert [each.name for each in options] == ["rome_forecast", "rome_measure"]
@@ -106,7 +104,6 @@ async def test_calls_at_once_are_answered_at_once(server: Any) -> None:
 
 
 async def test_a_cancelled_call_is_cancelled_at_the_server(server: Any) -> None:
-    """And the connection goes on."""
     async with options_from_mcp(server) as options:
         task = asyncio.create_task(answered(options, "wait"))
         await answered(options, "await_waiting")
@@ -176,7 +173,6 @@ async def test_a_session_that_its_owner_entered_stays_open() -> None:
 
 
 async def test_what_the_block_raises_is_raised_as_it_is(server: Any) -> None:
-    """Not within a group of errors, as the SDK's own blocks raise it."""
     error = KeyError("mine")
     with pytest.raises(KeyError) as caught:
         async with options_from_mcp(server):

@@ -32,7 +32,7 @@ TEMPLATE = Path(sabir.__file__).parents[3] / "plugins" / "cli" / "src" / "sabir_
 FEW = 2
 """Examples a law where a law is not what is broken."""
 WHOLE = bool(os.environ.get("SABIR_WHOLE_KIT"))
-"""Whether the cases of all families run on every broken adapter, which takes a quarter of an hour: `nox -s kit`."""
+"""Whether all cases run on every broken adapter, which takes a quarter of an hour: `nox -s kit`."""
 FAMILIES = ("contract", "requests", "laws", "replies", "streams", "errors", "transport", "handover")
 LATER = "999.0"
 """A version of the kit in which no case is new, so that none only warns."""
@@ -148,24 +148,27 @@ def suite_of(provider: str, breakage: Breakage, examples: int) -> type[ProviderC
     return type("TestBroken", (ProviderConformance,), given)
 
 
-def failed_cases(pytester: pytest.Pytester, breakage: Breakage, family: str, examples: int = FEW) -> list[str]:
-    """The cases that fail for an adapter that is broken so: of its family, or of the whole kit where WHOLE says so."""
-    others = () if WHOLE else tuple(case for each in FAMILIES if each != family for case in cases_of(each))
-    return _failed(pytester, breakage, others, examples)
+def failed_cases(pytester: pytest.Pytester, breakage: Breakage, examples: int) -> list[str]:
+    """The cases of the whole kit that fail for an adapter that is broken so."""
+    return _failed(pytester, breakage, (), examples)
 
 
-def failed_siblings(pytester: pytest.Pytester, breakage: Breakage, family: str, case: str) -> list[str]:
-    """Of its family, the cases but this one that fail for an adapter that is broken so, on few examples."""
-    others = [other for each in FAMILIES if each != family for other in cases_of(each)]
-    return _failed(pytester, breakage, (*others, case), FEW)
+def failed_in(pytester: pytest.Pytester, breakage: Breakage, family: str) -> list[str]:
+    """The cases of a family that fail for an adapter that is broken so."""
+    return _failed(pytester, breakage, [case for each in FAMILIES if each != family for case in cases_of(each)], FEW)
 
 
-def fails(pytester: pytest.Pytester, breakage: Breakage, case: str, examples: int) -> bool:
+def failed_rows(pytester: pytest.Pytester, breakage: Breakage, case: str, examples: int = FEW) -> list[str]:
+    """The rows of this case that fail for an adapter that is broken so."""
+    kept = case.partition("[")[0]
+    return _failed(
+        pytester, breakage, [each for family in FAMILIES for each in cases_of(family) if each != kept], examples
+    )
+
+
+def fails(pytester: pytest.Pytester, breakage: Breakage, case: str) -> bool:
     """Whether this one case fails for an adapter that is broken so."""
-    others = tuple(other for each in FAMILIES for other in cases_of(each) if other != case)
-    return {each.partition("[")[0] for each in _failed(pytester, breakage, others, examples)} == {
-        case.partition("[")[0]
-    }
+    return bool(failed_rows(pytester, breakage, case))
 
 
 def _failed(pytester: pytest.Pytester, breakage: Breakage, others: Iterable[str], examples: int) -> list[str]:

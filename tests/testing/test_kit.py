@@ -2,16 +2,14 @@
 
     BROKEN[case] ──▶ acme, broken in one way ──the kit──▶ fails that case alone
 
-Here the first row of each case is tried, and on it the cases of its family; `nox -s kit` tries every row, and on each
-the cases of all families.
-
-So each broken adapter fails in the test that is named for it, and without any one case an adapter would get through.
+Here the first row of each case is tried, on that case alone; `nox -s kit` tries every row on the whole kit, so that
+without any one case an adapter would get through.
 """
 
 import pytest
 
 from tests.testing.broken import contract, errors, handover, laws, replies, requests, streams, transport
-from tests.testing.harness import FEW, WHOLE, Breakage, failed_cases, failed_siblings, fails, run, sound
+from tests.testing.harness import FEW, WHOLE, Breakage, failed_cases, failed_rows, run, sound
 
 FAMILIES = {
     "contract": contract.BROKEN,
@@ -32,15 +30,14 @@ PROPERTIES = ("laws", "handover")
 
 
 @pytest.mark.parametrize(("family", "case", "breakage"), CHOSEN, ids=[case for _, case, _ in CHOSEN])
-def test_a_broken_adapter_fails_the_case_that_is_named_for_it_alone(
+def test_a_broken_adapter_fails_the_case_that_is_named_for_it(
     pytester: pytest.Pytester, family: str, case: str, breakage: Breakage
 ) -> None:
-    """Without that case, this adapter would pass. Of a family of properties, its siblings are tried on few examples."""
-    if family in PROPERTIES and not WHOLE and "[" not in case:
-        assert fails(pytester, breakage, case, MANY)
-        assert failed_siblings(pytester, breakage, family, case) == []
-    else:
-        assert failed_cases(pytester, breakage, family, MANY if family in PROPERTIES else FEW) == [case]
+    """Of the other rows of that case it fails none, and of the whole kit no other case."""
+    examples = MANY if family in PROPERTIES else FEW
+    failed = failed_cases(pytester, breakage, examples) if WHOLE else failed_rows(pytester, breakage, case, examples)
+
+    assert failed == [case]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +45,13 @@ def test_a_broken_adapter_fails_the_case_that_is_named_for_it_alone(
 )
 def test_results_of_every_kind_are_shown_to_the_suite(pytester: pytest.Pytester, case: str) -> None:
     """An adapter whose results are only sometimes what the vendor takes is stopped where they are checked at all."""
-    assert fails(pytester, laws.BARE, case, MANY)
+    assert failed_rows(pytester, laws.BARE, case, MANY) == [case]
 
 
 def test_every_case_has_an_adapter_that_only_it_stops(pytester: pytest.Pytester) -> None:
     """The sound adapter passes all cases, there are no others than these, and there are enough of them."""
-    outcomes = run(pytester, sound())
+    suite = type("TestSound", (sound(),), {"examples": MANY if WHOLE else MANY // 4})
+    outcomes = run(pytester, suite)
     cases = [outcome.name for outcome in outcomes]
 
     assert [outcome for outcome in outcomes if outcome.failed] == []

@@ -31,7 +31,7 @@ from tests.testing.harness import (
     Breakage,
     cases_of,
     changed,
-    failed_cases,
+    failed_in,
     fails,
     registered,
     run,
@@ -124,9 +124,9 @@ class Hollow(Deaf):
 
 def test_a_sound_adapter_passes_in_every_framing(pytester: pytest.Pytester, framing: tuple[str, Path]) -> None:
     """Events come in server-sent events, in lines of JSON, or in frames of bytes that are no text."""
-    assert failed_cases(pytester, framed(framing), "streams") == []
+    assert failed_in(pytester, framed(framing), "streams") == []
     case = "test_a_stream_that_breaks_off_is_a_broken_stream"
-    assert not fails(pytester, framed(framing), case, FEW)
+    assert not fails(pytester, framed(framing), case)
 
 
 @pytest.mark.parametrize("decoder", [Deaf, Hollow])
@@ -134,7 +134,7 @@ def test_a_decoder_that_swallows_everything_fails_every_stream_case(
     pytester: pytest.Pytester, framing: tuple[str, Path], decoder: type[ChatDecoder]
 ) -> None:
     """A case that saw no event would say that all is well, in whatever framing the events come."""
-    failed = failed_cases(pytester, framed(framing, decoder=decoder), "streams")
+    failed = failed_in(pytester, framed(framing, decoder=decoder), "streams")
 
     assert set(failed) == set(cases_of("streams"))
 
@@ -191,7 +191,7 @@ def reads_home(access: Access) -> Access:
 
 def test_a_path_is_read_unquoted(pytester: pytest.Pytester) -> None:
     """A model's name may hold what a path cannot."""
-    assert not fails(pytester, replace(QUOTING, model="org/small:7"), "test_a_request_names_its_model", FEW)
+    assert not fails(pytester, replace(QUOTING, model="org/small:7"), "test_a_request_names_its_model")
 
 
 @pytest.mark.parametrize(("grade", "is_wrong"), [(FULL, False), (DOWNGRADED, True)])
@@ -200,7 +200,7 @@ def test_what_is_rewritten_is_carried_in_full(pytester: pytest.Pytester, grade: 
     said = {"capabilities": {**sound().capabilities, "system": grade}}
     adapter = replace(changed(encode_request=rewriting), attributes=said)
 
-    assert fails(pytester, adapter, "test_instructions_are_sent_or_reported", FEW) is is_wrong
+    assert fails(pytester, adapter, "test_instructions_are_sent_or_reported") is is_wrong
 
 
 def test_a_key_in_the_home_of_whoever_runs_the_tests_is_not_found(
@@ -211,7 +211,7 @@ def test_a_key_in_the_home_of_whoever_runs_the_tests_is_not_found(
     monkeypatch.setenv("HOME", str(tmp_path))
     case = "test_a_missing_key_names_what_to_set"
 
-    assert not fails(pytester, reaching(reads_home), case, FEW)
+    assert not fails(pytester, reaching(reads_home), case)
 
 
 DECISIVE = (

@@ -34,7 +34,6 @@ def ask(server: Server, body: bytes = b"{}", **headers: str) -> tuple[int, bytes
 
 
 def test_every_request_is_answered_by_the_same_script_and_told_in_order() -> None:
-    """Status, headers, body; method, path with its query, headers by names in lower case, and the very bytes."""
     large = bytes(range(256)) * 4000
     with Server([head(503, retry_after="7"), b"no"]) as server:
         assert [ask(server, b"\x00first", **{"X-One": "a: b"}), ask(server, large)] == [(503, b"no"), (503, b"no")]
@@ -105,7 +104,6 @@ def test_an_event_that_nobody_sets_is_waited_for_no_longer_than_its_patience() -
 
 
 def test_the_end_of_the_block_hangs_up_on_who_still_waits() -> None:
-    """For an answer, or on a kept connection for ever; the server's own end is no client's."""
     with Server([threading.Event()]) as server:
         connection = client(server)
         connection.request("POST", "/")
@@ -137,7 +135,6 @@ def test_nobody_listens_at_an_unreachable_url() -> None:
 
 
 def test_the_head_of_an_answer_says_how_its_body_ends() -> None:
-    """By its length where one is told, else with the connection."""
     assert head(201, "text/html", x_a="1").endswith(b"text/html\r\nconnection: close\r\nx-a: 1\r\n\r\n")
     assert whole(b"ok") == b"HTTP/1.1 200 said\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\nok"
     assert b"connection: close" not in head(transfer_encoding="chunked")

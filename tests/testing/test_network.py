@@ -69,8 +69,6 @@ def test_every_way_out_is_forbidden_and_named(way: Callable[[], object], address
 
 
 def test_this_machine_is_reached() -> None:
-    """By address and by name, waiting and in a loop; Unix's sockets too."""
-
     async def in_a_loop() -> None:
         _, writer = await asyncio.open_connection("localhost", port, family=socket.AF_INET)
         writer.close()
@@ -88,7 +86,6 @@ def test_this_machine_is_reached() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "", "::1"])
 def test_this_machine_can_be_forbidden_too(host: str) -> None:
-    """Then only sockets that are no network's are left; the message says that this is meant."""
     one, other = socket.socketpair()
     with one, other, pytest.raises(NetworkForbidden, match="forbidden, including addresses of this machine;"):
         with network_forbidden(loopback=False):
@@ -114,8 +111,6 @@ def test_which_hosts_are_this_machine(host: object, is_here: bool) -> None:
 
 
 def test_it_ends_with_its_block() -> None:
-    """Whether the block ended well, or by an error, or in another such block."""
-
     def is_free() -> bool:
         try:
             return socket.gethostbyname("127.0.0.1") == "127.0.0.1"
@@ -206,12 +201,7 @@ USE = "use a scripted adapter"
 @pytest.mark.parametrize(
     ("tests", "ini", "passed", "says"),
     [
-        (
-            FIXTURE,
-            "",
-            2,
-            f"this test connects to {ELSEWHERE}:9, but *; {USE}, or remove the fixture no_network",
-        ),
+        (FIXTURE, "", 2, f"this test connects to {ELSEWHERE}:9, but *; {USE}, or remove the fixture no_network"),
         (OPTION, "sabir_no_network = true", 3, f"*; {USE}, or mark the test with @pytest.mark.network"),
         (MARKER, "", 3, f"*127.0.0.1:9*this machine; {USE}, or remove the marker no_network"),
     ],
@@ -220,7 +210,6 @@ USE = "use a scripted adapter"
 def test_it_is_forbidden_where_it_is_said(
     pytester: pytest.Pytester, tests: str, ini: str, passed: int, says: str
 ) -> None:
-    """In one test, or in all and their fixtures; the remedy names what forbids it, and the next test is free again."""
     pytester.makeini(f"[pytest]\naddopts = --strict-markers\n{ini}\n")
     pytester.makepyfile(TESTS + tests)
     result = pytester.runpytest("-p", "sabir_testing.network", "-p", "no:asyncio", "-rN")

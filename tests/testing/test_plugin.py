@@ -49,7 +49,6 @@ def suite(**attributes: Any) -> type[ProviderConformance]:
     ],
 )
 def test_a_suite_that_leaves_something_out_in_silence_is_refused(attributes: Mapping[str, Any], said: str) -> None:
-    """When its module is imported, in one line that says what to write instead."""
     with pytest.raises(TypeError, match=said):
         suite(**attributes)
 
@@ -82,7 +81,6 @@ def test_an_inherited_override_is_refused_too() -> None:
 def test_what_cannot_be_meant_is_refused_once(
     pytester: pytest.Pytester, body: str, arguments: tuple[str, ...], said: str
 ) -> None:
-    """Before a test runs: an entry would stand for nothing, and each process would pay for its own questions."""
     pytester.makepyfile(test_echo=body)
     ran = pytester.runpytest_inprocess(*QUIET, *arguments)
 
@@ -172,7 +170,6 @@ def test_what_is_opted_out_of_is_expected_to_fail_and_listed(pytester: pytest.Py
 
 
 def test_the_summary_tells_what_was_seen(pytester: pytest.Pytester) -> None:
-    """Each suite's cases, its capabilities by grade, what it opted out of; no line is longer than 80 characters."""
     body = REQUESTS + (
         '    xfail = {"test_a_medium_is_sent_or_reported[image-url]": "a reason that is long enough to be broken"}\n'
     )
@@ -224,10 +221,7 @@ def test_a_capability_that_is_declared_wrongly_fails_with_what_to_declare(pytest
 
         said = {each.name: each.said for each in run(pytester, made) if each.failed}
 
-    assert set(said) == {
-        "test_a_medium_is_sent_or_reported[video-url]",
-        "test_a_medium_is_sent_or_reported[image-url]",
-    }
+    assert set(said) == {"test_a_medium_is_sent_or_reported[video-url]", "test_a_medium_is_sent_or_reported[image-url]"}
     assert "declare capabilities = {'image.url': FULL}" in said["test_a_medium_is_sent_or_reported[image-url]"]
 
 

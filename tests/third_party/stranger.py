@@ -18,6 +18,7 @@ GUARD = Path(__file__).parent / "offline.py"
 CORE = ROOT / "core"
 CLI, ECHO, KIT, OPENAI, SESSION = (ROOT / "plugins" / name for name in ("cli", "echo", "testing", "openai", "session"))
 SECONDS = 540
+EXAMPLES = 25
 INSTALLER = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
 
 
@@ -55,10 +56,16 @@ class Stranger:
         run([self._uv, "pip", "install", "--quiet", "--python", self.python, *wheels], self.folder)
 
     def copy(self, package: Path) -> Path:
-        """A copy of a package's tests and of its settings for pytest, but not of what they test."""
+        """A copy of a package's tests and of its settings for pytest, but not of what they test.
+
+        Its suite tries few examples a law, for what is shown is that the kit runs there.
+        """
         copied = self.folder / "copy"
         shutil.copytree(package / "tests", copied / "tests", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(package / "pyproject.toml", copied)
+        name = package.name.partition("-")[2]
+        with (copied / "tests" / f"test_{name}.py").open("a", encoding="utf-8") as suite:
+            suite.write(f"\n\nTest{name.capitalize()}.examples = {EXAMPLES}\n")
         return copied
 
     def ask(self, *arguments: str, **variables: str) -> str:

@@ -81,12 +81,13 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Stranger:
 
 
 def test_frames_of_bytes_pass_the_kit(stranger: Stranger) -> None:
-    """All cases, on recordings that hold the frames as bytes."""
+    """Every case that reads an answer, on recordings that hold the frames as bytes; the others see no frame."""
     recorded = yaml.safe_load((stranger.folder / "copy/tests/cassettes/text_streamed.yaml").read_text("utf-8"))
-    cases, outcome = counted(stranger.ask("-m", "pytest", "-q", "-p", "offline"), "TestTape")
+    chosen = " or ".join([*cases_of("replies"), *cases_of("streams"), *cases_of("errors")])
+    cases, outcome = counted(stranger.ask("-m", "pytest", "-q", "-p", "offline", "-k", chosen), "TestTape")
 
     assert isinstance(recorded["interactions"][0]["response"]["body"]["string"], bytes)
-    assert cases > FEWEST_CASES
+    assert cases > FEWEST_CASES // 3
     assert outcome == f"{cases} passed"
 
 

@@ -21,7 +21,6 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
     ],
 )
 def test_a_file_is_attached_by_its_kind(name: str, data: bytes, kind: str, tmp_path: Path) -> None:
-    """A text with its name before it."""
     (tmp_path / name).write_bytes(data)
     part = attach("file", str(tmp_path / name))
 
@@ -30,7 +29,6 @@ def test_a_file_is_attached_by_its_kind(name: str, data: bytes, kind: str, tmp_p
 
 
 def test_bytes_that_are_nothing_known_are_refused(tmp_path: Path) -> None:
-    """With the flags that say what they are."""
     (tmp_path / "data.bin").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="--image, --audio or --document"):
         attach("file", str(tmp_path / "data.bin"))

@@ -23,7 +23,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("home")
 def test_they_are_listed_the_latest_first(command: Command) -> None:
-    """By name, with when, the model, how many turns, and the first words in one line."""
     found = json.loads(command("chats", "--json")[0])
     out, _ = command("chats")
 
@@ -35,7 +34,6 @@ def test_they_are_listed_the_latest_first(command: Command) -> None:
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(home: Path, command: Command) -> None:
-    """And then whole."""
     kept = home / "mine.md"
     kept.write_text("mine", "utf-8")
     kept.chmod(0o600)
@@ -61,7 +59,6 @@ def test_json_gives_one_document_or_is_refused(command: Command) -> None:
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_the_list_fits_its_width(columns: int, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
-    """Nothing is left out."""
     monkeypatch.setenv("COLUMNS", str(columns))
     out, _ = command("chats")
 
@@ -81,7 +78,6 @@ def test_a_name_that_another_program_gave_stays_in_its_row(home: Path, command: 
 
 @pytest.mark.usefixtures("home")
 def test_one_is_shown_as_it_is_read(command: Command) -> None:
-    """Each speaker once, and what was said."""
     assert command("chats", "show", "1")[0] == (
         "## system\n\nBe brief.\n\n## user\n\nFirst of all\n\n## echo:any\n\nFirst of all\n"
     )
@@ -100,14 +96,12 @@ def test_one_is_exported_in_the_form_of_the_files_name(home: Path, command: Comm
 
 @pytest.mark.usefixtures("home")
 def test_those_that_are_named_are_deleted(command: Command) -> None:
-    """And no other."""
     command("chats", "delete", "1")
 
     assert [each["name"] for each in json.loads(command("chats", "--json")[0])] == ["trip"]
 
 
 def test_a_home_without_conversations_is_told(command: Command) -> None:
-    """Where they would be."""
     out, err = command("chats")
 
     assert out == ""
@@ -131,5 +125,4 @@ def test_a_home_without_conversations_is_told(command: Command) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_done_is_one_line(arguments: list[str], complaint: str, command: Command) -> None:
-    """The offender and the remedy."""
     assert complaint in command.error("chats", *arguments)

@@ -12,7 +12,7 @@ import sabir
 import sabir_echo.dialect
 from sabir.authoring import Dialect
 
-from tests.cli.command import SCRIPT, environment, run
+from tests.cli.command import SCRIPT, environment, run, run_here
 from tests.cli.conftest import Command, Relay
 
 ECHO = ["chat", "-m", "echo:any"]
@@ -36,7 +36,6 @@ def texts(out: str) -> list[str]:
 
 
 def test_a_prompt_is_answered_on_standard_output(command: Command) -> None:
-    """The answer alone, so that it can be piped on; beside it who answered, for how much, and what was lost."""
     answer, beside = command(*ECHO, "Hello **there**")
 
     assert answer == "Hello **there**\n"
@@ -45,7 +44,6 @@ def test_a_prompt_is_answered_on_standard_output(command: Command) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
 def test_a_pipe_is_the_prompt(arguments: list[str], command: Command) -> None:
-    """With or without the customary dash."""
     assert command(*ECHO, *arguments, given=b"piped text\n")[0] == "piped text\n"
 
 
@@ -56,7 +54,6 @@ def test_a_pipe_beside_a_prompt_is_part_of_the_question(tmp_path: Path) -> None:
 
 
 def test_options_run_and_are_shown(options_module: str, command: Command) -> None:
-    """The whole cycle."""
     out, err = command(*ECHO, "--option", options_module, 'call shout {"text": "hey"}')
 
     assert out == "HEY\n"
@@ -78,7 +75,6 @@ def test_json_is_one_document_and_nothing_else(options_module: str, command: Com
 
 
 def test_settings_go_along(relay: Relay, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
-    """The flags before the user's defaults."""
     monkeypatch.setenv("RELAY_API_KEY", "a key")
     monkeypatch.setenv("SABIR_TEMPERATURE", "0.9")
     monkeypatch.setenv("SABIR_MAX_OUTPUT_TOKENS", "20")
@@ -88,7 +84,6 @@ def test_settings_go_along(relay: Relay, monkeypatch: pytest.MonkeyPatch, comman
 
 
 def test_a_vendors_own_settings_reach_its_plugin(command: Command) -> None:
-    """Under the provider of the model; echo has none, and says which it was given."""
     said = command.error(*ECHO, "--vendor", "depth=3", "--vendor", "mode=fast", "Hello")
 
     assert said == "echo has no settings of its own; remove depth, mode"
@@ -105,7 +100,6 @@ def test_losses_are_shown(tmp_path: Path, command: Command) -> None:
 
 
 def test_an_answer_has_the_form_that_was_asked_for(tmp_path: Path, command: Command) -> None:
-    """By a schema from a file: what does not fit is asked again, and is no answer in the end."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     (tmp_path / "trip.json").write_text(json.dumps(schema))
     asked = [*ECHO, "--output", str(tmp_path / "trip.json")]
@@ -124,7 +118,6 @@ def test_a_filtered_reply_exits_1(monkeypatch: pytest.MonkeyPatch, command: Comm
 
 
 def test_what_was_said_goes_on_with_c(command: Command) -> None:
-    """By the model that answered last, unless another is named; with the instructions that it began with."""
     command(*ECHO, "--system", "Be brief.", "first")
     out, _ = command("chat", "-c", "--json", "second")
     assert json.loads(out)["origin"]["provider"] == "echo"
@@ -208,7 +201,6 @@ def test_without_a_prompt_the_last_answer_is_told_again_and_nothing_is_asked(com
 
 
 def test_a_conversation_that_is_not_kept_leaves_nothing(command: Command) -> None:
-    """And there is nothing to go on with."""
     command(*ECHO, "--no-keep", "Hello")
 
     assert "-c: no conversation is saved yet" in command.error("chat", "-c", "Hello")
@@ -232,10 +224,10 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
     killed = run(*ECHO, "--option", "deadly:shout", said, cwd=tmp_path)
     assert killed.returncode == 9
 
-    resumed = run("chat", "-c", "--option", options_module, "more", cwd=tmp_path)
+    resumed = run_here("chat", "-c", "--option", options_module, "more", cwd=tmp_path)
     assert resumed.stdout == b"more\n"
     assert b"the previous turn is finished: HEY\n" in resumed.stderr
-    told = run("chats", "export", "1", cwd=tmp_path).stdout
+    told = run_here("chats", "export", "1", cwd=tmp_path).stdout
     assert [message.text for message in sabir.loads(told)] == [said, "", "", "HEY", "more", "more"]
 
 
@@ -268,7 +260,6 @@ def test_an_interrupted_turn_is_finished_before_anything_else(tmp_path: Path, op
 def test_what_cannot_be_done_is_one_line_and_a_code(
     arguments: list[str], code: int, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
-    """The offender and the remedy, before anything is sent; never a traceback."""
     monkeypatch.chdir(tmp_path)
 
     assert complaint in command.error("chat", *arguments, code=code)
@@ -289,7 +280,6 @@ def test_a_home_that_cannot_be_written_is_refused_before_anything_is_asked(
 
 
 def test_an_endpoint_that_nobody_serves_is_a_failed_call(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
-    """A refused connection, after the retries, in one line."""
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
     said = command.error("chat", "-m", "openai:any", "--base-url", "http://127.0.0.1:9/v1", "Hello", code=4)
 

@@ -207,7 +207,6 @@ def test_instructions_of_a_turn_that_is_taken_back_are_not_said_again(
 
 
 def test_what_is_attached_is_taken_back_before_a_turn(chat: ConsoleChat) -> None:
-    """Then turns, one by one; then there is nothing."""
     chat.say("Hello")
     chat.attachments.append(sabir.image("https://example.com/a.png"))
 
@@ -299,7 +298,6 @@ def test_a_pipe_that_nobody_reads_ends_the_turn(chat: ConsoleChat, monkeypatch: 
     [("0", "0.00"), ("12.3456", "12.35"), ("0.0123", "0.012"), ("0.000012345", "0.000012"), ("1", "1.00")],
 )
 def test_an_amount_has_two_digits_that_say_something(amount: str, shown: str) -> None:
-    """At least two after the point."""
     assert format_money(Decimal(amount)) == shown
 
 
@@ -314,7 +312,6 @@ ENDINGS = {
 
 @pytest.mark.parametrize("line", ENDINGS)
 def test_a_line_tells_of_a_refusal_and_of_a_cut_answer(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Next to the text, which has the words of a refusal if it would be empty. A complete answer has no such line."""
     output = Output()
     with Conversation(ScriptedAdapter(ENDINGS[line], "Rain.")) as conversation:
         chat = ConsoleChat(conversation, output, PlainWriter(output))
@@ -331,7 +328,6 @@ def test_a_line_tells_of_a_refusal_and_of_a_cut_answer(line: str, capsys: pytest
 def test_a_loss_names_the_message_by_its_position_and_first_words(
     chat: ConsoleChat, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not by the beginning of an id, which is shown nowhere."""
     chat.say("Hello")
     chat.say("What is this?", sabir.image("https://example.com/a.png"))
 

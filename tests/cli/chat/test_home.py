@@ -27,7 +27,6 @@ def said(home: Path, name: str | None = None, *content: str, system: str | None 
 
 
 def test_only_its_owner_reads_it(tmp_path: Path) -> None:
-    """Folder and file alike."""
     said(tmp_path / "home", None, "Hello")
 
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
@@ -85,7 +84,6 @@ def test_instructions_stay_unless_others_are_given(tmp_path: Path) -> None:
 
 
 def test_processes_that_begin_at_once_have_a_conversation_each(tmp_path: Path) -> None:
-    """As in a loop of a shell that waits for none."""
     env = environment({"SABIR_HOME": str(tmp_path)})
     script = "from sabir_cli.main import main; main()"
     running = [
@@ -99,7 +97,6 @@ def test_processes_that_begin_at_once_have_a_conversation_each(tmp_path: Path) -
 
 
 def test_a_name_that_another_process_holds_is_refused(tmp_path: Path) -> None:
-    """Before anything is asked."""
     with (
         sabir.adapter("echo:any") as llm,
         ChatLocation.of(tmp_path, "trip", continues_last=False, is_saved=True) as place,
@@ -113,7 +110,6 @@ def test_a_name_that_another_process_holds_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["\udcff", "two\nlines", "\x1b[2J", "x" * 121])
 def test_a_name_that_no_list_can_show_is_refused(name: str, tmp_path: Path) -> None:
-    """Before anything is asked; nothing is made."""
     with pytest.raises(UsageError, match="is not a valid name; use one line of at most 120 printable") as refused:
         ChatLocation.of(tmp_path / "home", name, continues_last=False, is_saved=True)
 

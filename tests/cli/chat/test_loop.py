@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.chat import slow
-from tests.cli.command import run
+from tests.cli.command import run, run_here
 from tests.cli.terminal import lines_of, on_terminal, posix
 
 pytestmark = posix
@@ -23,7 +23,7 @@ SLOW = (sys.executable, slow.__file__)
 
 def kept(name: str = "1") -> list[str]:
     """What the texts of a kept conversation say."""
-    shown = json.loads(run("chats", "show", name, "--json").stdout)
+    shown = json.loads(run_here("chats", "show", name, "--json").stdout)
     return [part["text"] for message in shown for part in message["payload"].get("parts", ())]
 
 
@@ -41,7 +41,6 @@ def test_what_is_said_is_answered_kept_and_gone_on_with() -> None:
 
 
 def test_a_paste_is_one_message() -> None:
-    """With its line breaks; it goes out when Enter is pressed, and not before."""
     paste = b"\x1b[200~first\nsecond\n/quit\x1b[201~"
     on_terminal(*ECHO, typed=[(READY, paste), (b"/quit", b"\r"), (DONE, b"\x04")])
 
@@ -54,30 +53,6 @@ def test_a_message_of_several_lines_is_entered(key: bytes) -> None:
     on_terminal(*ECHO, typed=[(READY, b"first" + key), (b"first", b"second\r"), (DONE, b"\x04")])
 
     assert kept() == ["first\nsecond"] * 2
-
-
-def test_a_slash_word_is_never_sent() -> None:
-    """An unknown one is told with the nearest; two slashes say one to the model."""
-    typed = [(READY, b"/modle\r"), (rb"did you mean /model\?.*" + READY, b"//help me\r"), (DONE, b"/quit\r")]
-    code, _ = on_terminal(*ECHO, typed=typed)
-
-    assert code == 0
-    assert kept() == ["/help me"] * 2
-
-
-def test_a_model_is_switched_in_mid_conversation() -> None:
-    """What the other cannot take is told before anything is sent."""
-    typed = [
-        (READY, b"Hello\r"),
-        (DONE, b"/model echo:other\r"),
-        (b"other.*" + READY, b"/model nowhere:x\r"),
-        (b"not installed.*" + READY, b"more\r"),
-        (b"other.*" + DONE, b"\x04"),
-    ]
-    code, seen = on_terminal(*ECHO, typed=typed)
-
-    assert code == 0
-    assert "echo:other · 3 in, 1 out" in lines_of(seen)
 
 
 def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
@@ -93,13 +68,13 @@ def test_a_reply_is_stopped_and_asked_again_and_two_keys_leave() -> None:
 
     assert code == 0
     assert any(line.startswith("word0 word1 word2") for line in lines_of(seen))
-    assert run("chats", "--json").stdout == b"[]\n"
+    assert run_here("chats", "--json").stdout == b"[]\n"
 
 
 @pytest.mark.parametrize("ends", ["stopped", "killed"])
 def test_retry_that_does_not_finish_keeps_the_old_answer(ends: str, tmp_path: Path) -> None:
     """Ctrl-C says so; after the death of the process, the next one has the old answer too."""
-    run(*ECHO, "Tell me.")
+    run_here(*ECHO, "Tell me.")
     (tmp_path / "deadly.py").write_text("import os\ndef look() -> str:\n    os._exit(9)\n")
     if ends == "stopped":
         typed = [(READY, b"/retry\r"), (b"word3", b"\x03"), (b"earlier answer is kept.*" + READY, b"\x04")]
@@ -148,7 +123,7 @@ def test_one_prompt_that_is_interrupted_keeps_nothing() -> None:
 
     assert code == 130
     assert b"Traceback" not in seen
-    assert run("chats", "--json").stdout == b"[]\n"
+    assert run_here("chats", "--json").stdout == b"[]\n"
 
 
 def test_a_key_on_an_empty_line_leaves_when_it_is_pressed_twice() -> None:
@@ -183,7 +158,6 @@ def test_a_turn_that_failed_is_discarded_and_a_wrong_file_is_told_at_once(tmp_pa
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"LC_ALL": "C"}], ids=str)
 def test_a_terminal_that_can_do_less_is_shown_the_text_as_it_is(env: dict[str, str]) -> None:
-    """Without colours, without a cursor, in ASCII: Markdown stays as it was written."""
     typed = [(b">", "Hello **you** …\r".encode()), (b" out.*>", b"\x04")]
     code, seen = on_terminal(*ECHO, typed=typed, env=env)
     said = seen.partition(b"you")[2]
@@ -224,15 +198,13 @@ def test_exit_typed_as_a_message_asks_whether_to_leave(env: dict[str, str]) -> N
 
 def test_exit_in_a_pipe_is_a_question() -> None:
     """There is nobody to ask."""
-    assert run(*ECHO, given=b"exit\n").stdout == b"exit\n"
+    assert run_here(*ECHO, given=b"exit\n").stdout == b"exit\n"
 
 
 @pytest.mark.parametrize(
-    ("begun", "completed"),
-    [("/mod", "/model"), ("/file no", "/file notes.md"), ("/model ech", "/model echo:only")],
+    ("begun", "completed"), [("/mod", "/model"), ("/file no", "/file notes.md"), ("/model ech", "/model echo:only")]
 )
 def test_tab_inserts_the_only_candidate(begun: str, completed: str, tmp_path: Path) -> None:
-    """At once, without a choice in a menu of one."""
     (tmp_path / "notes.md").write_text("a note", "utf-8")
     (tmp_path / "talk.py").write_text(
         "import sys\nimport sabir_cli.chat.slash_commands as words\nfrom sabir_cli.main import main\n"

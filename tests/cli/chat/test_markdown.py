@@ -67,7 +67,6 @@ def drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_text_is_shown() -> None:
-    """Addresses, tags and definitions too, which renderers like to leave out; code has no margin."""
     assert written(TEXT) == SHOWN.splitlines()
 
 
@@ -98,7 +97,6 @@ def test_what_was_left_in_the_middle_stays() -> None:
 
 
 def test_an_image_keeps_its_place_and_its_address() -> None:
-    """As a link does."""
     assert written("Look: ![a sky](http://x.example/z.png) here.\n") == ["Look: a sky (http://x.example/z.png) here."]
 
 

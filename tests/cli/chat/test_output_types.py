@@ -38,7 +38,6 @@ def references(value: object) -> Iterator[str]:
 
 
 def test_a_schema_of_a_file_is_sent_and_checks(tmp_path: Path) -> None:
-    """What it says beyond types too."""
     schema = {"type": "object", "properties": {"days": {"type": "integer", "maximum": 9}}, "required": ["days"]}
     (tmp_path / "trip.json").write_text(json.dumps(schema))
     found = load_output_type(str(tmp_path / "trip.json"))
@@ -65,17 +64,13 @@ INT = {"type": "integer", "maximum": 9}
             {"type": "object", "properties": {"held": {"$ref": "#/definitions/a~1b"}}, "definitions": {"a/b": INT}},
             {"type": "object", "properties": {"held": {"$ref": "#/$defs/a_1b"}}, "$defs": {"a_1b": INT}},
         ),
-        (
-            {"type": "array", "items": {"$ref": "#"}},
-            {**LIST, "$defs": {"trip": LIST}},
-        ),
+        ({"type": "array", "items": {"$ref": "#"}}, {**LIST, "$defs": {"trip": LIST}}),
     ],
     ids=["nested", "recursive", "older draft", "the whole"],
 )
 def test_what_a_schema_refers_to_within_itself_is_sent(
     schema: dict[str, Any], sent: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Wherever the schema comes to stand, in an object around it above all."""
     (tmp_path / "trip.json").write_text(json.dumps(schema))
     form: Any = load_output_type(str(tmp_path / "trip.json"))
 
@@ -85,7 +80,6 @@ def test_what_a_schema_refers_to_within_itself_is_sent(
 
 
 def test_what_is_referred_to_is_checked(tmp_path: Path) -> None:
-    """However deep."""
     (tmp_path / "node.json").write_text(json.dumps(Node.model_json_schema()))
     form = TypeAdapter(load_output_type(str(tmp_path / "node.json")))
 
@@ -95,7 +89,6 @@ def test_what_is_referred_to_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_type_is_found_by_its_name() -> None:
-    """As an option is."""
     assert load_output_type("fractions:Fraction").__name__ == "Fraction"
 
 
@@ -113,7 +106,6 @@ def test_a_type_is_found_by_its_name() -> None:
     ],
 )
 def test_a_file_that_is_no_schema_is_refused(text: str, complaint: str, tmp_path: Path) -> None:
-    """With its name."""
     (tmp_path / "trip.json").write_text(text)
     with pytest.raises(UsageError, match=rf"trip.json' {complaint}"):
         load_output_type(str(tmp_path / "trip.json"))

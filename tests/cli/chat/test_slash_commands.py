@@ -31,7 +31,6 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_the_words_are_those_of_the_help(chat: ConsoleChat, capsys: pytest.CaptureFixture[str]) -> None:
-    """One table."""
     run_command(chat, "/help")
     found = told(capsys)
 
@@ -70,7 +69,6 @@ def test_what_begins_with_a_slash_is_for_the_program(text: str) -> None:
     ],
 )
 def test_what_cannot_be_done_is_told_at_once(text: str, complaint: str, chat: ConsoleChat) -> None:
-    """And nothing is sent."""
     with pytest.raises(sabir.SabirError, match=complaint):
         run_command(chat, text)
     assert chat.conversation.messages == ()
@@ -125,7 +123,6 @@ def test_instructions_options_and_costs_are_changed_and_shown(
 def test_a_switch_is_told_when_it_is_done_and_a_missing_key_at_once(
     chat: ConsoleChat, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not with the first message that cannot be sent."""
     chat.say("Hello")
     told(capsys)
     with pytest.raises(sabir.SabirError, match="not installed"):
@@ -142,7 +139,6 @@ def test_a_switch_is_told_when_it_is_done_and_a_missing_key_at_once(
 
 
 def test_what_would_be_sent_is_shown_and_not_sent(chat: ConsoleChat, capsys: pytest.CaptureFixture[str]) -> None:
-    """With what is attached, and a text."""
     run_command(chat, "/image sky.png")
     run_command(chat, "/render What is this?")
     found = told(capsys)
@@ -191,5 +187,4 @@ def test_words_and_files_are_completed(text: str, found: list[str]) -> None:
 
 
 def test_models_are_completed() -> None:
-    """Those that installed plugins know by name."""
     assert "local:smollm2" in [each.text for each in suggest("/model local:")]

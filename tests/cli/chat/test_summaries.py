@@ -73,7 +73,6 @@ def test_a_list_imports_neither_the_library_nor_its_stores(tmp_path: Path) -> No
 
 
 def test_a_damaged_file_is_named(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one line, with what to do; a record that is not JSON, too."""
     file = tmp_path / "chats.db"
     monkeypatch.setenv("SABIR_HOME", str(tmp_path))
     with Conversation("echo:any", keep=file, name="trip") as chat:

@@ -81,7 +81,6 @@ def rendered(*said: sabir.Message, options: Any = (), **settings: Any) -> Render
 
 
 def test_every_kind_of_block_is_read() -> None:
-    """Thoughts, text, a block of a kind unknown here, a plan and calls."""
     reply = whole()
     kinds = [part.kind for message in reply.messages for part in message.parts] + [
         call.call.option_name for call in reply.option_calls if call.call
@@ -93,7 +92,6 @@ def test_every_kind_of_block_is_read() -> None:
 
 
 def test_a_citation_stands_on_its_text() -> None:
-    """Its place and the first source's URL and title."""
     (citation,) = next(part for part in whole().messages[0].parts if part.kind == "text").citations
 
     assert (citation.kind, citation.start, citation.end, citation.cited_text) == ("document", 0, 4, "Rain")

@@ -55,7 +55,6 @@ def test_a_difference_is_told_by_its_place(recorded: Any, asked: Any, told: list
 
 @given(VALUES, VALUES)
 def test_none_are_told_of_equal_values_alone(one: Any, other: Any) -> None:
-    """Equal as JSON, where true is not 1."""
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
     assert (list(value_differences(one, other)) == []) is same
@@ -63,7 +62,6 @@ def test_none_are_told_of_equal_values_alone(one: Any, other: Any) -> None:
 
 
 def test_bytes_differ_from_some_byte_on() -> None:
-    """Where one of the two is no JSON."""
     assert list(body_differences(b"owls and bats", b"owls or bats")) == [
         "from byte 5 on: recorded b'and bats', sent b'or bats'"
     ]

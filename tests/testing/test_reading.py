@@ -79,7 +79,6 @@ def test_every_text_has_its_place_and_can_be_put_there() -> None:
 
 
 def test_texts_at_one_place_of_several_documents_are_put_together() -> None:
-    """For each count where they count."""
     said = [{"t": "a", "u": "1"}, {"index": 1, "d": {"t": "x"}}, {"t": "b"}, {"index": 2, "d": {"t": "z"}}]
     said.append({"index": 1, "d": {"t": "y"}})
 

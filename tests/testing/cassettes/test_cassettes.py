@@ -28,7 +28,7 @@ from sabir_testing.loopback import Server, head, whole
 from tests.rules import check_each
 from tests.testing.planted import NOWHERE, PROVENANCE, post
 
-CASSETTES = Path(__file__).parents[2] / "cassettes"
+CASSETTES = Path(__file__).parents[3] / "cassettes"
 QUESTION = b'{"model":"small","messages":[{"role":"user","content":"Where do owls sleep?"}]}'
 ANSWER = b'{"text":"In hollow trees."}'
 STREAM = b'data: {"text":"In hollow "}\n\ndata: {"text":"trees."}\n\ndata: [DONE]\n\n'
@@ -344,7 +344,6 @@ def test_a_server_on_this_machine_is_no_vendors_own_service(path: Path) -> None:
 
 
 def test_an_exchange_is_read_with_all_that_was_sent(path: Path) -> None:
-    """Method, path and both bodies; of the headers what was kept."""
     with Server([head(429, "application/json; charset=utf-8", retry_after="7"), ANSWER]) as server:
         with recording(path, PROVENANCE):
             ask(server.url)
@@ -358,7 +357,6 @@ def test_an_exchange_is_read_with_all_that_was_sent(path: Path) -> None:
 
 
 def test_bytes_that_are_no_text_come_back_as_they_were(path: Path) -> None:
-    """As !!binary in the YAML."""
     with Server([whole(b"\x00\xff\xfe", kind="audio/wav")]) as server, recording(path, PROVENANCE):
         ask(server.url, b"\x89PNG\xff", {"content-type": "image/png"})
     (exchange,) = exchanges(path)

@@ -32,7 +32,6 @@ def failure(subject: AdapterUnderTest, strategy: Any, check: Callable[[Any], Non
 
 
 def test_as_many_examples_are_tried_as_the_suite_says(subject: AdapterUnderTest) -> None:
-    """A hundred, where the author says nothing."""
     seen: list[float] = []
 
     for_all(subject, st.floats(), seen.append)
@@ -41,8 +40,6 @@ def test_as_many_examples_are_tried_as_the_suite_says(subject: AdapterUnderTest)
 
 
 def test_the_smallest_history_is_told(subject: AdapterUnderTest, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two messages where two are needed; no example is printed, and no code to repeat it with."""
-
     def check(history: list[Message]) -> None:
         if len({message.policy for message in history}) > 1:
             raise ConformanceFailure("two speak", history=history)
@@ -68,7 +65,7 @@ def test_an_exception_of_the_dialect_names_its_function_and_the_history(
 
     assert told.what == "encode_turn of echo.plain raises KeyError: 'x'"
     assert {"option_call", "option_result"} <= {message.kind for message in told.history}
-    assert "test_properties.py" in told.details["raised at"]
+    assert "test_law_testing.py" in told.details["raised at"]
     assert isinstance(told.__cause__, KeyError)
 
 
@@ -150,9 +147,8 @@ def ask_the_disk() -> str:
     [(ask_time, "time.time"), (ask_chance, "urandom"), (ask_the_network, "socket.socket"), (ask_the_disk, "open")],
 )
 def test_what_rendering_may_not_ask_for_is_seen(ask: Callable[[], Any], name: str) -> None:
-    """However the function was imported, and with who called it."""
     with impurities() as seen:
         ask()
 
     assert name in seen[0]
-    assert f"called by {ask.__name__} (test_properties.py:" in seen[0]
+    assert f"called by {ask.__name__} (test_law_testing.py:" in seen[0]

@@ -44,7 +44,6 @@ async def umbrella(llm: sabir.Adapter, question: str = "Umbrella today?", *, lat
 
 @pytest.mark.parametrize("later", [False, True])
 async def test_an_agent_loop_runs_through_its_script(later: bool) -> None:
-    """Calls, results and the last words, and what was asked on the way; whole or streamed."""
     llm = ScriptedAdapter(calls(weather=[PARIS, {"city": "Rome"}]), "Take one.")
 
     assert await umbrella(llm, later=later) == "Take one."
@@ -95,8 +94,6 @@ async def test_an_answer_is_the_same_whole_and_streamed(answer: Any) -> None:
 
 
 def test_parts_come_as_they_were_given() -> None:
-    """State, media and blocks of a maker's own included; a pydantic model is its JSON text."""
-
     class Invoice(BaseModel):
         total: int
 
@@ -181,7 +178,6 @@ def test_retries_take_one_answer_each_and_wait_for_nothing(
 
 
 def test_a_policy_gives_up_as_it_does_elsewhere() -> None:
-    """Too many attempts, a retry-after that is too long, and errors that waiting does not mend."""
     too_long = sabir.RateLimited("slow", retry_after=1000)
     for errors in ([sabir.errors.Overloaded("busy")] * 3, [too_long], [sabir.errors.QuotaExceeded("no credit")]):
         llm = ScriptedAdapter(*errors, "never")
@@ -192,7 +188,6 @@ def test_a_policy_gives_up_as_it_does_elsewhere() -> None:
 
 
 def test_a_stream_that_breaks_leaves_what_came() -> None:
-    """Words and an unfinished call; nothing of it is repeated."""
     llm = ScriptedAdapter(cut_off("half a sen"), cut_off("Let me look.", calls(weather=PARIS)), "never")
 
     words: list[str] = []
@@ -311,7 +306,6 @@ async def no_answer(sent: ScriptedRequest) -> str:
     ],
 )
 def test_mistakes_in_a_script_are_named(make: Callable[[], object], message: str) -> None:
-    """When the script is made, in one line that says what to write."""
     with pytest.raises(sabir.SettingsInvalid) as caught:
         make()
 

@@ -144,15 +144,6 @@ def test_a_suite_says_a_question_in_the_words_of_its_service() -> None:
     assert (found.settings.max_output_tokens, found.settings.temperature) == (2_048, 0)
 
 
-def test_a_suite_has_to_say_what_its_service_refuses() -> None:
-    """Nobody else knows: without it, the question cannot be asked."""
-    with (
-        service(refused_body={}) as asked,
-        pytest.raises(ConformanceFailure, match="does not set `refused_body`"),
-    ):
-        asked.ask("bad_request", WHOLE)
-
-
 def test_a_question_is_replayed_through_the_client_and_asked_once() -> None:
     """However many cases look at an answer, the recording is played once."""
     opened: list[WireRequest] = []
@@ -171,7 +162,6 @@ def test_a_question_is_replayed_through_the_client_and_asked_once() -> None:
 
 
 def test_calls_are_answered_where_the_question_says_so() -> None:
-    """The loop: think, call, result, answer; both exchanges are in one recording."""
     with service() as asked:
         answer = asked.answer("reasoning_loop", STREAMED)
 
@@ -180,10 +170,18 @@ def test_calls_are_answered_where_the_question_says_so() -> None:
     assert [message.kind for message in answer.history][-1] == "option_result"
 
 
-def test_a_request_that_was_not_recorded_says_how_it_differs() -> None:
+@pytest.mark.parametrize(
+    ("said", "question", "words"),
+    [
+        ({"refused_body": {}}, "bad_request", "does not set `refused_body`"),
+        ({"cassettes": None}, "text", "cassettes = Path"),
+        ({"prompts": {"text": "Hello?"}}, "text", r"sent 'Hello\?'"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_says_what_to_write(said: dict[str, Any], question: str, words: str) -> None:
     """CD-11: a wrong rendering finds no answer, and the author reads what changed."""
-    with service(prompts={"text": "Hello?"}) as asked, pytest.raises(ConformanceFailure, match=r"sent 'Hello\?'"):
-        asked.ask("text", WHOLE)
+    with service(**said) as asked, pytest.raises(ConformanceFailure, match=words):
+        asked.ask(question, WHOLE)
 
 
 def test_a_missing_recording_says_what_can_be_done(tmp_path: Path) -> None:
@@ -201,15 +199,8 @@ def test_a_missing_recording_says_what_can_be_done(tmp_path: Path) -> None:
         assert words in str(raised.value)
 
 
-def test_a_suite_without_a_folder_is_told_to_name_one() -> None:
-    """There is nothing to replay."""
-    with service(cassettes=None) as asked, pytest.raises(ConformanceFailure, match="cassettes = Path"):
-        asked.ask("text", WHOLE)
-
-
 @pytest.mark.parametrize("way", [WHOLE, STREAMED])
 def test_recording_asks_the_service_and_keeps_what_it_said(way: Any, tmp_path: Path) -> None:
-    """The same code, the service's own adapter; who answered stands at the head, and it replays at once."""
     with service(is_recording=True, cassettes=tmp_path) as asked:
         answer = asked.answer("option_call", way)
         path = asked.path("option_call", way)
@@ -225,7 +216,6 @@ def test_recording_asks_the_service_and_keeps_what_it_said(way: Any, tmp_path: P
     [("google.genai", "google-genai"), ("openai", "openai"), ("yaml", "PyYAML"), ("nowhere.sdk", "")],
 )
 def test_the_client_is_the_distribution_of_the_suites_own_sdk(sdk: str, distribution: str) -> None:
-    """Also where several share the first of its names, as google-auth and google-genai do."""
     assert distribution_of(sdk).lower() == distribution.lower()
 
 

@@ -132,7 +132,6 @@ def test_a_rendering_that_was_approved_is_sent_as_it_is(model: str) -> None:
 
 
 def test_what_was_sent_is_what_the_program_gave() -> None:
-    """The same messages, the options with their functions, the settings laid over the adapter's, the request itself."""
     llm = ScriptedAdapter("Yes.", settings=sabir.Settings(seed=3, timeout=9), speaks_as="judge")
     chat = [sabir.user("Guilty?"), sabir.assistant("Hm.", policy="judge"), sabir.system("Decide.")]
     llm.complete_sync(chat, options=iter([weather]), settings=sabir.Settings(seed=4))
@@ -213,7 +212,6 @@ async def test_a_call_held_at_a_gate_can_be_cancelled_and_does_not_hang() -> Non
 
 
 async def test_seconds_beyond_the_timeout_time_out_without_waiting() -> None:
-    """As a vendor's client does; a retry takes the next answer."""
     hurried = sabir.Settings(timeout=5, retries=0)
     llm = ScriptedAdapter(delayed("late", 30), delayed("soon", 3), *[delayed("late", 30), "again"] * 2)
 
@@ -227,7 +225,6 @@ async def test_seconds_beyond_the_timeout_time_out_without_waiting() -> None:
 
 
 async def test_seconds_are_given_to_the_sleep_that_is_given() -> None:
-    """A fake clock's own, or an asynchronous one where calls are so; a waiting call cannot await."""
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -121,7 +121,6 @@ def test_tidy_histories_are_whole() -> None:
 
 
 def test_marks_stand_in_every_text_and_are_found_again() -> None:
-    """Within longer strings and at any depth; what stands in an object has no order."""
     history = [sabir.user("a", sabir.TextPart(text="b")), said(SEALED), said(TextPart(text=""))]
     marked = mark(history)
 
@@ -136,7 +135,6 @@ def test_marks_stand_in_every_text_and_are_found_again() -> None:
 
 
 def test_what_is_neither_in_the_body_nor_in_the_losses_is_named() -> None:
-    """By its text, and by the place and the policy of its message."""
     marked = mark([sabir.user("a"), sabir.user("b"), sabir.user("c")])
     losses = [Loss(kind="dropped", message_id=marked[1].message.id, reason="r")]
 
@@ -192,7 +190,6 @@ def answered(origin: Origin) -> list[Message]:
 
 
 def test_every_shape_is_taken_by_some_wire() -> None:
-    """System text in all three places, thoughts with and without state, paused pairs, native and plain."""
     tables = [wire.tables for wire in TOYS]
 
     assert {each.roles.leading_system for each in tables} == {"inline", "hoisted"}
@@ -213,7 +210,6 @@ def test_nothing_bound_reaches_a_made_up_wire(wire: Dialect) -> None:
 
 
 def test_what_is_bound_goes_home() -> None:
-    """Where the wire takes it back."""
     home = Origin(provider="toy", dialect=INLINE.name, model="m-1")
 
     body = Renderer(INLINE, toy_target(INLINE)).render(answered(home)).body_bytes.decode()
@@ -222,7 +218,6 @@ def test_what_is_bound_goes_home() -> None:
 
 
 def test_leading_instructions_stand_apart_where_they_are_hoisted() -> None:
-    """And the first turn follows nothing."""
     chat = [sabir.system("s"), sabir.user("u")]
     body = json.loads(Renderer(HOISTED, toy_target(HOISTED)).render(chat).body_bytes)
 

@@ -45,7 +45,7 @@ def test_every_setting_has_its_variable(file: Path, monkeypatch: pytest.MonkeyPa
     """Each in its own type; the settings of a call are those that `sabir.Settings` has."""
     given = {
         "model": "echo:any", "system": "Be brief.", "temperature": 0.5, "max_output_tokens": 64,
-        "reasoning_effort": "low", "markdown": False, "home": tmp_path,
+        "reasoning_effort": "low", "profile": "work", "markdown": False, "home": tmp_path,
     }  # fmt: skip
     for name, value in given.items():
         monkeypatch.setenv(variable_of(name), "off" if value is False else str(value))

@@ -335,7 +335,7 @@ def test_a_record_holds_what_the_table_holds(command: str) -> None:
         return {word for line in lines_of(on_terminal(command, columns=columns)[1]) for word in line.split()}
 
     titles = {"provider", "state", "package", "dialects", "key", "dialect", "model"}
-    assert words(60) - {"·"} == words(200) - {"·", *titles}
+    assert words(60) - {"·", "key"} == words(200) - {"·", *titles}  # "key" is a title, and a word of azure's cell
 
 
 @posix

@@ -191,12 +191,12 @@ def fails(key: Any = "k", **how: Any) -> Callable[[], object]:
         (
             fails(None, base_url="http://127.0.0.1:9"),
             CredentialsMissing,
-            "azure has no key; set the variable AZURE_OPEN",
+            r"azure needs a token \(no azure_ad_token\) or a key \(no key\); set the variable AZURE_OPENAI_AD_TOKEN,",
         ),
         (
             fails(lambda: {"api_version": "v"}, base_url="http://127.0.0.1:9"),
             SettingsInvalid,
-            "returned api_version; exp",
+            "returned api_version, which is part of the URL; pass",
         ),
         (fails(base_url="me.openai.azure.com"), SettingsInvalid, r"not an http\(s\) URL; check base_url"),
     ],

@@ -125,7 +125,7 @@ async def test_a_function_is_called_at_each_send(name: str, key: str, monkeypatc
         async with llm:
             for _ in range(3):
                 await llm.complete("Hi")
-            with pytest.raises(SettingsInvalid, match=f"api_key= of {name} returned aws_region, region; return only"):
+            with pytest.raises(SettingsInvalid, match=f"api_key= of {name} (returned|has the names) "):
                 await llm.complete("Hi")
 
     assert [asked.headers["authorization"] for asked in server.requests] == [
@@ -154,7 +154,13 @@ FAULTS: list[tuple[str, Any, dict[str, str], type[Exception], str]] = [
         CredentialsMissing,
         "bedrock has no AWS credentials; configure AWS",
     ),
-    ("bedrock", {**AWS, "aws_profile": "gone"}, {}, CredentialsMissing, r"no usable AWS .* \(ProfileNotFound: .*gone"),
+    (
+        "bedrock",
+        {"aws_region": "eu-south-2", "aws_profile": "gone"},
+        {},
+        CredentialsMissing,
+        r"no usable AWS .* \(ProfileNotFound: .*gone",
+    ),
     ("bedrock", AWS, {"AWS_BEARER_TOKEN_BEDROCK": "k"}, CredentialsMissing, "unset AWS_BEARER_TOKEN_BEDROCK, or"),
     ("bedrock", {"region": "x"}, {}, SettingsInvalid, "api_key= of bedrock has the names region; expected api_key"),
     ("vertex", None, {}, CredentialsMissing, "vertex has no region and no project_id; set the variable CLOUD_ML_REG"),

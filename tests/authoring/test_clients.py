@@ -8,7 +8,7 @@ import weakref
 from fractions import Fraction
 
 import pytest
-from sabir.authoring.credentials import Clients, check_client, url_of_client
+from sabir.authoring.clients import Clients, check_client, url_of_client
 from sabir.contract.provider import Access
 from sabir.errors import SettingsInvalid
 from sabir_testing.loopback import PATIENCE

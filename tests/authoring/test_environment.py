@@ -10,7 +10,7 @@ import pytest
 import sabir
 import sabir_google
 from sabir.authoring import explaining_environment_errors
-from sabir.authoring.environment import FILES, PROXIES
+from sabir.authoring.clients import FILES, PROXIES
 from sabir.errors import ConnectionFailed
 from sabir_mcp import ServerUnreachable, options_from_mcp
 

@@ -43,7 +43,7 @@ def test_a_flag_goes_before_the_environment_that_before_the_file_and_that_before
 def test_every_setting_has_its_variable(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = {
         "model": "echo:any", "system": "Be brief.", "temperature": 0.5, "max_output_tokens": 64,
-        "reasoning_effort": "low", "markdown": False, "home": tmp_path,
+        "reasoning_effort": "low", "profile": "work", "markdown": False, "home": tmp_path,
     }  # fmt: skip
     for name, value in given.items():
         monkeypatch.setenv(variable_of(name), "off" if value is False else str(value))

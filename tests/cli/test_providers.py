@@ -334,7 +334,10 @@ def test_a_record_holds_what_the_table_holds(command: str) -> None:
     """Nothing is left out or broken within a word for want of room; only titles that say nothing more are gone."""
     titles = {"provider", "state", "package", "dialects", "key", "dialect", "model"}
 
-    assert words_of(shown(command, 60)) - {"·"} == words_of(shown(command, 200)) - {"·", *titles}
+    assert words_of(shown(command, 60)) - {"·", "key"} == words_of(shown(command, 200)) - {
+        "·",
+        *titles,
+    }  # "key" is a title, and a word of azure's cell
 
 
 @posix

@@ -35,7 +35,7 @@ from tests.docs.sources import (
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Adapters": (
-        "adapter", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "Target",
+        "adapter", "ApiKey", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "Target",
     ),
     "Making messages": (
         "user", "system", "assistant", "image", "audio", "video", "document", "MessageBuilder", "OptionResultBuilder",
@@ -178,7 +178,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Framing": (
         "The bytes of a stream become the same events, however they are divided into chunks.",
-        ("Framing", "ServerEvent", "ServerEventReader", "EventFrames"),
+        ("Framing", "ServerEvent", "ServerEventReader", "JSONLines", "EventFrames"),
     ),
     "Stored requests": (
         "Tables convert a stored request to messages and settings; a field without an equivalent is a loss.",
@@ -192,7 +192,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "No key is read and no client is created before the first request, and no secret is shown.",
         (
             "InProcessConnection", "UserSDKConnection", "GeneratedSDKConnection", "SDKProvider", "InProcessResponse",
-            "SyncOnlyCall",
+            "SyncOnlyCall", "FoundCredential", "Values",
             "SyncOnlyConnection", "packaged_models", "KeySource", "explaining_environment_errors", "Row",
             "RowEntry", "RowProvider", "ClientConnection", "CapturedRequest",
             "Library", "OwnClientConnection",
@@ -201,7 +201,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Failures": (
         "Every failure is one of the library's errors, with a message of one line and without control characters.",
         (
-            "ErrorRule", "ErrorTable", "Failure", "describe_validation_error", "one_line",
+            "ErrorRule", "ErrorTable", "Failure", "Raised", "describe_validation_error", "one_line",
             "printable", "describe_kind",
         ),
     ),

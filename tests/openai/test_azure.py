@@ -159,9 +159,21 @@ HERE = {"base_url": "http://127.0.0.1:9"}
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (fails(), CredentialsMissing, "no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url="),
-        (fails(None, **HERE), CredentialsMissing, "azure has no key; set the variable AZURE_OPEN"),
-        (fails(lambda: {"api_version": "v"}, **HERE), SettingsInvalid, "returned api_version; exp"),
+        (
+            fails(),
+            CredentialsMissing,
+            "azure has no endpoint; set the variable AZURE_OPENAI_ENDPOINT, or pass base_url=",
+        ),
+        (
+            fails(None, base_url="http://127.0.0.1:9"),
+            CredentialsMissing,
+            r"azure needs a token \(no azure_ad_token\) or a key \(no key\); set the variable AZURE_OPENAI_AD_TOKEN,",
+        ),
+        (
+            fails(lambda: {"api_version": "v"}, base_url="http://127.0.0.1:9"),
+            SettingsInvalid,
+            "returned api_version, which is part of the URL; pass",
+        ),
         (fails(base_url="me.openai.azure.com"), SettingsInvalid, r"not an http\(s\) URL; check base_url"),
     ],
 )

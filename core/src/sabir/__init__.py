@@ -20,6 +20,7 @@ _NAMES = {
     "calling.pure": "PureDialect dialect",
     "calling.stream": "ReplyStream SyncReplyStream",
     "contract.dialect": "DecodedHistory Rendering",
+    "contract.provider": "ApiKey",
     "discovery": "ProviderStatus commands models provider providers register unregister",
     "hooks.builders": "MessageBuilder OptionResultBuilder Step group_steps",
     "hooks.specs": "hookimpl",

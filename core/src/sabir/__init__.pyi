@@ -13,6 +13,7 @@ from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback
 from sabir.calling.pure import PureDialect, dialect
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import DecodedHistory, Rendering
+from sabir.contract.provider import ApiKey
 from sabir.discovery import ProviderStatus, commands, models, provider, providers, register, unregister
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
 from sabir.hooks.specs import hookimpl
@@ -33,9 +34,9 @@ def _lazy_module(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]: ...
 
 __all__ = [  # noqa: RUF022
-    "Adapter", "AllFailed", "Alternative", "BlockDelta", "BlockEnd", "BlockStart", "Bounds", "CallError", "Citation",
-    "CredentialsMissing", "DecodedHistory", "FALLBACK_ON", "FailedMember", "FallbackAdapter", "Loss", "MediaPart",
-    "Message", "MessageBuilder", "ModelAdapter", "ModelInfo", "OpaquePart", "Option", "OptionCallPayload",
+    "Adapter", "AllFailed", "Alternative", "ApiKey", "BlockDelta", "BlockEnd", "BlockStart", "Bounds", "CallError",
+    "Citation", "CredentialsMissing", "DecodedHistory", "FALLBACK_ON", "FailedMember", "FallbackAdapter", "Loss",
+    "MediaPart", "Message", "MessageBuilder", "ModelAdapter", "ModelInfo", "OpaquePart", "Option", "OptionCallPayload",
     "OptionFailed", "OptionResultBuilder", "OptionResultPayload", "Origin", "OutputInvalid", "PartsPayload",
     "ProviderMissing", "ProviderStatus", "PureDialect", "RUNTIME", "RateLimited", "ReasoningPart", "RefusalPart",
     "Rendering", "RenderingRefused", "Reply", "ReplyEnd", "ReplyStart", "ReplyStream", "ResponseFormat", "RetryPolicy",

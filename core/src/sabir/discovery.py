@@ -11,7 +11,6 @@ suggest what to write for the name of a missing provider: it declares the text a
 group `sabir.hints`.
 """
 
-import difflib
 import logging
 import re
 import threading
@@ -30,6 +29,7 @@ from sabir.base.errors import (
     ProviderBroken,
     ProviderMissing,
     SettingsInvalid,
+    did_you_mean,
     one_line,
 )
 from sabir.base.models import Frozen
@@ -346,11 +346,11 @@ class Registry:
 
     def _missing_error(self, name: str) -> ProviderMissing:
         installed = self.names()
-        near = difflib.get_close_matches(name, installed, n=1, cutoff=0.75)  # no other vendor of three letters
         # The name of the package is guessed from the provider's name.
         package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
         install = f"{package}install another package that provides {name!r}, or call sabir.register"
-        remedy = "; ".join(_suggestions(name)) or (f"did you mean {near[0]!r}?" if near else install)
+        # A lower cutoff suggests another vendor with a short name.
+        remedy = "; ".join(_suggestions(name)) or did_you_mean(name, installed, install, cutoff=0.75)
         known = ", ".join(installed) or "none"
         return ProviderMissing(f"provider {name!r} is not installed; installed: {known}; {remedy}")
 

@@ -28,7 +28,7 @@ def test_argument_text_goes_back_to_its_dialect_as_it_came() -> None:
     losses = LossLog()
 
     assert entry.arguments_text(SCOPE.target, losses) == '{"b": 1,  "a": 2}'
-    assert entry.arguments_text(ELSEWHERE.target, losses) == '{"a":2,"b":1}'
+    assert entry.arguments_text(ELSEWHERE.target, losses) == '{"b":1,"a":2}'
     assert entry.arguments_value(losses) == {"a": 2, "b": 1}
     assert losses.losses == []
 

@@ -163,7 +163,7 @@ def _unreadable(self: Any) -> Any:
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
-        (_misfit("sabir_mesage_built", hookimpl(_hears)), "not a hook; did you mean sabir_message_built?"),
+        (_misfit("sabir_mesage_built", hookimpl(_hears)), "not a hook; did you mean 'sabir_message_built'?"),
         (_misfit("whatever", hookimpl(_hears)), "implements whatever, which is not a hook; hooks are sabir_"),
         (_misfit("sabir_message_built", _hears_unmarked), "defines sabir_message_built without the decorator"),
         (_misfit("sabir_message_built", hookimpl(_mishears)), "does not match the hook: .*massage"),

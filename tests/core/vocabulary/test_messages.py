@@ -375,7 +375,7 @@ def test_a_call_is_of_its_ids_and_any_json_object() -> None:
     call = OptionCallPayload(invocation_id="1", option_name="f", arguments={"b": 1, "a": [None, {"x": 0.5}]})
 
     assert call.arguments == {"b": 1, "a": [None, {"x": 0.5}]}
-    assert call.arguments_json == '{"a":[null,{"x":0.5}],"b":1}'
+    assert call.arguments_json == '{"b":1,"a":[null,{"x":0.5}]}'
     assert OptionCallPayload(invocation_id="1", option_name="f").arguments == {}
     for arguments in ([1], "{}", None, 3, {"a": float("nan")}, {"a": "\ud800"}):
         with pytest.raises(ValidationError):

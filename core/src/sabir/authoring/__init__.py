@@ -27,11 +27,11 @@ from sabir import _lazy_module
 from sabir.base.renamed import RENAMED
 
 _NAMES = {
-    "authoring.credentials": "KeySource",
+    "authoring.credentials": "FoundCredential KeySource Values",
     "authoring.efforts": "fit_effort",
-    "authoring.environment": "explaining_environment_errors",
-    "authoring.event_frames": "EventFrames",
-    "authoring.failures": "ErrorRule ErrorTable Failure",
+    "authoring.clients": "explaining_environment_errors",
+    "authoring.event_frames": "EventFrames JSONLines",
+    "authoring.failures": "ErrorRule ErrorTable Failure Raised",
     "authoring.providers": (
         "GeneratedSDKConnection InProcessConnection InProcessResponse SDKProvider SyncOnlyCall SyncOnlyConnection "
         "UserSDKConnection packaged_models"

@@ -1,10 +1,10 @@
 """The names for authors as type checkers and editors read them; `__init__.py` loads each at its first use."""
 
 # isort: skip_file
-from sabir.authoring.credentials import KeySource
+from sabir.authoring.credentials import FoundCredential, KeySource, Values
 from sabir.authoring.efforts import fit_effort
-from sabir.authoring.environment import explaining_environment_errors
-from sabir.authoring.failures import ErrorRule, ErrorTable, Failure
+from sabir.authoring.clients import explaining_environment_errors
+from sabir.authoring.failures import ErrorRule, ErrorTable, Failure, Raised
 from sabir.authoring.storage import DatabaseFailure, PackageGrade, StoredNames
 from sabir.authoring.providers import GeneratedSDKConnection, InProcessConnection, InProcessResponse, SDKProvider
 from sabir.authoring.providers import SyncOnlyCall, SyncOnlyConnection, UserSDKConnection, packaged_models
@@ -12,7 +12,7 @@ from sabir.authoring.rows import Row, RowEntry, RowProvider
 from sabir.authoring.schemas import SchemaRule, fit_schema
 from sabir.authoring.stored import JSON_OBJECT, Fields, History, PartReader, first_whole_number, list_or_empty
 from sabir.authoring.stored import object_or_empty, read_count, text_or_empty, unknown_fields, without_fields
-from sabir.authoring.event_frames import EventFrames
+from sabir.authoring.event_frames import EventFrames, JSONLines
 from sabir.authoring.transport import CapturedRequest, ClientConnection, Library, OwnClientConnection
 from sabir.base.errors import one_line, printable
 from sabir.base.failures import LossKind, Strict
@@ -51,20 +51,20 @@ __all__ = [  # noqa: RUF022
     "Access", "Action", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "BlockKind", "BoundArguments",
     "CallArguments", "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection", "Credential",
     "DataURL", "DatabaseFailure", "DecodeScope", "Decoder", "Dialect", "Emit", "Entry", "ErrorRule", "ErrorTable",
-    "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "Framing", "Frozen", "FrozenDict",
-    "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion",
-    "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart", "Library",
-    "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall", "OptionLike",
-    "Outcome", "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer", "Profile", "Provider",
-    "RaisedError",
-    "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "Row", "RowEntry",
-    "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script", "ServerEvent", "ServerEventReader", "Side",
-    "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection",
-    "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "UserSDKConnection", "WIRE_SETTINGS",
-    "WireHead", "WireRequest", "WireResponse", "WrappedAdapter", "as_messages", "call_function", "count_values",
-    "create_private_file", "decode_json", "describe_kind", "describe_validation_error", "encode_json",
-    "explaining_environment_errors", "first_whole_number", "fit_effort", "fit_schema", "has_more_values",
-    "installed_hooks", "list_or_empty", "load_entry_point", "load_stored", "object_or_empty", "one_line",
-    "packaged_models", "pair_messages", "printable", "read_count", "replace_file", "run_in_thread",
-    "show_arguments", "side_of", "split_model", "text_or_empty", "unknown_fields", "without_fields",
+    "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "FoundCredential", "Framing", "Frozen",
+    "FrozenDict", "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse",
+    "Insertion", "JSONLines", "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource",
+    "KnownPart", "Library", "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty",
+    "OptionCall", "OptionLike", "Outcome", "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer",
+    "Profile", "Provider", "Raised", "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope",
+    "RoleHint", "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script",
+    "ServerEvent", "ServerEventReader", "Side", "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing",
+    "SyncOnlyCall", "SyncOnlyConnection", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope",
+    "UserSDKConnection", "Values", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse", "WrappedAdapter",
+    "as_messages", "call_function", "count_values", "create_private_file", "decode_json", "describe_kind",
+    "describe_validation_error", "encode_json", "explaining_environment_errors", "first_whole_number", "fit_effort",
+    "fit_schema", "has_more_values", "installed_hooks", "list_or_empty", "load_entry_point", "load_stored",
+    "object_or_empty", "one_line", "packaged_models", "pair_messages", "printable", "read_count", "replace_file",
+    "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty", "unknown_fields",
+    "without_fields",
 ]  # fmt: skip

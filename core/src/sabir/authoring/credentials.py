@@ -1,26 +1,21 @@
-"""Helpers for providers: finding credentials, parsing base URLs, and the lifetime of HTTP clients.
+"""Find the credentials of a provider.
 
 api_key= ─▶ variables ─▶ profile ─▶ files ─▶ default        the places, declared as Credentials
             └──────── KeySource ──▶ values that are never shown
             └─ KeySource.find ──▶ whether each value was found, and where
-Access ──read_endpoint──▶ URL without secrets
-a base URL ──read_base_url──▶ BaseURL: the URL to which paths are joined, the query, the authorization
-Clients   one sync client, and an async client for each event loop, from its first use to the loop's end
+
+    alternative "a bearer key"     api_key             complete: its values are used
+    alternative "keys that sign"   key_id, secret      not complete: no secret
+    every alternative              region              part of the URL
 """
 
 import os
-import re
 import tomllib
-from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from configparser import Error as INIInvalid
 from configparser import RawConfigParser
-from contextlib import suppress
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
-from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
-from weakref import WeakSet, finalize
+from typing import NamedTuple, TypeAlias
 
 from pydantic import SecretStr
 
@@ -28,9 +23,6 @@ from sabir.base.errors import NotJSON, SettingsInvalid
 from sabir.base.failures import CredentialsMissing
 from sabir.base.values import FrozenDict, JSONValue, decode_json
 from sabir.contract.provider import ApiKey, Credential, Profile
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
 
 PassedValues: TypeAlias = Mapping[str, SecretStr]
 Values: TypeAlias = tuple[tuple[str, SecretStr], ...]
@@ -40,18 +32,25 @@ _NOTHING = SecretStr("")
 _NONE: PassedValues = FrozenDict()
 
 
+_Looks: TypeAlias = Mapping[str, Sequence[tuple[int, str, SecretStr]]]
+"""Credential's name → its places, in order: the rank of the kind of place, the place, and the value there."""
+
+
 class FoundCredential(NamedTuple):
     """The result of looking for one credential. Returned by `KeySource.find`. `repr` does not show the value.
 
     `credential` is the Credential. `source` is the place where the value was found: "api_key=", a variable, a file
     (with its section for a profile), or "default"; None if a required value is missing. `searched` are the places that
     were read, in order. `value` is the value, also a default; "" if the value is missing or optional and not set.
+    `is_used` is False if requests use another alternative. If no alternative is complete, it is True for all of them,
+    or for those of which the user passed a value.
     """
 
     credential: Credential
     source: str | None
     searched: tuple[str, ...]
     value: SecretStr
+    is_used: bool = True
 
     @property
     def name(self) -> str:
@@ -64,9 +63,9 @@ class KeySource:
     passed to `connect_own_clients`.
 
     `provider` is the provider's name for errors, `api_key` the user's `api_key=` or None, and `credentials` the
-    provider's declared credentials. `read` looks the values up at its first call and reuses them. A function passed as
-    `api_key=` is called at each call of `read`. Raises SettingsInvalid for a mapping with names that are not
-    credentials.
+    provider's declared credentials. A string is the value of the first credential; if there are alternatives, of the
+    credential "api_key" if there is one. Raises SettingsInvalid for a mapping with names that are not credentials, or
+    with values of several alternatives.
     """
 
     def __init__(self, provider: str, api_key: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
@@ -81,25 +80,29 @@ class KeySource:
         """Look up every credential in environment variables and files, and return the results in order. A missing value
         does not raise.
 
-        `passed` maps names to values passed by the user. All secret values come from the first place (argument,
-        variables, profile, files) that has one of them. An empty argument counts as such a place, so variables and
-        files are not used for them.
+        `passed` maps names to values passed by the user. All secret values of an alternative come from the first place
+        (argument, variables, profile, files) that has one of them. An empty argument counts as such a place, so
+        variables and files are not used for them.
 
         >>> from sabir.authoring import Credential, KeySource
         >>> [each.source for each in KeySource.find([Credential(default="none")])]
         ['default']
         """
         looks = {each.name: list(_look_in_places(each, passed)) for each in credentials}
-        secret = [look for each in credentials if each.secret for look in looks[each.name]]
-        places = [place for place, source, value in secret if value or source == _ARGUMENT]
-        results = []
-        for each in credentials:
-            at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
-            hit = next(((source, value) for _, source, value in at if value), None)
-            searched = tuple(source for _, source, _ in (looks[each.name] if hit else at))
-            source, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
-            results.append(FoundCredential(each, source, searched, value))
-        return results
+        ways = {way: [each for each in credentials if each.alternative in ("", way)] for way in _ways(credentials)}
+        results = {way: _find_together(group, looks) for way, group in ways.items()}
+        order: dict[str, tuple[bool, int]] = {}
+        for way, group in results.items():
+            own = [each for each in group.values() if each.credential.alternative == way]
+            hits = (look for each in own for look in looks[each.credential.name] if look[2] or look[1] == _ARGUMENT)
+            order[way] = any(each.source is None for each in own), min((rank for rank, *_ in hits), default=4)
+        counting = [way for way, (_, rank) in order.items() if rank == 0] or [*order]  # rank 0: passed by the user
+        best = min(counting, key=order.__getitem__)
+        used = counting if order[best][0] else [best]
+        return [
+            results[each.alternative or used[0]][each.name]._replace(is_used=each.alternative in ("", *used))
+            for each in credentials
+        ]
 
     @property
     def is_needed(self) -> bool:
@@ -114,16 +117,25 @@ class KeySource:
         return self._ask is not None or bool(self.read())
 
     def read(self) -> Values:
-        """Return the credentials as pairs of name and SecretStr, without optional ones that are not set. Reads
-        variables and files at the first call.
+        """Return the values that requests use, as pairs of a credential's name and a SecretStr, in the order of the
+        credentials, defaults included. Optional values that are not set are left out, and so are those of other
+        alternatives.
+
+        Reads variables and files at the first call and returns the same values at later calls. If `api_key` is a
+        function, each call calls it, and reads variables and files again.
 
         Raises CredentialsMissing if a required value is missing, also if a function returned an empty one; the message
-        says where to set the value. Also raises CredentialsMissing if a value cannot be part of an HTTP header, because
-        it has a space, a control character or a non-ASCII character; paths of `Credential.files` may. Raises
-        SettingsInvalid if a function returned a mapping with names that are not credentials.
+        names the alternatives, if there are any, and says where to set the value. Also raises CredentialsMissing if a
+        value cannot be part of an HTTP header, because it has a space, a control character or a non-ASCII character;
+        paths of `Credential.files` may. Raises SettingsInvalid if a function returned a mapping with names that are not
+        credentials, or with a value that is part of the URL.
         """
         if self._ask:
-            return self._look_up(self._name_values(self._ask()))
+            passed = self._name_values(self._ask())
+            if late := [each.name for each in self._credentials if each.in_url and each.name in passed]:
+                wrong = f"returned {', '.join(late)}, which is part of the URL; pass a mapping, or set a variable"
+                raise SettingsInvalid(f"api_key= of {self._provider} {wrong}")
+            return self._look_up(passed)
         if self._values is None:
             self._values = self._look_up(self._passed)
         return self._values
@@ -135,21 +147,22 @@ class KeySource:
         return next((value.get_secret_value() for _, value in self.read()), "")
 
     def _name_values(self, api_key: str | Mapping[str, str]) -> PassedValues:
-        """Return the values of `api_key=` by credential name; a string is the first credential. Raises SettingsInvalid
-        for unknown names.
+        """Return the values of `api_key=` by credential name. Raises SettingsInvalid for unknown names, and for values
+        of several alternatives.
         """
-        names = [each.name for each in self._credentials]
+        names, owner = [each.name for each in self._credentials], f"api_key= of {self._provider}"
         if isinstance(api_key, str):
-            return {names[0]: SecretStr(api_key)}
+            return {_main_name(self._credentials): SecretStr(api_key)}
         if foreign := sorted(set(api_key) - {"profile", *names}):
-            wrong = f"api_key= of {self._provider} has the names {', '.join(foreign)}; expected {', '.join(names)}"
-            raise SettingsInvalid(wrong)
+            raise SettingsInvalid(f"{owner} has the names {', '.join(foreign)}; expected {', '.join(names)}")
+        if len(ways := _ways(each for each in self._credentials if each.name in api_key)) > 1:
+            raise SettingsInvalid(f"{owner} has values for {' and for '.join(ways)}; pass only one")
         return {name: SecretStr(value) for name, value in api_key.items()}
 
     def _look_up(self, passed: PassedValues) -> Values:
-        results = KeySource.find(self._credentials, passed)
+        results = [each for each in KeySource.find(self._credentials, passed) if each.is_used]
         if any(each.source is None for each in results):
-            raise CredentialsMissing(f"{self._provider} has {_describe_missing(results)}", provider=self._provider)
+            raise CredentialsMissing(f"{self._provider} {_describe_missing(results)}", provider=self._provider)
         for each in results:
             if each.source not in each.credential.files and not _fits_a_header(each.value.get_secret_value()):
                 wrong = f"a {each.name} with a space, a control or a non-ASCII character; set only the value itself"
@@ -157,21 +170,60 @@ class KeySource:
         return tuple((each.credential.name, each.value) for each in results if each.value)
 
 
+def _find_together(credentials: Sequence[Credential], looks: _Looks) -> dict[str, FoundCredential]:
+    """Return the results of credentials that are used together, by name. All secret values come from one place."""
+    secret = [look for each in credentials if each.secret for look in looks[each.name]]
+    places = [place for place, source, value in secret if value or source == _ARGUMENT]
+    results = {}
+    for each in credentials:
+        at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
+        hit = next(((source, value) for _, source, value in at if value), None)
+        searched = tuple(source for _, source, _ in (looks[each.name] if hit else at))
+        source, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
+        results[each.name] = FoundCredential(each, source, searched, value)
+    return results
+
+
 def _describe_missing(results: Sequence[FoundCredential]) -> str:
-    """Return the end of the message of CredentialsMissing: the names and places of found values, the missing names, the
-    places that were read, and the remedy.
+    """Return the message of CredentialsMissing without the provider: for each alternative the names and places of found
+    values and the missing names, the places that were read, and the remedy.
     """
-    had = [f"{each.name} ({each.source})" for each in results if each.value]
+    ways = _ways(each.credential for each in results)
+    shared = [each for each in results if ways != [""] and not (each.credential.alternative or each.value)]
+    groups = {way: [each for each in results if each.credential.alternative == way] + shared for way in ways}
+    states = [f"{way} ({_describe_state(group)})" for way, group in groups.items()]
     missing = [each for each in results if each.source is None]
     searched = dict.fromkeys(source for each in missing for source in each.searched)
-    variables = [each.credential.variables for each in missing if each.credential.variables]
-    wanted = [each.credential.name for each in results if each.credential.default is None]
-    give = "pass api_key=" + (f"{{{', '.join(f'{name!r}: …' for name in wanted)}}}" if len(wanted) > 1 else "")
-    is_more = searched.keys() - {name for names in variables for name in names}
+    is_more = searched.keys() - {name for each in missing for name in each.credential.variables}
+    main = _main_name([each.credential for each in results])
+    variables, passed = dict[str, None](), dict[str, None]()
+    for group in groups.values():
+        wanted = [" or ".join(each.credential.variables) for each in group if each.source is None]
+        variables |= {text: None} if (text := " and ".join(filter(None, wanted))) else {}
+        names = [each.credential.name for each in group if each.credential.default is None]
+        passed |= {"api_key=" + (f"{{{', '.join(f'{name!r}: …' for name in names)}}}" if names != [main] else ""): None}
     steps = [f"looked at {', '.join(searched)}"] if is_more else []
-    steps.append(f"set the variable {' and '.join(map(' or '.join, variables))}, or {give}" if variables else give)
-    names = " and no ".join(each.name for each in missing)
-    return f"{' and '.join(had) + ' but ' if had else ''}no {names}; {'; '.join(steps)}"
+    advice = f"pass {' or '.join(passed)}"
+    steps.append(f"set the variable {', or '.join(variables)}, or {advice}" if variables else advice)
+    what = f"needs {' or '.join(states)}" if len(groups) > 1 else f"has {_describe_state(results)}"
+    return f"{what}; {'; '.join(steps)}"
+
+
+def _describe_state(results: Sequence[FoundCredential]) -> str:
+    had = [f"{each.name} ({each.source})" for each in results if each.value]
+    names = " and no ".join(each.name for each in results if each.source is None)
+    return f"{' and '.join(had) + ' but ' if had else ''}no {names}"
+
+
+def _ways(credentials: Iterable[Credential]) -> list[str]:
+    """Return the names of the alternatives, in order; [""] if there are none."""
+    return [*dict.fromkeys(each.alternative for each in credentials if each.alternative)] or [""]
+
+
+def _main_name(credentials: Sequence[Credential]) -> str:
+    """Return the name of the credential whose value is a string passed as `api_key=`."""
+    keys = (each.name for each in credentials if each.alternative and each.name == "api_key")
+    return next(keys, credentials[0].name)
 
 
 def _fits_a_header(value: str) -> bool:  # a function of its own, so that no variable of the caller contains the key
@@ -215,218 +267,3 @@ def _find_section(profile: Profile, named: str) -> tuple[str, Mapping[str, JSONV
     if not isinstance(section, Mapping):
         return f"{profile.file} (no profile {name!r})", {}
     return f"{profile.file} [{name}]", section
-
-
-class Closes(Protocol):
-    """The interface of a sync client: it can be closed."""
-
-    def close(self) -> object:
-        """Close the client's connections."""
-
-
-class ClosesLater(Protocol):
-    """The interface of an async client: it can be closed."""
-
-    def aclose(self) -> Awaitable[object]:
-        """Close the client's connections."""
-
-
-SyncClient = TypeVar("SyncClient", bound=Closes)
-AsyncClient = TypeVar("AsyncClient", bound=ClosesLater)
-
-
-class BaseURL(NamedTuple):
-    """The parts of a base URL: `url`, to which paths are joined; `query`, to be added after the path; and
-    `authorization`, the value of the header Authorization, or None.
-    """
-
-    url: str
-    query: str
-    authorization: SecretStr | None
-
-
-def read_base_url(url: str) -> BaseURL:
-    """Split a base URL into its parts. User and password become the value of an Authorization header, because HTTP
-    clients log URLs.
-    """
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    name, _, password = user.partition(":")
-    basic = b64encode(unquote_to_bytes(name) + b":" + unquote_to_bytes(password)).decode("ascii")
-    without_secrets = parts._replace(netloc=host, query="", fragment="").geturl()
-    return BaseURL(without_secrets, parts.query, SecretStr(f"Basic {basic}") if at else None)
-
-
-def url_of_client(provider: str, client: object) -> str:
-    """Return the URL to which an SDK's client sends: its `base_url`. Raises SettingsInvalid if `client` has none."""
-    if not (url := getattr(client, "base_url", None)):
-        raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; pass a client of its SDK")
-    return str(url)
-
-
-class Clients(Generic[SyncClient, AsyncClient]):
-    """The clients that a connection created: one sync client, and one async client for each event loop.
-
-    An async client can be closed only in its event loop. So each async client has an async generator: a loop that ends
-    closes its generators (`loop.shutdown_asyncgens()`, which `asyncio.run` calls), and the generator closes the client.
-    If a loop was closed without this, its client is dropped when another loop requests a client. The sync client is
-    closed when this object is freed, at the latest when the program ends.
-
-    A forked child process starts without clients: it neither uses nor closes the clients of its parent.
-    """
-
-    def __init__(self) -> None:
-        self._reset()
-        _EVERY.add(self)
-
-    def _reset(self) -> None:
-        self._lock = Lock()
-        self._sync: tuple[SyncClient, finalize[Any, Any]] | None = None
-        self._by_loop: dict[AbstractEventLoop, tuple[AsyncClient, AsyncGenerator[None]]] = {}
-
-    def sync(self, make: Callable[[], SyncClient]) -> SyncClient:
-        """Return the sync client. Create it if there is none."""
-        with self._lock:
-            if self._sync is None:
-                client = make()
-                self._sync = client, finalize(self, client.close)
-            return self._sync[0]
-
-    async def here(self, make: Callable[[], AsyncClient]) -> AsyncClient:
-        """Return the running event loop's client. Create it if there is none."""
-        loop = _running_loop()
-        entry = self._by_loop.get(loop)
-        if entry is None:
-            for other in list(self._by_loop):
-                if other.is_closed():
-                    self._by_loop.pop(other, None)
-            client = make()
-            entry = client, _close_with_loop(client, self._by_loop, loop)
-            await anext(entry[1])  # this does not block; after this, the loop closes the generator at its end
-            self._by_loop[loop] = entry
-        return entry[0]
-
-    def close(self) -> None:
-        """Close the sync client. The next request creates a new one."""
-        with self._lock:
-            entry, self._sync = self._sync, None
-        if entry:
-            entry[1]()
-
-    async def aclose(self) -> None:
-        """Close the sync client and the running event loop's client. Clients of other loops stay open."""
-        self.close()
-        if entry := self._by_loop.pop(_running_loop(), None):
-            await entry[1].aclose()
-
-    def forget(self) -> None:
-        """Drop all clients without closing them. Called in a forked child process."""
-        if self._sync:
-            self._sync[1].detach()
-        _OF_THE_PARENT.append((self._sync, self._by_loop))
-        self._reset()
-
-
-_EVERY: WeakSet[Clients[Any, Any]] = WeakSet()
-_OF_THE_PARENT: list[object] = []
-"""The clients of the parent process. They are kept alive in a forked child, because freeing a client closes it."""
-
-
-def _forget_parent_clients() -> None:
-    for clients in list(_EVERY):
-        clients.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent_clients)
-
-
-async def _close_with_loop(
-    client: ClosesLater, by_loop: "dict[AbstractEventLoop, Any]", loop: "AbstractEventLoop"
-) -> AsyncGenerator[None]:
-    """Wait at the `yield` until the generator is closed, and then close the client."""
-    try:
-        yield
-    finally:
-        by_loop.pop(loop, None)
-        await client.aclose()
-
-
-def _running_loop() -> "AbstractEventLoop":
-    import asyncio  # imported only where a loop runs; sync callers do not need it
-
-    return asyncio.get_running_loop()
-
-
-def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
-    """Raise SettingsInvalid, with the remedy, if a client is not an instance of the class `kind`, which is the text
-    "module.Class".
-
-    The class may be defined in a submodule of `module`. Nothing is imported for the check.
-    """
-    module, _, name = kind.rpartition(".")
-    kinds = (each for each in type(client).__mro__ if each.__qualname__ == name)
-    if not any(f"{each.__module__}.".startswith(f"{module}.") for each in kinds):
-        raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; {remedy}")
-
-
-_SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
-"""Matches the names of headers and query parameters that contain secrets."""
-
-
-class _HTTPResponse:
-    """Base class of HTTPAnswer and AsyncHTTPAnswer: the response of an HTTP client, whose body has not been read."""
-
-    def __init__(self, response: Any) -> None:  # an HTTP client's own response; no HTTP library is imported here
-        self._response = response
-        self.status: int = response.status_code
-        self.headers: dict[str, str] = {name.lower(): value for name, value in response.headers.items()}
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The keys, tokens and passwords in the headers and the query that were sent, without prefixes such as
-        "Bearer".
-        """
-        return secrets_of(self._response.request)
-
-
-def secrets_of(request: Any) -> tuple[str, ...]:
-    """Return the keys, tokens and passwords in the headers and the query of an HTTP client's request."""
-    sent = [*request.headers.items(), *parse_qsl(str(request.url.query, "ascii", "replace"))]
-    return tuple(each for name, value in sent if _SECRETIVE.search(name) for each in _secrets_of(value))
-
-
-def _secrets_of(value: str) -> Iterator[str]:
-    """Yield the key or token in a header's value; for basic authorization also the decoded user and password."""
-    kind, _, secret = value.rpartition(" ")
-    yield secret
-    if kind.lower() == "basic":
-        with suppress(ValueError):
-            both = b64decode(secret).decode()
-            yield from (both, both.partition(":")[2])
-
-
-class HTTPAnswer(_HTTPResponse):
-    """A WireResponse that wraps the response of a sync HTTP client."""
-
-    def chunks(self) -> Iterator[bytes]:
-        """Return an iterator over the decompressed bytes of the body as they arrive."""
-        chunks: Iterator[bytes] = self._response.iter_bytes()
-        return chunks
-
-    def close(self) -> None:
-        """Close the response. A second call does nothing."""
-        self._response.close()
-
-
-class AsyncHTTPAnswer(_HTTPResponse):
-    """An AsyncWireResponse that wraps the response of an async HTTP client."""
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """Return an async iterator over the decompressed bytes of the body as they arrive."""
-        chunks: AsyncIterator[bytes] = self._response.aiter_bytes()
-        return chunks
-
-    async def aclose(self) -> None:
-        """Close the response. A second call does nothing."""
-        await self._response.aclose()

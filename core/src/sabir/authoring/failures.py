@@ -17,36 +17,26 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeAlias
 
 from sabir import errors
-from sabir.authoring.credentials import secrets_of
+from sabir.authoring.clients import secrets_of, variables_behind
 from sabir.authoring.efforts import named_efforts
-from sabir.authoring.environment import variables_behind
 from sabir.base.errors import NotJSON, conceal, one_line
 from sabir.base.failures import CallError
 from sabir.base.values import FrozenDict, JSONValue, decode_json
 from sabir.contract.scope import DecodeScope
 
 STATUSES: Mapping[int, type[CallError]] = {
-    401: errors.AuthenticationFailed,
-    402: errors.QuotaExceeded,
-    403: errors.PermissionDenied,
-    404: errors.ModelNotFound,
-    408: errors.CallTimedOut,
-    413: errors.RequestTooLarge,
-    429: errors.RateLimited,
-    503: errors.Unavailable,
-    529: errors.Overloaded,
-}
+    401: errors.AuthenticationFailed, 402: errors.QuotaExceeded, 403: errors.PermissionDenied,
+    404: errors.ModelNotFound, 408: errors.CallTimedOut, 413: errors.RequestTooLarge,
+    429: errors.RateLimited, 503: errors.Unavailable, 529: errors.Overloaded,
+}  # fmt: skip
 REMEDIES: Mapping[type[CallError], str] = {
-    errors.AuthenticationFailed: "check the key",
-    errors.PermissionDenied: "use a key that may do this",
+    errors.AuthenticationFailed: "check the key", errors.PermissionDenied: "use a key that may do this",
     errors.ModelNotFound: "check the model's name and the endpoint",
     errors.ContextTooLong: "send less, or use a model with a longer context",
     errors.RequestTooLarge: "send less, or upload media first",
-    errors.QuotaExceeded: "add credit or raise the limit",
-    errors.RateLimited: "send again later",
-    errors.ContentFiltered: "change the request",
-    errors.InvalidRequest: "change the request",
-}
+    errors.QuotaExceeded: "add credit or raise the limit", errors.RateLimited: "send again later",
+    errors.ContentFiltered: "change the request", errors.InvalidRequest: "change the request",
+}  # fmt: skip
 _UNSUPPORTED = re.compile(
     r"(?i)unsupported|not (?:be )?(?:supported|permitted|allowed|enabled)|(?:does not|doesn't) (?:support|accept)"
     r"|deprecated|unrecognized|unknown (?:name|field|parameter|argument)|only works"
@@ -63,7 +53,7 @@ class Failure(NamedTuple):
 
     `message`, `code` and `kind` (the vendor's error type) are "" if the vendor sent none. `status` is the HTTP status
     inside the body, from 400 to 599, or None. `body` is the JSON object that describes the failure; empty if there is
-    none.
+    none. `headers` are the headers of the response, with names in lower case; empty for an error in a stream.
     """
 
     message: str = ""
@@ -71,6 +61,7 @@ class Failure(NamedTuple):
     kind: str = ""
     status: int | None = None
     body: Mapping[str, JSONValue] = FrozenDict()
+    headers: Mapping[str, str] = FrozenDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +122,8 @@ class ErrorTable:
     """Maps a vendor's failures to sabir's error classes. The first of `rules` that applies decides, otherwise the HTTP
     status. `ErrorTable()` is enough for an API that uses statuses only.
 
-    `modules` are the names of the SDK's modules, whose exceptions `translate` recognizes. `raised` are further
-    exceptions of the SDK, as (class name, error class or None, end of the message). `settings` maps a parameter of the
-    API to the sabir setting that is sent as this parameter. If an InvalidRequest reports the parameter as unsupported,
-    its message tells the user which setting to leave out or change.
+    If an InvalidRequest reports a parameter of `settings` as unsupported, its message tells the user which setting to
+    leave out or change.
 
     >>> from sabir.authoring import ErrorRule, ErrorTable
     >>> from sabir.errors import ContextTooLong
@@ -146,8 +135,11 @@ class ErrorTable:
     rules: tuple[ErrorRule, ...] = ()
     """The rules, in order. The first rule that applies decides."""
     modules: tuple[str, ...] = ()
+    """The names of the SDK's modules, for example ("acme",). `translate` recognizes exceptions of these modules."""
     raised: tuple[Raised, ...] = ()
+    """Further exceptions of the SDK that are failures of a request, or that must be raised unchanged. See Raised."""
     settings: Mapping[str, str] = FrozenDict()
+    """Parameter of the API → the setting of sabir that is sent as this parameter, for remedies in messages."""
     wait: Callable[[Failure], float | None] | None = None
     """A function that reads from a Failure how many seconds to wait before a retry. If `wait` is None or returns None,
     the headers `retry-after-ms` and `retry-after` decide.
@@ -162,7 +154,7 @@ class ErrorTable:
             failure = failure_of(decode_json(text))
         except NotJSON:
             failure = Failure("a page of HTML" if text[:200].lstrip().startswith("<") else one_line(text, 300))
-        return self._error(failure, status, provider, retry_after(headers))
+        return self._error(failure._replace(headers=headers), status, provider, retry_after(headers))
 
     def report(self, error: JSONValue, scope: DecodeScope) -> CallError:
         """Return the CallError for an error object in a response with status 200 or in a stream. The caller raises the
@@ -173,10 +165,11 @@ class ErrorTable:
         reported.request_id = scope.request_id
         return reported
 
-    def translate(self, error: BaseException, provider: str) -> CallError | None:
+    def translate(self, error: BaseException, provider: str, url_source: str = "base_url") -> CallError | None:
         """Return the CallError for an exception of the SDK or its HTTP client. None for other exceptions, and for those
         that `raised` excludes. Use in `Connection.translate`.
 
+        `url_source` says where the endpoint's URL comes from, for messages; `SDKProvider.url_source` returns it.
         If the exception has a request, its keys and tokens are first removed from the texts of the exception itself.
         """
         with suppress(AttributeError, RuntimeError):  # the exception has no request; httpx raises RuntimeError
@@ -190,8 +183,8 @@ class ErrorTable:
         for name, kind, words in (*RAISED, *self.raised):
             if _is_a(error, name, modules):
                 variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
-                also = f"; also check {variables}" if variables else ""
-                message = f"{provider} {words}{also} ({_describe_exception(error, name)})"
+                advice = words.replace("base_url", url_source) + (f"; also check {variables}" if variables else "")
+                message = f"{provider} {advice} ({_describe_exception(error, name)})"
                 return kind(message, provider=provider) if kind else None
         return None
 
@@ -209,8 +202,8 @@ class ErrorTable:
             text, remedy = one_line(text, _LONGEST_REFUSAL), f"; {override}"
         wait = self.wait(failure) if self.wait else None
         facts: dict[str, Any] = {"status": status, "code": failure.code or failure.kind or None}
-        facts["retry_after"] = delay if wait is None else wait
-        return kind(f"{answered}: {text}{remedy}", provider=provider, **facts)
+        wait = delay if wait is None else wait
+        return kind(f"{answered}: {text}{remedy}", provider=provider, retry_after=wait, **facts)
 
     def _unsupported_remedy(self, failure: Failure) -> str:
         """Return the remedy if the failure says that the model does not support a parameter; "" for other failures."""
@@ -274,24 +267,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
+_UNREACHABLE = "cannot be reached, or closed the connection early; check the network and base_url"
 RAISED: tuple[Raised, ...] = (
     ("APITimeoutError", errors.CallTimedOut, "did not answer in time; raise the timeout"),
     ("TimeoutException", errors.CallTimedOut, "did not answer in time; raise the timeout"),
-    (
-        "LocalProtocolError",
-        errors.InvalidRequest,
-        "was not called, because the request is not valid HTTP; check its headers",
-    ),
+    ("LocalProtocolError", errors.InvalidRequest, "was not called: the request is not valid HTTP; check its headers"),
     ("UnicodeEncodeError", errors.InvalidRequest, "was not called, because a header is not ASCII; check the headers"),
     ("UnsupportedProtocol", errors.InvalidRequest, "has no http(s) endpoint; check base_url"),
     ("InvalidURL", errors.InvalidRequest, "has an endpoint that is not a URL; check base_url"),
     ("DecodingError", errors.ResponseInvalid, "answered with a body that cannot be decompressed"),
     ("TooManyRedirects", errors.ResponseInvalid, "redirects in a loop; check base_url"),
-    (
-        "RequestError",
-        errors.ConnectionFailed,
-        "cannot be reached, or closed the connection early; check the network and base_url",
-    ),
+    ("RequestError", errors.ConnectionFailed, _UNREACHABLE),
     ("StreamError", errors.ConnectionFailed, "was closed before its answer was read completely"),
     ("SSLError", errors.ConnectionFailed, "cannot be reached safely; check its certificate"),
     ("EndOfStream", errors.ConnectionFailed, "broke off"),

@@ -17,6 +17,7 @@ each prefix of model names; the longest matching prefix applies. `facts` are for
 """
 
 import os
+import re
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -26,25 +27,20 @@ from importlib.resources import files
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
-from sabir.authoring.credentials import KeySource, url_of_client
+from sabir.authoring.transport import (  # isort: skip
+    BaseConnection, ClientConnection, Library, OwnClientConnection, check_path, check_request,
+)  # fmt: skip
+from sabir.authoring.clients import url_of_client
+from sabir.authoring.credentials import FoundCredential, KeySource
 from sabir.authoring.failures import ErrorTable
-from sabir.authoring.transport import ClientConnection, Library, OwnClientConnection, check_path, check_request
 from sabir.base.errors import PluginError, SabirError, SettingsInvalid, one_line
 from sabir.base.models import describe_validation_error
 from sabir.base.renamed import callable_by_old_names, defined_by_old_names
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect
-from sabir.contract.provider import (
-    SABIR_API,
-    Access,
-    AsyncWireResponse,
-    Connection,
-    Credential,
-    WireRequest,
-    WireResponse,
-)
+from sabir.contract.provider import Access, AsyncWireResponse, Connection, Credential, WireRequest, WireResponse
 from sabir.options.execution import in_thread
 from sabir.vocabulary.models import ModelInfo, longest_first
 
@@ -63,13 +59,17 @@ class InProcessResponse(NamedTuple):
     headers: Mapping[str, str] = FrozenDict()
 
 
+_NAME = re.compile(r"\{(\w+)\}([./-]?)")
+"""Matches the name of a credential in `SDKProvider.url`, and the separator after it."""
 Serve: TypeAlias = Callable[[WireRequest], InProcessResponse]
 
 
-class _ServedResponse:
+class _Served:
     def __init__(self, served: InProcessResponse) -> None:
         self.status, self._chunks, self.headers = served
 
+
+class _ServedResponse(_Served):
     def chunks(self) -> Iterator[bytes]:
         return iter(self._chunks)
 
@@ -77,10 +77,7 @@ class _ServedResponse:
         """Do nothing, because there is no network connection."""
 
 
-class _AsyncServedResponse:
-    def __init__(self, served: InProcessResponse) -> None:
-        self.status, self._chunks, self.headers = served
-
+class _AsyncServedResponse(_Served):
     async def chunks(self) -> AsyncIterator[bytes]:
         for chunk in self._chunks:
             yield chunk
@@ -212,27 +209,33 @@ class _ThreadedResponse:
 
 @callable_by_old_names
 class SDKProvider(ABC):
-    """Base class of a provider over a vendor's SDK or an HTTP client. A subclass sets attributes and implements
-    `dialect` and `connect_own_clients`.
-
-    Required attributes: `name`, `dialects` (short names) and `url` (the vendor's endpoint). `credentials` is empty by
-    default. `request_ids` are the response headers with the id of a request, by default "x-request-id". `url_variables`
-    are environment variables for another endpoint. `hosts` are the vendor's own host names; endpoints on other hosts
-    have the quirks in `elsewhere`. `package` is the Python package whose `models.toml` lists the models; "" means that
-    no models are known. `reserves_name` and `adds_dialects` are explained at Provider.
+    """Base class of a provider over a vendor's SDK or an HTTP client. A subclass implements `dialect` and
+    `connect_own_clients`, and sets at least `name`, `dialects` and `url`.
     """
 
-    api_version = SABIR_API
+    api_version: int = 1
+    """The version of the plugin interface that the subclass is written for. A new plugin sets it to 2."""
     reserves_name = adds_dialects = False
     name: str
+    """The provider's name, for example "acme" in "acme:model"."""
     dialects: tuple[str, ...]
+    """The short names of the dialects, the default first."""
     credentials: tuple[Credential, ...] = ()
+    """The credentials that the provider needs, the key first."""
     request_ids: tuple[str, ...] = ("x-request-id",)
+    """The names of response headers, in lower case, that may contain the provider's id of a request."""
     url: str
+    """The vendor's endpoint. The value of a credential with `in_url` replaces its `{name}`. If the value is missing,
+    the name is removed together with a ".", "-" or "/" after it.
+    """
     url_variables: tuple[str, ...] = ()
+    """Environment variables for another endpoint. The first variable that is set and not empty counts."""
     hosts: tuple[str, ...] = ()
+    """The vendor's own host names. Endpoints on other hosts have the quirks in `elsewhere`."""
     elsewhere: frozenset[str] = frozenset()
-    package = ""
+    """The quirks of endpoints that are not on one of `hosts`."""
+    package: str = ""
+    """The Python package whose `models.toml` lists the models. "" means that no models are known."""
 
     def __init_subclass__(cls) -> None:
         defined_by_old_names(cls, SDKProvider)
@@ -256,22 +259,53 @@ class SDKProvider(ABC):
 
     def url_of(self, access: Access) -> str:
         """Return the URL of the endpoint, with secrets if it contains any. It is the `base_url` of the user's client if
-        there is a client, else `base_url`, else the first of `url_variables` that is set and not empty, else `url`.
+        there is a client, else `base_url`, else the first of `url_variables` that is set and not empty, else
+        `vendor_url`.
 
-        Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`.
+        Raises SettingsInvalid if a client is passed but not supported, or has no `base_url`, and like `url_values`.
         """
         if access.client is not None and type(self).connect_user_client is SDKProvider.connect_user_client:
             raise SettingsInvalid(f"{self.name} does not accept client=; use base_url=")
         if access.client is not None:
             return url_of_client(self.name, access.client)
         variables = filter(None, map(os.environ.get, self.url_variables))
-        return access.base_url or next(variables, self.url)
+        return access.base_url or next(variables, None) or self.vendor_url(access)
+
+    def vendor_url(self, access: Access) -> str:
+        """Return `url`, completed with the credentials that are part of it. Raises the errors of `url_values`."""
+        values = self.url_values(access)
+        return _NAME.sub(lambda name: values[name[1]] and values[name[1]] + name[2], self.url) if values else self.url
+
+    def url_values(self, access: Access) -> dict[str, str]:
+        """Return the values of the credentials with `in_url` by name; "" for a value that is missing. They come from a
+        mapping that the user passed as `api_key=`, from variables, profiles or files, or are defaults.
+
+        Raises SettingsInvalid for a value with other characters than letters, digits, "-" and "_".
+        """
+        return {each.credential.name: each.value.get_secret_value() for each in self._url_credentials(access)}
+
+    def url_source(self, access: Access) -> str:
+        """Return where the URL of the endpoint comes from, for errors: "base_url", "client=", or variables."""
+        if access.client is not None or access.base_url:
+            return "base_url" if access.client is None else "client="
+        sources = (each.source for each in self._url_credentials(access) if each.source not in (None, "default"))
+        return next(filter(os.environ.get, self.url_variables), "") or " and ".join(map(str, sources)) or "base_url"
+
+    def _url_credentials(self, access: Access) -> list[FoundCredential]:
+        passed = access.api_key if isinstance(access.api_key, Mapping) else {}
+        credentials = [each for each in self.credentials if each.in_url]
+        results = KeySource.find(credentials, {name: SecretStr(text) for name, text in passed.items()})
+        for each in results:
+            if not re.fullmatch(r"[A-Za-z0-9_-]*", each.value.get_secret_value()):
+                wrong = f"{self.name} has a {each.name} ({each.source}) that cannot be part of a URL"
+                raise SettingsInvalid(f"{wrong}; use only letters, digits, '-' and '_'")
+        return results
 
     def endpoint(self, access: Access) -> str:
         """Return the URL of the endpoint without secrets. Raises SettingsInvalid if the URL is not an http(s) URL, and
-        for an empty `api_key` or `base_url`.
+        for an empty `api_key` or `base_url`; the message says where the URL comes from.
         """
-        return access.read_endpoint(self.name, self.url_of(access))
+        return access.read_endpoint(self.name, self.url_of(access), self.url_source(access))
 
     def connect(self, access: Access) -> Connection:
         """Return a connection: `connect_user_client` if the user passed a client, otherwise `connect_own_clients`.
@@ -281,8 +315,12 @@ class SDKProvider(ABC):
         """
         self.endpoint(access)
         if access.client is not None:
-            return self.connect_user_client(access.client)
-        return self.connect_own_clients(access, KeySource(self.name, access.api_key, self.credentials))
+            connection = self.connect_user_client(access.client)
+        else:
+            connection = self.connect_own_clients(access, KeySource(self.name, access.api_key, self.credentials))
+        if isinstance(connection, BaseConnection):
+            connection.url_source = self.url_source(access)
+        return connection
 
     def is_vendor(self, access: Access) -> bool:
         """Return whether the endpoint's host is one of the vendor's own `hosts`, or a subdomain of one."""

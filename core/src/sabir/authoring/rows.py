@@ -72,8 +72,8 @@ class RowEntry(Frozen):
         With `while_reasoning`, names for "ignores" and "rejects" get the suffix "+reasoning".
         """
         names: tuple[str, ...] = self.refuses if column == "rejects" else getattr(self, column)
-        is_limited = self.while_reasoning and column != "accepts"
-        return tuple(f"{name}{WHILE_REASONING}" for name in names) if is_limited else names
+        suffix = WHILE_REASONING if self.while_reasoning and column != "accepts" else ""
+        return tuple(f"{name}{suffix}" for name in names)
 
 
 class Row(Frozen):

@@ -146,19 +146,28 @@ class History:
     """Base class of a dialect's reader of stored requests. A subclass has tables of methods; `History.decode` is the
     dialect's `decode_history`.
 
-    `readers` run first, in their order. A field in `neutral` becomes a setting of Settings, any other field the vendor
+    The fields in `early` are read first, in the order of `early`, and then all others in the request's order. A field
+    in `readers` is read by its method. A field in `neutral` becomes a setting of Settings, any other field the vendor
     setting of the same name, unless it is `model` or in `streaming` or `verbatim`. A value that the setting does not
-    accept goes to `extra_body`. Inside the methods, `self.found` is the request, `self.scope` the DecodeScope and
-    `self.model` the model's name, or "".
+    accept goes to `extra_body`.
     """
 
+    scope: DecodeScope
+    """The DecodeScope with which the request is decoded: the target, the policy of the model, and option names.
+    `self.found` is the request, and `self.model` the model's name in it, or "".
+    """
     vendor_model: ClassVar[type[BaseModel]]
     """The pydantic model of the plugin's vendor settings."""
-    messages_field = "messages"
+    messages_field: str = "messages"
     """The name of the field that contains the messages."""
     readers: ClassVar[Mapping[str, Callable[[Any, Any], None]]] = {}
     """Field of the request → method that reads the field's value. Not called for a field that is missing or null,
     except `messages_field`.
+    """
+    early: ClassVar[Collection[str] | None] = None
+    """Fields that are read before all others, because methods of other fields depend on them: the system text, if
+    messages follow it, and the declarations of options, if a choice names one. None, for older plugins, means all of
+    `readers` and then all of `neutral`.
     """
     roles: ClassVar[Mapping[str, Callable[[Any, Any, str], None]]] = {}
     """Role → method that reads a message of this role. The method gets the message and its path. The key "" is for
@@ -180,11 +189,13 @@ class History:
     """Field → its default values. `add_losses_of_unknown_fields` adds no loss for a field with such a value."""
 
     def __init__(self, request: Fields, scope: DecodeScope) -> None:
-        self.found = request
-        self.scope = scope
+        self.found, self.scope = request, scope
         self.model = "" if request.get("model") is None else self.expect(request["model"], str, "model")
+        """The model's name in the request, or ""."""
         self.origin = scope.origin(self.model or None)
+        """The origin of the model's messages."""
         self.messages: list[Message] = []
+        """The messages that were read so far."""
         self.names: dict[str, str] = {}
         """Call id → option name, for every call so far."""
         self._options: dict[str, Option] = {}
@@ -233,13 +244,13 @@ class History:
 
         `within` is the object's path in the request, for the error.
         """
-        return (
-            [] if fields.get(name) is None else cls.expect(fields[name], list, f"{within}.{name}" if within else name)
-        )
+        array = fields.get(name)
+        return [] if array is None else cls.expect(array, list, f"{within}.{name}" if within else name)
 
     def read(self) -> None:
         """Read all fields of the request. Called by `decode`."""
-        for name in dict.fromkeys((*self.readers, *self.neutral, *self.found)):
+        early = (*self.readers, *self.neutral) if self.early is None else self.early
+        for name in dict.fromkeys((*early, *self.found, self.messages_field)):
             value = self.found.get(name)
             if name in self.readers:
                 if value is not None or name == self.messages_field:
@@ -403,8 +414,7 @@ class History:
         """Set a field of `extra_body`, unchanged. `within` is the name of the object in the request that contains the
         field; "" means the request itself.
         """
-        fields = self._extra.setdefault(within, {}) if within else self._extra
-        fields[name] = value
+        (self._extra.setdefault(within, {}) if within else self._extra)[name] = value
 
     def add_option(self, name: str, description: str, parameters: JSONValue, vendor: Sections | None = None) -> bool:
         """Add an option from its declaration in the request, and return True. Return False, and add nothing, if the

@@ -21,16 +21,10 @@ from threading import Lock
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 from urllib.parse import unquote
 
-from sabir.authoring.credentials import (
-    AsyncHTTPAnswer,
-    Clients,
-    HTTPAnswer,
-    KeySource,
-    Values,
-    check_client,
-    read_base_url,
-)
-from sabir.authoring.environment import explaining_environment_errors
+from sabir.authoring.clients import (  # isort: skip
+    AsyncHTTPAnswer, Clients, HTTPAnswer, check_client, explaining_environment_errors, read_base_url,
+)  # fmt: skip
+from sabir.authoring.credentials import KeySource, Values
 from sabir.authoring.failures import ErrorTable
 from sabir.base.errors import ProviderBroken, SettingsInvalid, one_line
 from sabir.base.failures import CallError
@@ -162,6 +156,9 @@ class _Sender(NamedTuple):
 class BaseConnection:
     """Base class of connections over an SDK: stores the clients, the provider's name and the ErrorTable."""
 
+    url_source: str = "base_url"
+    """Where the URL of the endpoint comes from, such as a variable's name, for errors. SDKProvider sets it."""
+
     def __init__(self, name: str, errors: ErrorTable) -> None:
         self.name = name
         self._errors = errors
@@ -171,7 +168,7 @@ class BaseConnection:
         """Return the CallError for an exception of the SDK or its HTTP client, by the ErrorTable. Return None for other
         exceptions.
         """
-        return self._errors.translate(error, self.name)
+        return self._errors.translate(error, self.name, self.url_source)
 
     def close(self) -> None:
         """Close the sync client if this connection created the client."""
@@ -194,7 +191,7 @@ class ClientConnection(BaseConnection, ABC):
 
     kinds: tuple[str, str] = ("", "")
     """The classes of a user's sync and async client, as "module.Class". Instances of subclasses are accepted."""
-    remedy = "pass a client of its SDK"
+    remedy: str = "pass a client of its SDK"
     """The advice in the error for a client of another class."""
 
     def __init__(self, name: str, errors: ErrorTable, client: Any = None) -> None:

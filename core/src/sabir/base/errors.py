@@ -5,6 +5,7 @@ are replaced by visible signs, so that they cannot control a terminal. Some erro
 validators may raise them. `sabir.errors` shows all errors.
 """
 
+import difflib
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,14 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
     if len(line) > limit:
         line = f"{line[: limit - kept_end - 1]}…{line[len(line) - kept_end :]}"
     return printable(line)
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str, *, cutoff: float = 0.6) -> str:
+    """Return the question whether the most similar known name was meant; `otherwise` if none is similar. `cutoff` is
+    the least similarity, from 0 to 1.
+    """
+    near = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 class SabirError(Exception):

@@ -3,11 +3,11 @@
 A value is stored as text and read through an immutable view, which is created at each access. Changing the view raises
 TypeError, and a change forced by `dict.update(view, …)` affects only that view.
 
-    any JSON value ──encode──▶ JSONText (compact; values have sorted keys, documents their original order)
+    any JSON value ──encode──▶ JSONText (compact; results have sorted keys, all others their original order)
     JSONText ──view──▶ str, int, float, bool, None, FrozenList, FrozenDict
     field_json: JSONText ──JSONView, ObjectView──▶ a property `field` of the model, which returns the view
 
-Values (`arguments`, `result`) have sorted keys, so their text does not depend on the order of the keys. Documents (a
+Results have sorted keys, so their text does not depend on the order of the keys. Arguments of calls and documents (a
 provider's own block, a schema) keep the order of their keys. Non-finite numbers, lone surrogates and values of more
 than 100 nested levels are refused.
 """

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_core import to_json
 
-from sabir.base.errors import SettingsInvalid
+from sabir.base.errors import ProviderBroken, SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.base.surface import show_arguments
 from sabir.calling.calls import Adapter, CallArguments, Messages, check_key, check_policy, check_settings
@@ -76,9 +76,12 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._settings = _NO_SETTINGS if settings is None else check_settings(settings, provider.name)
         self._dialect = dialect
         self._strict = strict
-        info = model_info or find_model(models_of(provider, dialect.name), model, dialect.family(model))
-        info = info.overridden(model_facts)
-        quirks = provider.quirks(access)
+        known = model_info or find_model(models_of(provider, dialect.name), model, dialect.family(model))
+        info, quirks = known.overridden(model_facts), provider.quirks(access)
+        if provider.api_version > 1:
+            own = () if model_info else known.quirks
+            dialect.check_quirks({*quirks, *own}, f"provider {provider.name!r}", ProviderBroken)
+            dialect.check_quirks(info.quirks, "model_info= or model_facts=", SettingsInvalid)
         self._renderer = Renderer(dialect, target, speaks_as=speaks_as, model_info=info, quirks=quirks)
         self._connection: Connection | None = None
         self._lock = Lock()

@@ -26,7 +26,7 @@ from typing import Annotated, ClassVar, NamedTuple, NoReturn, Protocol, TypeAlia
 
 from pydantic import BeforeValidator, Field
 
-from sabir.base.errors import HistoryInvalid
+from sabir.base.errors import HistoryInvalid, SabirError, did_you_mean
 from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen
 from sabir.base.shown import Arguments, Plain
@@ -396,10 +396,18 @@ class Dialect:
     """Return path and body of the request that counts the input tokens of a request. Arguments: the request's body, the
     TurnScope. None if the API cannot count; then core estimates.
     """
+    quirks: Mapping[str, str] = field(default_factory=dict)
+    """Quirk → its meaning: the deviations of endpoints and models from this API that the dialect supports."""
     decode_count: Callable[[bytes], int] = _read_no_count
     """Return the number of input tokens from the body of the response to the request of `encode_count`. Usually
     `partial(read_count, …)`. The default raises ResponseInvalid.
     """
+
+    def check_quirks(self, names: Iterable[str], source: str, error: type[SabirError]) -> None:
+        """Raise `error` for the first name that `quirks` does not declare. `source` names who uses the quirks."""
+        for name in sorted(set(names).difference(self.quirks)):
+            remedy = did_you_mean(name, self.quirks, f"its quirks are {', '.join(self.quirks) or 'none'}")
+            raise error(f"{source} has the quirk {name!r}, which {self.name} does not declare; {remedy}")
 
     def path_of(self, target: Target, *, streaming: bool) -> str:
         """Return the path of a request below the endpoint: by `stream_path` if `streaming` is True and the dialect has

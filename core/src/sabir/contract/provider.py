@@ -17,11 +17,11 @@ from sabir.base.models import Frozen
 from sabir.contract.dialect import Dialect
 from sabir.vocabulary.models import ModelInfo
 
-SABIR_API = 1
-"""The version of the plugin interface. A provider's `api_version` must be a version that the installed core
-supports.
+SABIR_API = 2
+"""The version of the plugin interface. A provider's `api_version` must be a version that the installed core supports: 1
+or 2.
 """
-SUPPORTED_APIS = frozenset({SABIR_API})
+SUPPORTED_APIS = frozenset({SABIR_API - 1, SABIR_API})
 
 ApiKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
 """What `api_key=` accepts: the key as a string, a mapping of credential names to values, or a function without
@@ -52,6 +52,12 @@ class Credential(Frozen):
     file that exists. `default` is used if nothing is found: None makes the value required, "" makes it optional. All
     values with `secret` True come from one kind of place, such as the variables, or are defaults. A value with
     `secret` False, such as a region, is looked up by itself.
+
+    `alternative` names the way to authenticate that needs this credential, such as "a bearer key" or "keys that sign".
+    Only one alternative is used: a complete one, that is, one whose required values are available. If several are
+    complete, the one whose values come from the earliest kind of place is used, else the first. Credentials with the
+    alternative "" are used with each. `in_url` is True for a value that is part of the endpoint's URL, such as a region
+    or an account: SDKProvider replaces `{name}` in `url`. Such a value may have only letters, digits, "-" and "_".
     """
 
     name: str = "api_key"
@@ -60,6 +66,8 @@ class Credential(Frozen):
     files: tuple[str, ...] = ()
     default: str | None = None
     secret: bool = True
+    alternative: str = ""
+    in_url: bool = False
 
 
 class TokenCount(Frozen):
@@ -177,11 +185,12 @@ class Access:
     client: Any = field(default=None, repr=False)
     """The user's client of the vendor's SDK, or None. Only the plugin knows the type."""
 
-    def read_endpoint(self, provider: str, url: str) -> str:
+    def read_endpoint(self, provider: str, url: str, source: str = "base_url") -> str:
         """Return `url` without user, password, query, fragment and trailing slashes, for messages and origins.
 
-        `provider` is the name that errors show. Raises SettingsInvalid if the URL is not an http(s) URL, or if
-        `api_key` or `base_url` of this object is an empty string.
+        `provider` is the name that errors show, and `source` the argument or environment variable that contains the
+        URL. Raises SettingsInvalid if the URL is not an http(s) URL, or if `api_key` or `base_url` of this object is an
+        empty string.
         """
         for setting in ("api_key", "base_url"):
             if getattr(self, setting) == "":
@@ -193,7 +202,7 @@ class Access:
             parts, host = urlsplit(""), None
         if parts.scheme not in ("http", "https") or not host:
             start = "…" if "@" in url else re.split("[?#]", url, maxsplit=1)[0]  # a password may stand before the @
-            raise SettingsInvalid(f"{provider} has the endpoint {start!r}, which is not an http(s) URL; check base_url")
+            raise SettingsInvalid(f"{provider} has the endpoint {start!r}, which is not an http(s) URL; check {source}")
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 
@@ -214,7 +223,7 @@ class Provider(Protocol):
 
     @property
     def api_version(self) -> int:
-        """The version of sabir's plugin interface that the plugin was written for: SABIR_API at that time."""
+        """The version of sabir's plugin interface that the plugin was written for, as a number: 1 or 2."""
 
     @property
     def dialects(self) -> tuple[str, ...]:
@@ -244,8 +253,9 @@ class Provider(Protocol):
         """
 
     def quirks(self, access: Access) -> frozenset[str]:
-        """Return the names of the endpoint's deviations from its dialect. The dialect defines the names. Empty for the
-        vendor's own endpoint.
+        """Return the names of the endpoint's deviations from its dialect. Empty for the vendor's own endpoint.
+
+        From version 2 on, `Dialect.quirks` must declare each name; `sabir.adapter` raises ProviderBroken for another.
         """
 
     def models(self) -> tuple[ModelInfo, ...]:

@@ -17,16 +17,7 @@ from pydantic import BaseModel, ValidationError
 from sabir.base.errors import NotJSON, SettingsInvalid
 from sabir.base.failures import ResponseInvalid
 from sabir.base.renamed import callable_by_old_names
-from sabir.base.values import (
-    FrozenDict,
-    JSONText,
-    JSONValue,
-    count_values,
-    decode_json,
-    encode_json,
-    has_more_values,
-    parse_json,
-)
+from sabir.base.values import JSONText, JSONValue, count_values, decode_json, encode_json, has_more_values, parse_json
 from sabir.contract.turns import LossLog, Side, Turn
 from sabir.vocabulary.messages import Message, OptionCallPayload, Origin
 from sabir.vocabulary.models import WHILE_REASONING, ModelInfo
@@ -84,7 +75,7 @@ class RequestScope:
     """
     system: tuple[Turn, ...]
     """The turns of system messages at the start; empty unless the Roles have `leading_system="hoisted"`."""
-    vendor: FrozenDict
+    vendor: Mapping[str, Any]
     """The user's vendor settings for this provider, not validated. Read the settings with `read_vendor`."""
     losses: LossLog
     """The log to which the dialect adds settings and options that the target cannot accept."""
@@ -441,7 +432,7 @@ class DecodeScope:
         option_name = self.option_names.get(wire_name, wire_name)
         if (names := self.argument_names.get(option_name)) and parsed is not None:
             renamed = {names.get(name, name): value for name, value in parse_json(parsed).items()}
-            parsed = encode_json(renamed, sort_keys=True)
+            parsed = encode_json(renamed)
         return OptionCallPayload(
             state=None if state is None else encode_json(state),
             invocation_id=wire_id or f"call_{urandom(16).hex()}",
@@ -483,17 +474,17 @@ def _read_broken(body: bytes | str) -> JSONValue:
 
 
 def _read_arguments(arguments: str | Mapping[str, JSONValue] | None) -> tuple[str | None, JSONText | None]:
-    """Return the original text (None for an object) and the canonical JSON text (None if not a JSON object)."""
+    """Return the original text (None for an object) and compact JSON text (None if not a JSON object)."""
     if isinstance(arguments, str):
         try:
             value = parse_json(arguments)
             if value is None:
                 return arguments, _NO_ARGUMENTS
-            return arguments, encode_json(value, sort_keys=True) if type(value) is dict else None
+            return arguments, encode_json(value) if type(value) is dict else None
         except ValueError:
             return arguments, None if arguments.strip() else _NO_ARGUMENTS
     with suppress(NotJSON):
         if arguments is None or isinstance(arguments, Mapping):
-            return None, encode_json(dict(arguments or {}), sort_keys=True)
+            return None, encode_json(dict(arguments or {}))
     # A value of the wrong type, or an object that JSON cannot represent: keep it as text.
     return json.dumps(arguments, separators=(",", ":"), default=str), None

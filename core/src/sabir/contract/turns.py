@@ -230,7 +230,7 @@ class Entry(NamedTuple):
         """Return the arguments of a call as JSON text.
 
         A call that came from the dialect of `target` is sent with its original text, if it has one, but empty text and
-        "null" become "{}". Any other call is sent with canonical JSON. Text that is not a JSON object is sent as the
+        "null" become "{}". Any other call is sent with compact JSON. Text that is not a JSON object is sent as the
         only field "invalid_json" of an object, and a loss is added to `losses`. `verbatim` True sends such text
         unchanged to the dialect that it came from; use it only if the vendor documents that this is accepted.
         """

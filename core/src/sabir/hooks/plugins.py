@@ -9,7 +9,6 @@
 function.
 """
 
-import difflib
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import pluggy
 
-from sabir.base.errors import BuilderError, PluginConflict, PluginError, one_line
+from sabir.base.errors import BuilderError, PluginConflict, PluginError, did_you_mean, one_line
 from sabir.base.failures import CallError
 from sabir.discovery import HOOKS, load_entry_point, read_entry_points, single_entry_point
 from sabir.hooks import specs
@@ -308,6 +307,5 @@ def _reason(members: Mapping[str, Any], error: Exception) -> str:
     unknown = next((name for name, *_ in _marked_hooks(members) if name not in KNOWN_HOOKS), None)
     if unknown is None:
         return one_line(str(error))
-    near = difflib.get_close_matches(unknown, KNOWN_HOOKS, n=1)
-    remedy = f"did you mean {near[0]}?" if near else f"hooks are {', '.join(KNOWN_HOOKS)}"
+    remedy = did_you_mean(unknown, KNOWN_HOOKS, f"hooks are {', '.join(KNOWN_HOOKS)}")
     return f"the plugin implements {unknown}, which is not a hook; {remedy}"

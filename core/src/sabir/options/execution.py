@@ -294,11 +294,7 @@ class RaisedError(NamedTuple):
         """
         kind = error.__class__.__name__
         if isinstance(error, OptionFailed):
-            return cls(
-                _encodable(error.error_type) or kind,
-                _encodable(error.error_message),
-                bool(error.retryable),
-            )
+            return cls(_encodable(error.error_type) or kind, _encodable(error.error_message), bool(error.retryable))
         try:
             text = str(error) or kind
         except Exception:

@@ -36,7 +36,7 @@ from pydantic_core import PydanticCustomError
 from sabir.base.models import StoredModel, is_constructing, is_loading, load_stored
 from sabir.base.shown import Arguments
 from sabir.base.values import (
-    JSONObjectField,
+    JSONObjectDocumentField,
     JSONText,
     JSONValue,
     JSONValueField,
@@ -97,16 +97,17 @@ class OptionCallPayload(Stateful):
     """The contents of a message of the kind "option_call": the model (or another policy) calls an option.
 
     `invocation_id` identifies the call and `option_name` names the option. `arguments` is a JSON object, which is not
-    yet validated against the option's parameters. `raw_arguments` is the text of the arguments exactly as a provider
-    sent them, or None. `invalid_arguments` is True if this text is not a JSON object, or if the reply ended before the
-    arguments were certainly complete; in the second case `cut_off` is True too. Answering a call with invalid arguments
-    gives an error result without running the option.
+    yet validated against the option's parameters. Its keys keep their order.
+    `raw_arguments` is the text of the arguments exactly as a provider sent them, or None. `invalid_arguments` is True
+    if this text is not a JSON object, or if the reply ended before the arguments were certainly complete; in the second
+    case `cut_off` is True too. Answering a call with invalid arguments gives an error result without running the
+    option.
     """
 
     kind: Literal["option_call"] = "option_call"
     invocation_id: NonEmpty
     option_name: NonEmpty
-    arguments_json: JSONObjectField = Field(default=JSONText("{}"), alias="arguments")
+    arguments_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="arguments")
     raw_arguments: Text | None = None
     invalid_arguments: bool = False
     cut_off: bool = Field(default=False, exclude_if=lambda cut_off: not cut_off)

@@ -12,15 +12,14 @@ https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
 https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
 """
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sabir.authoring import Access, Credential, KeySource, SDKProvider, UserSDKConnection, WireRequest
-from sabir.errors import CallError, SettingsInvalid
+from sabir.errors import CallError
 
 from sabir_anthropic.dialect import CLOUD, MESSAGES
 from sabir_anthropic.errors import ERRORS, read_credential_error
@@ -30,11 +29,16 @@ if TYPE_CHECKING:
     from sabir.authoring import Dialect
 
 
+BEARER, SIGNING, CHAIN = "a bearer key", "keys that sign", "the credentials that boto3 finds"
+"""The alternatives to authenticate at Bedrock."""
+
+
 class CloudProvider(SDKProvider):
     """Base class of the providers for Claude on Bedrock and Vertex AI. The names in `credentials` are arguments of the
     SDK's client.
     """
 
+    api_version = 2
     adds_dialects = True
     """Whether the provider only adds dialects to its name, which other packages may use too. It is True because the
     clouds also sell models of other vendors: users must write `bedrock.messages:model`, not `bedrock:model`.
@@ -44,31 +48,13 @@ class CloudProvider(SDKProvider):
     package = "sabir_anthropic"
     client_name: ClassVar[str]
     """The name of the SDK's sync client class. The name of the async class is "Async" followed by this name."""
-    region: ClassVar[str]
-    """The name of the credential that contains the region."""
 
     def dialect(self, short_name: str) -> "Dialect":
         """Return the dialect `anthropic.messages`."""
         return MESSAGES
 
-    def url_of(self, access: Access) -> str:
-        """Return the URL of the endpoint: the `base_url` of a `client=`, `base_url`, the URL in a variable, or the URL
-        of a region.
-
-        A mapping passed as `api_key=`, or a variable, names the region. Without a region, return `url`; the SDK may
-        find the region later.
-        """
-        url, region = super().url_of(access), self._region(access)
-        return self.regional_url(region) if url == self.url and region else url
-
-    def regional_url(self, region: str) -> str:
-        """Return the URL for a region. Subclasses must override this method, which raises NotImplementedError."""
-        raise NotImplementedError
-
     def connect_own_clients(self, access: Access, key: KeySource) -> "CloudConnection":
         """Return a connection over the SDK's clients for the cloud, which are created at the first request."""
-        if callable(access.api_key):
-            key = KeySource(self.name, partial(self._read_secrets, access.api_key), self.credentials)
         return CloudConnection(self.name, self.client_name, key, access.base_url)
 
     def connect_user_client(self, client: object) -> AnthropicUserConnection:
@@ -79,49 +65,28 @@ class CloudProvider(SDKProvider):
         """Return the quirk CLOUD: the clouds accept media as bytes only, and no late system messages."""
         return frozenset({CLOUD})
 
-    def _read_secrets(self, ask: Callable[[], str | Mapping[str, str]]) -> str | Mapping[str, str]:
-        """Call the function passed as `api_key=` and return its result.
-
-        Raises SettingsInvalid if the result names a credential that is not secret, such as a region: the endpoint was
-        chosen before the call.
-        """
-        answer = ask()
-        secrets = {each.name for each in self.credentials if each.secret}
-        if not isinstance(answer, str) and (others := sorted(answer.keys() - secrets)):
-            expected = f"return only {', '.join(sorted(secrets))}, and set environment variables for the rest"
-            raise SettingsInvalid(f"api_key= of {self.name} returned {', '.join(others)}; {expected}")
-        return answer
-
-    def _region(self, access: Access) -> str:
-        """Return the region in `api_key=` or in the first variable that is set. "" if no region is named."""
-        variables = next(each.variables for each in self.credentials if each.name == self.region)
-        mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
-        return mapping.get(self.region) or next(filter(None, map(os.environ.get, variables)), "")
-
 
 class BedrockProvider(CloudProvider):
-    """The provider for Claude on Amazon Bedrock: `bedrock.messages:model`. Without a key, boto3 looks for AWS
-    credentials.
+    """The provider for Claude on Amazon Bedrock: `bedrock.messages:model`. Without any key, boto3 looks for AWS
+    credentials. Without a region, boto3 looks for the region too.
 
     https://platform.claude.com/docs/en/build-with-claude/claude-on-amazon-bedrock
     """
 
     name = "bedrock"
-    client_name, region = "AnthropicBedrock", "aws_region"
+    client_name = "AnthropicBedrock"
     credentials = (
-        Credential(variables=("AWS_BEARER_TOKEN_BEDROCK",), default=""),
-        Credential(name="aws_region", variables=("AWS_REGION", "AWS_DEFAULT_REGION"), default="", secret=False),
-        Credential(name="aws_profile", default="", secret=False),
-        Credential(name="aws_access_key", default=""),
-        Credential(name="aws_secret_key", default=""),
-        Credential(name="aws_session_token", default=""),
+        Credential(variables=("AWS_BEARER_TOKEN_BEDROCK",), alternative=BEARER),
+        Credential(name="aws_access_key", variables=("AWS_ACCESS_KEY_ID",), alternative=SIGNING),
+        Credential(name="aws_secret_key", variables=("AWS_SECRET_ACCESS_KEY",), alternative=SIGNING),
+        Credential(name="aws_session_token", variables=("AWS_SESSION_TOKEN",), default="", alternative=SIGNING),
+        Credential(name="aws_profile", default="", secret=False, alternative=CHAIN),
+        Credential(
+            name="aws_region", variables=("AWS_REGION", "AWS_DEFAULT_REGION"), default="", secret=False, in_url=True
+        ),
     )
-    url = "https://bedrock-runtime.amazonaws.com"
+    url = "https://bedrock-runtime.{aws_region}.amazonaws.com"
     url_variables = ("ANTHROPIC_BEDROCK_BASE_URL",)
-
-    def regional_url(self, region: str) -> str:
-        """Return the URL of Bedrock in an AWS region, such as "eu-central-1"."""
-        return f"https://bedrock-runtime.{region}.amazonaws.com"
 
 
 class VertexProvider(CloudProvider):
@@ -132,21 +97,22 @@ class VertexProvider(CloudProvider):
     """
 
     name = "vertex"
-    client_name, region = "AnthropicVertex", "region"
+    client_name = "AnthropicVertex"
     credentials = (
         Credential(name="access_token", default=""),
-        Credential(name="region", variables=("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION"), secret=False),
+        Credential(name="region", variables=("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION"), secret=False, in_url=True),
         Credential(name="project_id", variables=("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"), secret=False),
     )
-    url = "https://aiplatform.googleapis.com/v1"
+    url = "https://{region}-aiplatform.googleapis.com/v1"
     url_variables = ("ANTHROPIC_VERTEX_BASE_URL",)
 
-    def regional_url(self, region: str) -> str:
-        """Return the URL of Vertex AI in a region, in the multi-region "us" or "eu", or "global"."""
-        if region == "global":
-            return self.url
-        host = f"aiplatform.{region}.rep" if region in ("us", "eu") else f"{region}-aiplatform"
-        return f"https://{host}.googleapis.com/v1"
+    def vendor_url(self, access: Access) -> str:
+        """Return the URL of Vertex AI in a region, in the multi-region "us" or "eu", or for "global". Without a region,
+        return the URL for "global".
+        """
+        region = self.url_values(access)["region"]
+        host = {"global": "aiplatform", "us": "aiplatform.us.rep", "eu": "aiplatform.eu.rep"}.get(region)
+        return f"https://{host}.googleapis.com/v1" if host else super().vendor_url(access)
 
 
 class _CloudClient:

@@ -10,6 +10,7 @@ https://platform.claude.com/docs/en/api/messages/create
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -32,7 +33,12 @@ EVENT_STREAM = "application/vnd.amazon.eventstream"
 https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 """
 CLOUD = "cloud"
-"""Quirk of Bedrock and Vertex AI: they accept media as bytes only, and no late system messages."""
+"""Quirk of Bedrock and Vertex AI."""
+QUIRKS: Mapping[str, str] = {
+    CLOUD: "media are accepted as bytes only, and no late system messages",
+    COMPATIBLE: "another vendor's endpoint, which does not know the newer version of the API",
+}
+"""Quirk → how an endpoint with this quirk differs from Anthropic's API."""
 
 _IMAGE = MediaRule(url="", data=IMAGES, file="")
 _DOCUMENT = MediaRule(url="application/pdf", data=DOCUMENTS, file="", hints=AnthropicDocumentHints)
@@ -80,6 +86,7 @@ MESSAGES = Dialect(
     framings={EVENT_STREAM: partial(EventFrames, frame_event)},
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    quirks=QUIRKS,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),
 )

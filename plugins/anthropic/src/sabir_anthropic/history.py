@@ -76,6 +76,7 @@ class _MessagesHistory(History):
     """Decodes a stored request of `anthropic.messages`."""
 
     vendor_model = AnthropicSettings
+    early = ("system", "tools")
     neutral: ClassVar = {field: setting for setting, field in FIELDS.items()}
     verbatim = frozenset({"cache_breakpoints", "version"})
     leaves: ClassVar = {

@@ -45,6 +45,7 @@ class AnthropicProvider(RowProvider):
     Supports an API key, and `client=` with a client of the package `anthropic`.
     """
 
+    api_version = 2
     request_ids = ("request-id", "x-amzn-requestid", "x-request-id")
     hosts = ("anthropic.com", "claude.com")
     elsewhere = frozenset({COMPATIBLE})

@@ -9,14 +9,14 @@ provider is loaded here.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self
 
 import sabir
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from sabir.authoring import ReasoningEffort, describe_validation_error
+from sabir.authoring import Credential, ReasoningEffort, describe_validation_error
 
 from sabir_cli.folders import as_folder, default_home, read_settings, settings_path, variable_of
 from sabir_cli.output import UsageError
@@ -51,6 +51,8 @@ class Defaults(BaseModel):
     """Maximum number of tokens of one reply. None means the provider's default."""
     reasoning_effort: ReasoningEffort | None = None
     """How much the model reasons, if it can. None means the provider's default."""
+    profile: str | None = None
+    """The section of a vendor's credentials file, for providers with such a file. None means the provider's default."""
     markdown: bool = True
     """Whether answers are laid out as Markdown on a terminal."""
     home: Annotated[Path, AfterValidator(as_folder)] = Field(default_factory=default_home)
@@ -103,6 +105,16 @@ def gather(environment: Mapping[str, str] | None = None, path: Path | None = Non
         else:
             rows.append(SettingRow(name, getattr(built_in, name), BUILT_IN))
     return rows
+
+
+def profile_of(credentials: Iterable[Credential]) -> dict[str, str]:
+    """Return the profile of the settings as a mapping for `api_key=`. Empty if no profile is set, or if no credential
+    has a file with profiles. Raises UsageError like `Defaults.load`.
+    """
+    if not any(each.profile for each in credentials):
+        return {}
+    profile = Defaults.load().profile
+    return {"profile": profile} if profile else {}
 
 
 _SECRET_NAME = re.compile(

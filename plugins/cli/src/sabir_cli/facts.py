@@ -11,7 +11,7 @@ import sabir
 from pydantic import ValidationError
 from sabir.authoring import describe_validation_error, split_model
 
-from sabir_cli.config import MODEL_FACTS
+from sabir_cli.config import MODEL_FACTS, profile_of
 from sabir_cli.folders import read_settings, settings_path
 from sabir_cli.output import UsageError
 
@@ -49,10 +49,12 @@ def facts_of(model: str) -> sabir.ModelInfo | None:
 
 
 def open_adapter(model: str, base_url: str | None = None) -> sabir.ModelAdapter:
-    """Return the model's adapter, with the facts from the settings file. Raises the errors of `sabir.adapter`, and
-    UsageError for an invalid settings file.
+    """Return the model's adapter, with the facts from the settings file and the profile of the settings. Raises the
+    errors of `sabir.adapter`, and UsageError for an invalid settings file.
     """
-    return sabir.adapter(model, base_url=base_url, model_facts=facts_of(model))
+    name = split_model(model)
+    profile = profile_of(sabir.provider(name.provider, name.dialect).credentials)
+    return sabir.adapter(model, api_key=profile or None, base_url=base_url, model_facts=facts_of(model))
 
 
 def with_facts(provider: str, rows: Sequence[sabir.ModelInfo]) -> tuple[list[sabir.ModelInfo], dict[str, list[str]]]:

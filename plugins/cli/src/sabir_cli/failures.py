@@ -49,7 +49,7 @@ _UNQUOTED = r"(?<![\w.'\"`(-])"
 _NAMES = "|".join(sorted(FLAGS, key=lambda name: -len(name)))
 _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"; the received part is in `partial`"), ""),  # an attribute of the error
-    (re.compile(r",? or pass api_key=(\{[^{}]*\})?"), ""),  # no flag takes a key
+    (re.compile(r",? or pass api_key=(\{[^{}]*\})?( or api_key=(\{[^{}]*\})?)*"), ""),  # no flag takes a key
     (
         re.compile(r"another package that provides ('[^']*'), or call sabir\.register"),
         r"another package that provides \1",

@@ -15,10 +15,12 @@ from typing import Annotated, Any, NamedTuple
 
 import sabir
 from cyclopts import Parameter
+from pydantic import SecretStr
 from rich.text import Text
-from sabir.authoring import Credential, Dialect, KeySource, Tables, printable
+from sabir.authoring import Credential, Dialect, FoundCredential, KeySource, Tables, printable
 from sabir.errors import PluginError
 
+from sabir_cli.config import profile_of
 from sabir_cli.exits import Exit
 from sabir_cli.facts import with_facts
 from sabir_cli.failures import exit_of
@@ -127,30 +129,44 @@ def providers(*, as_json: JSONFlag = False) -> int:
     return 0
 
 
+def find_credentials(credentials: Sequence[Credential]) -> list[FoundCredential]:
+    """Return for each credential whether and where it was found, with the profile of the settings."""
+    return KeySource.find(credentials, {name: SecretStr(text) for name, text in profile_of(credentials).items()})
+
+
 def first_missing(credentials: Sequence[Credential]) -> str:
-    """Return the variable or file in which the user should store the first missing credential; "" if none is
-    missing.
+    """Return the variable or file in which the user should store the first missing credential, for each alternative and
+    joined with "or"; "" if none is missing.
     """
-    return next((each.searched[0] for each in KeySource.find(credentials) if each.source is None), "")
+    missing = [each for each in find_credentials(credentials) if each.source is None and each.is_used]
+    first = {each.credential.alternative: each.searched[0] for each in reversed(missing) if each.searched}
+    return " or ".join(dict.fromkeys(reversed(first.values())))
 
 
 def has_key(credentials: Sequence[Credential]) -> bool:
     """Return whether a secret credential, such as a key, was found and no credential is missing."""
-    values = KeySource.find(credentials)
+    values = [each for each in find_credentials(credentials) if each.is_used]
     return all(each.source for each in values) and any(each.credential.secret and each.value for each in values)
 
 
 def key_state(credentials: Sequence[Credential]) -> Text:
-    """Return the text in the column "key": the sources of the credentials, or where to store the first missing one."""
+    """Return the text in the column "key": the sources of the credentials, also of those of alternatives that are not
+    used, and where to store the first missing one.
+    """
     if not credentials:
         return Text("none needed", style="dim")
-    if missing := first_missing(credentials):
-        return Text(f"no {missing}", style="yellow")
     variables = {name for each in credentials for name in each.variables}
-    sources = dict.fromkeys(each.source for each in KeySource.find(credentials) if each.source != "default")
-    if not sources:
-        return Text("none set", style="dim")
-    return Text(", ".join(f"{each} set" if each in variables else str(each) for each in sources), style="green")
+    texts = dict[str, None]()
+    for each in find_credentials(credentials):
+        if each.source not in (None, "default"):
+            state = f"{each.source} set" if each.source in variables else str(each.source)
+            texts[state if each.is_used else f"{state} (not used)"] = None
+    if missing := first_missing(credentials):
+        ways = dict.fromkeys(each.alternative for each in credentials if each.alternative)
+        line_break = "\nor "  # the table is wide, so a name for each alternative and not its variables
+        wanted = f"needs {line_break.join(ways)}" if " or " in missing else f"no {missing}"
+        return Text(", ".join((*texts, wanted)), style="yellow")
+    return Text(", ".join(texts), style="green") if texts else Text("none set", style="dim")
 
 
 def _grade_text(grade: GradeState | None) -> str:
@@ -166,16 +182,21 @@ def _status_document(
         for speaker in each.speakers
         if speaker.full_name in status.names
     }
-    key_values = KeySource.find(status.credentials)
+    key_values = find_credentials(status.credentials)
     grade = grades.get(status.distribution)
     sources = {each.source for each in key_values}
     return {
         **status.model_dump(mode="json"),
         "key_variables": {name: "set" if name in sources else "not set" for name in status.key_variables},
-        "credentials": {each.credential.name: {"found": each.source, "looked": each.searched} for each in key_values},
+        "credentials": {each.credential.name: _credential_document(each) for each in key_values},
         "dialects": spoken,
         "grade": grade.document if grade else None,
     }
+
+
+def _credential_document(state: FoundCredential) -> dict[str, Any]:  # any JSON
+    way = {"alternative": state.credential.alternative, "used": state.is_used} if state.credential.alternative else {}
+    return {"found": state.source, "looked": state.searched, **way}
 
 
 def _provider_table(statuses: Sequence[sabir.ProviderStatus]) -> RecordTable:

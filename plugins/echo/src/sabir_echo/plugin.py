@@ -30,7 +30,7 @@ class Echo:
     """The provider `echo`. Its only instance, `echo` in this module, is the package's entry point."""
 
     name = "echo"
-    api_version = 1
+    api_version = 2
     dialects = ("plain",)
     credentials: tuple[Credential, ...] = ()
     request_ids = ()

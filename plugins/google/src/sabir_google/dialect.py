@@ -16,7 +16,7 @@ from sabir_google.decode import NAME, decode
 from sabir_google.encode import encode_turn
 from sabir_google.errors import ERRORS
 from sabir_google.history import decode_history
-from sabir_google.request import encode_count, encode_request, path, stream_path
+from sabir_google.request import VERTEX, encode_count, encode_request, path, stream_path
 from sabir_google.settings import MEDIA_HINTS, GoogleOptionHints
 from sabir_google.stream import GenerateContentDecoder
 
@@ -86,6 +86,7 @@ GENERATE_CONTENT = Dialect(
     decoder=GenerateContentDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    quirks={VERTEX: "the service is Vertex AI, not the Gemini API"},
     encode_count=encode_count,
     decode_count=partial(read_count, field="totalTokens", dialect=NAME),
 )

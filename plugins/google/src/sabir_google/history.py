@@ -54,6 +54,7 @@ class _GenerateContentHistory(History):
     """Decodes a stored request of `google.generate_content`."""
 
     vendor_model = GoogleSettings
+    early = ("systemInstruction", "tools")
     messages_field = "contents"
     streaming = ()
     says_nothing: ClassVar = {"thought": (False,)}

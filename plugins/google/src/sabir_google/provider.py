@@ -89,6 +89,7 @@ class GoogleProvider(SDKProvider):
     """
 
     name = NAME
+    api_version = 2
     dialects = ("generate_content",)
     credentials = (Credential(variables=("GOOGLE_API_KEY", "GEMINI_API_KEY")),)
     url = "https://generativelanguage.googleapis.com"

@@ -15,7 +15,6 @@ from typing import Any
 
 from sabir import ModelInfo
 from sabir.authoring import (
-    SABIR_API,
     Access,
     AsyncWireResponse,
     Dialect,
@@ -42,7 +41,7 @@ class LocalProvider:
     """
 
     name = "local"
-    api_version = SABIR_API
+    api_version = 2
     dialects: tuple[str, ...] = ("chat",)
     credentials = ()
     request_ids = ()

@@ -13,7 +13,6 @@ token.
 https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 """
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,7 +21,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from sabir.authoring import Access, Connection, Credential, Dialect, KeySource, SDKProvider, WireRequest
-from sabir.errors import CredentialsMissing, SettingsInvalid
+from sabir.errors import CredentialsMissing
 
 from sabir_openai.errors import ERRORS
 from sabir_openai.provider import (
@@ -36,7 +35,7 @@ from sabir_openai.provider import (
 TOKEN = "azure_ad_token"
 """Name of the credential that holds a token, as the SDK's Azure client names it."""
 KEY_HEADER = "api-key"
-VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), default="", secret=False)
+VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), default="", secret=False, in_url=True)
 DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?$")
 """Pattern of dated API versions. With such a version, paths begin with `/openai` instead of `/openai/v1`."""
 UNKNOWN_URL = "https://openai.azure.com"
@@ -54,12 +53,13 @@ class AzureProvider(SDKProvider):
     """
 
     name = "azure"
+    api_version = 2
     reserves_name = True
     """True, so that `azure:deployment` means this provider even if another package provides `azure` too."""
     dialects = ("responses", "chat")
     credentials = (
-        Credential(variables=("AZURE_OPENAI_API_KEY",), default=""),
-        Credential(name=TOKEN, variables=("AZURE_OPENAI_AD_TOKEN",), default=""),
+        Credential(name=TOKEN, variables=("AZURE_OPENAI_AD_TOKEN",), alternative="a token"),
+        Credential(variables=("AZURE_OPENAI_API_KEY",), alternative="a key"),
         VERSION,
     )
     request_ids = CompatibleProvider.request_ids
@@ -80,7 +80,7 @@ class AzureProvider(SDKProvider):
         if access.client is not None:
             return url
         parts = urlsplit(url)
-        below = "/openai" if DATED.match(self._version(access)) else "/openai/v1"
+        below = "/openai" if DATED.match(self.url_values(access)[VERSION.name]) else "/openai/v1"
         return parts._replace(path=_SUFFIX.sub(below, parts.path, count=1)).geturl()
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
@@ -88,17 +88,12 @@ class AzureProvider(SDKProvider):
         if callable(access.api_key):
             key = KeySource(self.name, partial(_read_token, access.api_key), self.credentials)
         is_known = super().url_of(access) != UNKNOWN_URL
-        return AzureConnection(self.name, key, self.url_of(access), version=self._version(access), is_known=is_known)
+        version = self.url_values(access)[VERSION.name]
+        return AzureConnection(self.name, key, self.url_of(access), version=version, is_known=is_known)
 
     def connect_user_client(self, client: object) -> Connection:
         """Return a connection over the user's own client of the package `openai`."""
         return OpenAIUserConnection(self.name, ERRORS, client)
-
-    def _version(self, access: Access) -> str:
-        """Return the API version from the mapping `api_key=` or from OPENAI_API_VERSION. "" if no version is set."""
-        mapping: Mapping[str, str] = access.api_key if isinstance(access.api_key, Mapping) else {}
-        variables = map(os.environ.get, VERSION.variables)
-        return mapping.get(VERSION.name) or next(filter(None, variables), "")
 
 
 class AzureConnection(OpenAIConnection):
@@ -123,12 +118,9 @@ class AzureConnection(OpenAIConnection):
         return replace(request, path=deployment_path(request)) if self._is_dated else request
 
     def arguments(self, keys: Mapping[str, str]) -> dict[str, Any]:
-        """Return the arguments of the SDK's sync and async client classes, except the HTTP client. If `keys` has both a
-        token and a key, only the token is used. Raises CredentialsMissing if `keys` has neither.
+        """Return the arguments of the SDK's sync and async client classes, except the HTTP client. `keys` has either a
+        token or a key.
         """
-        if not keys.keys() & {"api_key", TOKEN}:
-            missing = "no key; set the variable AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN, or pass api_key="
-            raise CredentialsMissing(f"{self.name} has {missing}", provider=self.name)
         if TOKEN in keys:
             return super().arguments({"api_key": keys[TOKEN]})
         arguments = super().arguments({"api_key": keys["api_key"]})
@@ -142,14 +134,6 @@ class AzureConnection(OpenAIConnection):
 
 
 def _read_token(ask: Callable[[], str | Mapping[str, str]]) -> Mapping[str, str]:
-    """Call the function passed as `api_key=` and return its credentials by name. A returned string is a token.
-
-    Raises SettingsInvalid for other names than "api_key" and "azure_ad_token": the endpoint and its version were
-    chosen before the call.
-    """
+    """Call the function passed as `api_key=` and return its credentials by name. A returned string is a token."""
     answer = ask()
-    if isinstance(answer, str):
-        return {TOKEN: answer}
-    if others := sorted(answer.keys() - {"api_key", TOKEN}):
-        raise SettingsInvalid(f"api_key= of azure returned {', '.join(others)}; expected api_key or {TOKEN}")
-    return answer
+    return {TOKEN: answer} if isinstance(answer, str) else answer

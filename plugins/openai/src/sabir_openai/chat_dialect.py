@@ -110,5 +110,6 @@ CHAT = Dialect(
     decoder=ChatDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    quirks=QUIRKS,
 )
 """The dialect `openai.chat`."""

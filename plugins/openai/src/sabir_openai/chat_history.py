@@ -214,6 +214,7 @@ class _ChatHistory(OpenAIHistory):
     """Decodes a stored request of `openai.chat`. The option of a result is found by the calls before the result."""
 
     vendor_model = ChatSettings
+    early = ("tools", "functions")
     neutral: ClassVar = {
         **{field: setting for setting, field in FIELDS.items()},
         "max_tokens": "max_output_tokens",

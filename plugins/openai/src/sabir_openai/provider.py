@@ -36,7 +36,7 @@ ROW_QUIRKS: Mapping[str, str] = {
     "refuses strict": "no_strict",
     "refuses response_format.schema": "json_object",
 }
-"""A rename or refusal in a row's entry → the quirk that implements it. The quirks are explained in chat_dialect.py."""
+"""A rename or refusal in a row's entry → the quirk that implements it. See QUIRKS in chat_dialect.py."""
 ACCOUNT_CREDENTIALS = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
@@ -58,6 +58,7 @@ class CompatibleProvider(RowProvider):
     Supports an API key, and `client=` with a client of the package `openai`.
     """
 
+    api_version = 2
     reserves_name = True
     request_ids = ("x-request-id", "apim-request-id", "request-id", "x-correlation-id")
     row_quirks = ROW_QUIRKS

@@ -11,7 +11,7 @@ from functools import partial
 
 from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Tables, read_count
 
-from sabir_openai.chat_dialect import IMAGES
+from sabir_openai.chat_dialect import IMAGES, QUIRKS
 from sabir_openai.errors import ERRORS
 from sabir_openai.responses_decode import NAME, decode
 from sabir_openai.responses_encode import encode_turn
@@ -62,6 +62,7 @@ RESPONSES = Dialect(
     decoder=ResponsesDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    quirks=QUIRKS,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),
 )

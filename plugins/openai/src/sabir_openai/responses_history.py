@@ -58,6 +58,7 @@ class _ResponsesHistory(OpenAIHistory):
     """Decodes a stored request of `openai.responses`. Consecutive items of the model become messages as in a reply."""
 
     vendor_model = ResponsesSettings
+    early = ("instructions", "tools")
     messages_field = "input"
     neutral: ClassVar = {**FIELDS, "parallel_tool_calls": "parallel_options"}
     verbatim = frozenset({"verbosity"})

@@ -20,7 +20,6 @@ from typing import Any, TypedDict, Unpack, cast
 import sabir
 from sabir import ModelAdapter, Option, Rendering, Settings
 from sabir.authoring import (
-    SABIR_API,
     Access,
     CallArguments,
     DecodeScope,
@@ -329,7 +328,7 @@ class PlainProvider:
 class ScriptedProvider:
     """A provider that imitates another one. Its connection is a script, and it needs no key."""
 
-    api_version = SABIR_API
+    api_version = 2
     credentials = ()
 
     def __init__(self, provider: Provider | PlainProvider, connection: ScriptedConnection) -> None:

@@ -23,6 +23,7 @@ class AcmeHistory(History):
     """Decodes a stored request of `acme.chat`."""
 
     vendor_model = AcmeSettings
+    early = ("instructions", "tools")
     messages_field = "turns"
     neutral: ClassVar = {field: setting for setting, field in SETTINGS.items()}
 

@@ -28,6 +28,7 @@ class Acme(SDKProvider):
     """The provider `acme`. The docstring of SDKProvider in sabir.authoring explains the attributes."""
 
     name = "acme"
+    api_version = 2
     dialects = ("chat",)
     credentials = (Credential(variables=("ACME_API_KEY",)),)
     url = "https://api.acme.example/v1"

@@ -381,8 +381,8 @@ def test_the_older_form_of_chat_becomes_todays() -> None:
     assert [message["role"] for message in back(CHAT, history)["messages"]] == ["assistant", "tool"] * 2
     assert losses(history) == [
         f"rewritten {path}" for path in (
-            "messages[0].function_call", "messages[1]", "messages[2].function_call", "messages[3]", "functions[0]",
-            "function_call",
+            "functions[0]", "function_call", "messages[0].function_call", "messages[1]", "messages[2].function_call",
+            "messages[3]",
         )
     ]  # fmt: skip
 
@@ -415,8 +415,8 @@ LOST: list[tuple[str, list[Any], dict[str, Any], list[str]]] = [
     (CHAT, [user("?")],
      {"response_format": {"type": "json_schema", "note": 1, "json_schema": {"name": "n", "schema": {"type": "object"}}},
       "functions": [OFFERED["function"]], "function_call": {"name": "w", "why": "y"}},
-     ["rewritten functions[0]", "rewritten function_call",
-      "dropped function_call.why", "dropped response_format.note"]),
+     ["rewritten functions[0]", "dropped response_format.note", "rewritten function_call",
+      "dropped function_call.why"]),
     (CHAT, [user("?")], {"stream": True, "stream_options": {}}, ["dropped stream"]),
     (CHAT, [user("?")], {"stream_options": {"include_usage": True}}, ["dropped stream_options"]),
     (CHAT, [user("Hi."), {"role": "tool", "tool_call_id": "call_9", "content": "18"}], {}, ["synthesized messages[1]"]),
@@ -526,7 +526,8 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
      vendor(GEMINI, tool_config={"includeServerSideToolInvocations": True})),
     (CHAT, {"max_completion_tokens": 9}, {"max_output_tokens": 9}),
     (CHAT, {"max_tokens": 9}, {"max_output_tokens": 9}),
-    (CHAT, {"max_tokens": 9, "max_completion_tokens": 8}, {"max_output_tokens": 8, **extra(CHAT, max_tokens=9)}),
+    (CHAT, {"max_tokens": 9, "max_completion_tokens": 8},
+     {"max_output_tokens": 9, **extra(CHAT, max_completion_tokens=8)}),
     (CHAT, {"temperature": 0, "top_p": 0.5, "seed": 3}, {"temperature": 0, "top_p": 0.5, "seed": 3}),
     (CHAT, {"stop": "END"}, {"stop": "END"}),
     (CHAT, {"stop": ["A", "B"]}, {"stop": ["A", "B"]}),
@@ -594,7 +595,7 @@ def test_cache_markers_are_breakpoints_where_they_have_a_name() -> None:
     sent = back(CLAUDE, history)
 
     assert list(history.settings.vendor["anthropic"]["cache_breakpoints"]) == [
-        {"at": "system", "ttl": "1h"}, "end", {"at": "options", "ttl": "1h"},
+        {"at": "system", "ttl": "1h"}, {"at": "options", "ttl": "1h"}, "end",
     ]  # fmt: skip
     assert losses(history) == [PLACE]
     assert (sent["system"], sent["messages"][2]) == (stored["system"], stored["messages"][2])

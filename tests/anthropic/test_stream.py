@@ -1,6 +1,8 @@
 """What the events of a Messages stream become, and that they fold to the reply."""
 
 import json
+import struct
+import zlib
 from contextlib import suppress
 from functools import partial
 from typing import Any

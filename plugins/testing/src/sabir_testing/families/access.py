@@ -255,7 +255,10 @@ def _key_in_variable(variable: str) -> str:
 
 
 def _set_variables(wire: HTTPWire, monkeypatch: pytest.MonkeyPatch, only: Sequence[str] | None = None) -> None:
-    """Set all key variables, or those in `only`."""
+    """Set all key variables, or those in `only`, and a variable of each further credential that a request needs."""
+    for each in wire.subject.further_credentials:
+        for name in each.variables[:1]:
+            monkeypatch.setenv(name, _key_in_variable(name))
     for name in wire.variables if only is None else only:
         monkeypatch.setenv(name, _key_in_variable(name))
 

@@ -274,8 +274,9 @@ class StreamCases(AnswerCases):
             steps = stream.decoded_events.steps
             begun = next((at for at, step in enumerate(steps, start=1) if any(map(_is_text_delta, step))), 1)
             refusals = [(name, each.response_body) for name, each in service.failures()]
-            for name, body in [(name, body.decode()) for name, body in refusals if isinstance(as_json(body), Mapping)]:
-                tried = _error_events(service.suite, stream, body)
+            for name, body in refusals:
+                if not (tried := _error_events(service.suite, stream, body.decode("utf-8", "replace"))):
+                    continue  # a body that is not a JSON object, which the suite cannot express as an event
                 errors = [stream.decode_events((*stream.events[:begun], event)).error for event in tried]
                 kinds = [type(error).__name__ for error in errors]
                 result = "raises nothing" if errors[0] is None else f"raises {kinds[0]} ({errors[0]})"
@@ -295,9 +296,13 @@ def _has_typed_events(stream: RecordedStream) -> bool:
 
 
 def _error_events(suite: Suite, stream: RecordedStream, body: str) -> list[ServerEvent]:
-    """Return the events that the service may send in a stream to report an error with this body."""
+    """Return the events that the service may send in a stream to report an error with this body. Empty for a body that
+    is not a JSON object, unless the suite's `error_event` returns an event.
+    """
     if (event := suite.error_event(body)) is not None:
         return [event]
+    if not isinstance(as_json(body), Mapping):
+        return []
     names = ERROR_NAMES if any(event.event for event in stream.events) else ERROR_NAMES[:1]
     return [ServerEvent(body, name) for name in names]
 

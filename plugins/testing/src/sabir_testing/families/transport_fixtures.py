@@ -202,7 +202,8 @@ class HTTPWire:
     @contextmanager
     def adapter(self, caller: Caller, base_url: str) -> Iterator[sabir.ModelAdapter]:
         """Return a context manager with an adapter of the same dialect and model at `base_url`, without retries."""
-        subject, access = self.subject, Access(api_key=KEY, base_url=base_url)
+        subject = self.subject
+        access = Access(api_key=subject.complete_key(KEY), base_url=base_url)
         once = Settings(retries=RetryPolicy(attempts=1), timeout=2 * PATIENCE)
         arguments = (subject.provider, subject.dialect, subject.target.model, access)
         adapter = sabir.ModelAdapter(*arguments, settings=once)

@@ -36,7 +36,6 @@ from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS, ServiceQuestion
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.scrubbing import Scrubbing
 from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
@@ -177,10 +176,11 @@ class Service:
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.suite.live(name) as adapter:
             # scrub the key of the adapter and of the provider's variables, in whatever header it is sent
-            keys = [adapter.access.api_key, *(os.environ.get(name) for name in self.subject.key_variables)]
-            scrub = Scrubbing(
-                secrets=tuple(key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET)
-            )
+            passed = adapter.access.api_key
+            variables = [name for each in adapter.provider.credentials if each.secret for name in each.variables]
+            keys = [*(passed.values() if isinstance(passed, Mapping) else [passed]), *map(os.environ.get, variables)]
+            secrets = [key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET]
+            scrub = replace(self.suite.scrub, secrets=(*self.suite.scrub.secrets, *secrets))
             with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
                 outcome = self._send(adapter, name, suffix)
                 expects, error = outcome.question.expects, outcome.error

@@ -27,6 +27,7 @@ from sabir import Loss, Message, Option, Rendering, Settings, Target
 from sabir.authoring import (
     Access,
     Connection,
+    Credential,
     DecodeScope,
     Dialect,
     JSONValue,
@@ -44,12 +45,14 @@ from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
 from sabir_testing.kit.failures import ConformanceFailure, FailureContext, expect
 from sabir_testing.kit.service_questions import QUESTIONS
 from sabir_testing.reading import every_string
-from sabir_testing.scrubbing import Allowed
+from sabir_testing.scrubbing import Allowed, Scrubbing
 
 Note = Callable[[str, object], None]
 """pytest's `record_property`."""
 History: TypeAlias = Sequence[Message]
 Options: TypeAlias = Sequence[Option]
+PassedKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
+"""What users pass as `api_key=`."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +190,34 @@ class AdapterUnderTest:
         return DecodeScope(self.target, policy=self.adapter.speaks_as)
 
     def connect(self, **access: Any) -> Connection:  # the fields of Access
-        """Return a connection of the provider. The arguments are the fields of Access."""
-        return self.provider.connect(Access(**access))
+        """Return a connection of the provider. The arguments are the fields of Access; `complete_key` completes
+        `api_key`.
+        """
+        return self.provider.connect(Access(**{**access, "api_key": self.complete_key(access.get("api_key"))}))
+
+    def complete_key(self, api_key: PassedKey | None) -> PassedKey | None:
+        """Return `api_key` as a mapping with sample values for the other required credentials, if there are any.
+
+        `api_key` is the value of the first credential, or a function that returns the value. A mapping, an empty value
+        and None are returned unchanged.
+        """
+        others = {each.name: f"{each.name}-of-the-kit" for each in self.further_credentials}
+        if not others or not api_key or isinstance(api_key, Mapping):
+            return api_key
+        first = self.provider.credentials[0].name
+        if isinstance(api_key, str):
+            return {first: api_key, **others}
+
+        def complete() -> str | Mapping[str, str]:
+            value = api_key()
+            return value if isinstance(value, Mapping) else {first: value, **others}
+
+        return complete
+
+    @property
+    def further_credentials(self) -> tuple[Credential, ...]:
+        """The credentials after the first one that a request needs, for example the secret of a key id."""
+        return tuple(each for each in self.provider.credentials[1:] if each.default is None)
 
     def declared(self, capability: str) -> Grade:
         """Return the grade that the suite declares for a capability; UNKNOWN if it declares none."""
@@ -239,8 +268,10 @@ class Suite:
     """Question → settings that are merged over the question's own."""
     refused_body: ClassVar[Mapping[str, JSONValue]] = {}
     """Fields that the service refuses, for the question "bad_request"."""
-    wrong_key: ClassVar[str] = "wrong"
-    """A key that the service refuses, for the question "bad_key"."""
+    wrong_key: ClassVar[str | Mapping[str, str]] = "wrong"
+    """A key that the service refuses, for the question "bad_key": a string, or a mapping if the provider needs several
+    credentials.
+    """
     missing_model: ClassVar[str] = "missing"
     """The name of a model that the service does not have, for the question "missing_model"."""
     answers_repeat: ClassVar[bool] = False
@@ -255,6 +286,8 @@ class Suite:
     """The name of the vendor's SDK module. The tests check that nothing imports it before the first request."""
     variables: ClassVar[Collection[str]] = ()
     """Environment variables that influence the provider, in addition to the variables of its credentials."""
+    scrub: ClassVar[Scrubbing] = Scrubbing()
+    """What is removed from recordings, in addition to the keys in use. Name headers here that the dialect reads."""
     allowed: ClassVar[Sequence[Allowed]] = ()
     """Texts in recordings that look like secrets but are not, with the reason."""
     blocks: ClassVar[Sequence[Part]] = ()

@@ -1,0 +1,1 @@
+"""Lantern for sabir: the provider `lantern`."""

@@ -1,0 +1,58 @@
+"""Keys and headers in recordings: a suite's own rules, and secrets that are passed as a mapping."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sabir
+from sabir.authoring import Credential
+from sabir_testing.kit.service import WHOLE
+from sabir_testing.scrubbing import KEPT_RESPONSE_HEADERS, Scrubbing
+
+from tests.testing.test_questions import OfAcme, service, stand_in
+
+SECRET = "violet-owl-in-the-barn"
+
+
+@contextmanager
+def mapped_key(suite: OfAcme, question: str) -> Iterator[sabir.ModelAdapter]:
+    """Return an adapter of the stand-in with a key in a mapping."""
+    model = f"{suite.adapter.target.provider}:small"
+    with stand_in().running() as url, sabir.adapter(model, api_key={"api_key": SECRET}, base_url=url) as adapter:
+        yield adapter
+
+
+def test_a_secret_of_a_mapping_is_removed_from_a_recording(tmp_path: Path) -> None:
+    suite = {"live": mapped_key, "prompts": {"text": f"Is it {SECRET}?"}}
+    with service(is_recording=True, cassettes=tmp_path, **suite) as asked:
+        asked.ask("text", WHOLE)
+
+    assert "Is it REDACTED?" in (tmp_path / "text.yaml").read_text("utf-8")
+    assert SECRET not in (tmp_path / "text.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("names", [frozenset({"date"}), frozenset()])
+def test_a_suite_names_the_headers_that_a_recording_keeps(names: frozenset[str], tmp_path: Path) -> None:
+    scrub = Scrubbing(response_headers=KEPT_RESPONSE_HEADERS | names)
+    with service(is_recording=True, cassettes=tmp_path, scrub=scrub) as asked:
+        (exchange,) = asked.ask("text", WHOLE).exchanges
+        replayed = (tmp_path / "text.yaml").read_text("utf-8")
+
+    assert exchange.status == 200
+    assert ("      date:\n" in replayed) == ("date" in names)
+
+
+def test_a_key_is_completed_by_the_other_required_credentials() -> None:
+    """The cases pass one value as the key, also to a provider that signs with two values."""
+    credentials = (Credential(), Credential(name="secret"), Credential(name="region", default=""))
+    with service() as asked:
+        subject: Any = asked.subject
+        subject.provider = SimpleNamespace(credentials=credentials)
+        completed = {"api_key": "k", "secret": "secret-of-the-kit"}
+
+        assert subject.complete_key("k") == completed
+        assert subject.complete_key(lambda: "k")() == completed
+        assert [subject.complete_key(key) for key in ("", None, {"secret": "s"})] == ["", None, {"secret": "s"}]

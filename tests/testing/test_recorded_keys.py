@@ -12,6 +12,7 @@ from sabir.authoring import Credential
 from sabir_testing.kit.service import WHOLE
 from sabir_testing.scrubbing import KEPT_RESPONSE_HEADERS, Scrubbing
 
+from tests.testing.harness import acme
 from tests.testing.test_questions import OfAcme, service, stand_in
 
 SECRET = "violet-owl-in-the-barn"
@@ -19,13 +20,15 @@ SECRET = "violet-owl-in-the-barn"
 
 @contextmanager
 def mapped_key(suite: OfAcme, question: str) -> Iterator[sabir.ModelAdapter]:
-    """Return an adapter of the stand-in with a key in a mapping."""
+    """Return an adapter of the stand-in with a key and a secret. The secret is in no header."""
+    keys = {"api_key": "any", "secret": SECRET}
     model = f"{suite.adapter.target.provider}:small"
-    with stand_in().running() as url, sabir.adapter(model, api_key={"api_key": SECRET}, base_url=url) as adapter:
+    with stand_in().running() as url, sabir.adapter(model, api_key=keys, base_url=url) as adapter:
         yield adapter
 
 
-def test_a_secret_of_a_mapping_is_removed_from_a_recording(tmp_path: Path) -> None:
+def test_a_secret_of_a_mapping_is_removed_from_a_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acme, "credentials", (*acme.credentials, Credential(name="secret", variables=("ACME_SECRET",))))
     suite = {"live": mapped_key, "prompts": {"text": f"Is it {SECRET}?"}}
     with service(is_recording=True, cassettes=tmp_path, **suite) as asked:
         asked.ask("text", WHOLE)

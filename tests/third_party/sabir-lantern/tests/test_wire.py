@@ -12,8 +12,7 @@ import pytest
 import sabir
 from sabir.authoring import DecodeScope, ServerEvent
 from sabir.errors import AuthenticationFailed, ContentFiltered, ContextTooLong, RateLimited, ResponseInvalid
-from sabir_lantern.dialect import SAY
-from sabir_lantern.frames import CONTENT_TYPE
+from sabir_lantern.dialect import CONTENT_TYPE, SAY
 from sabir_lantern.signing import signature, signer
 from service import KEYS, running
 

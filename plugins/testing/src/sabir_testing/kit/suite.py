@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 import sabir
-from sabir import Loss, Message, Option, Rendering, Settings, Target
+from sabir import ApiKey, Loss, Message, Option, Rendering, Settings, Target
 from sabir.authoring import (
     Access,
     Connection,
@@ -51,8 +51,6 @@ Note = Callable[[str, object], None]
 """pytest's `record_property`."""
 History: TypeAlias = Sequence[Message]
 Options: TypeAlias = Sequence[Option]
-PassedKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
-"""What users pass as `api_key=`."""
 
 
 @dataclass(frozen=True)
@@ -195,16 +193,17 @@ class AdapterUnderTest:
         """
         return self.provider.connect(Access(**{**access, "api_key": self.complete_key(access.get("api_key"))}))
 
-    def complete_key(self, api_key: PassedKey | None) -> PassedKey | None:
-        """Return `api_key` as a mapping with sample values for the other required credentials, if there are any.
+    def complete_key(self, api_key: ApiKey | None) -> ApiKey | None:
+        """Return `api_key` as a mapping with sample values for the other credentials that a request needs, if there
+        are any.
 
-        `api_key` is the value of the first credential, or a function that returns the value. A mapping, an empty value
-        and None are returned unchanged.
+        `api_key` is the value of the key, or a function that returns the value. A mapping, an empty value and None are
+        returned unchanged.
         """
         others = {each.name: f"{each.name}-of-the-kit" for each in self.further_credentials}
         if not others or not api_key or isinstance(api_key, Mapping):
             return api_key
-        first = self.provider.credentials[0].name
+        first = self.key_credentials[0].name
         if isinstance(api_key, str):
             return {first: api_key, **others}
 
@@ -216,8 +215,14 @@ class AdapterUnderTest:
 
     @property
     def further_credentials(self) -> tuple[Credential, ...]:
-        """The credentials after the first one that a request needs, for example the secret of a key id."""
-        return tuple(each for each in self.provider.credentials[1:] if each.default is None)
+        """The credentials besides the key that a request needs, for example the secret of a key id."""
+        return tuple(each for each in self.key_credentials[1:] if each.default is None and not each.in_url)
+
+    @property
+    def key_credentials(self) -> tuple[Credential, ...]:
+        """The credentials of the alternative of the first credential, the first one first. Empty if there are none."""
+        every = self.provider.credentials
+        return tuple(each for each in every if each.alternative in ("", every[0].alternative))
 
     def declared(self, capability: str) -> Grade:
         """Return the grade that the suite declares for a capability; UNKNOWN if it declares none."""

@@ -6,16 +6,16 @@
 Core adapts everything that the tables do not accept, and reports a loss for each change.
 """
 
-from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Tables
+from sabir.authoring import Calls, Dialect, IdentifierRule, JSONLines, MediaRule, Roles, Tables
 
 from sabir_lantern.decode import decode
 from sabir_lantern.encode import encode_request, encode_turn
 from sabir_lantern.errors import decode_error
-from sabir_lantern.frames import CONTENT_TYPE, Lines
 from sabir_lantern.history import decode_history
 from sabir_lantern.stream import SayDecoder
 
 NAME = "lantern.say"
+CONTENT_TYPE = "application/x-ndjson"
 TABLES = Tables(
     roles=Roles(
         native={"assistant": frozenset({"reasoning", "opaque"}), "user": frozenset({"opaque"})},
@@ -39,7 +39,7 @@ SAY = Dialect(
     tables=TABLES,
     path=lambda target: "/say",
     messages_field="talk",
-    framings={CONTENT_TYPE: Lines},
+    framings={CONTENT_TYPE: JSONLines},
     family=family,
     encode_turn=encode_turn,
     encode_request=encode_request,

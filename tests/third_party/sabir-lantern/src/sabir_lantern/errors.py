@@ -6,11 +6,10 @@
 An unknown code gets the class of the HTTP status.
 """
 
-import json
 from collections.abc import Mapping
 
 from sabir import RateLimited
-from sabir.authoring import ErrorRule, ErrorTable, Fields
+from sabir.authoring import ErrorRule, ErrorTable, Failure, Fields
 from sabir.errors import (
     AuthenticationFailed,
     CallError,
@@ -34,19 +33,22 @@ CODES = {
     "slow_down": RateLimited,
     "crowded": Overloaded,
 }
-ERRORS = ErrorTable(rules=(ErrorRule.by_codes(CODES),))
+
+
+def _by_header(reported: Failure, status: int | None) -> type[CallError] | None:
+    return CODES.get(reported.headers.get(HEADER, ""))
+
+
+ERRORS = ErrorTable(rules=(ErrorRule(_by_header), ErrorRule.by_codes(CODES)))
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """Return the CallError for a response with a status of 400 or more.
-
-    The rules of an ErrorTable do not see headers, so the code and the text are put into the JSON that the table reads.
-    A body without the header, such as a proxy's page, is passed on unchanged.
+    """Return the CallError for a response with a status of 400 or more. Its `code` is the code in the header, because
+    the body has none.
     """
-    if code := headers.get(HEADER):
-        error = {"code": code, "message": body.decode("utf-8", "replace")}
-        body = json.dumps({"error": error}).encode()
-    return ERRORS.decode(status, headers, body, provider)
+    error = ERRORS.decode(status, headers, body, provider)
+    error.code = headers.get(HEADER) or error.code
+    return error
 
 
 def failure(fields: Fields) -> Fields:

@@ -5,7 +5,6 @@ sent.
 from typing import Any
 
 from sabir.authoring import (
-    SABIR_API,
     Access,
     ClientConnection,
     Connection,
@@ -27,7 +26,7 @@ class Lantern(SDKProvider):
     """The provider `lantern`. A request is signed with both credentials."""
 
     name = "lantern"
-    api_version = SABIR_API
+    api_version = 2
     dialects = ("say",)
     credentials = (
         Credential(name="key_id", variables=("LANTERN_KEY_ID",)),

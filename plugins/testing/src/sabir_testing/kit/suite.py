@@ -208,8 +208,8 @@ class AdapterUnderTest:
             return {first: api_key, **others}
 
         def complete() -> str | Mapping[str, str]:
-            value = api_key()
-            return value if isinstance(value, Mapping) else {first: value, **others}
+            key = api_key()
+            return key if isinstance(key, Mapping) else {first: key, **others}
 
         return complete
 

@@ -8,6 +8,7 @@ from sabir_testing.families.changed_replies import ChangedReplyCases
 from sabir_testing.families.complete_requests import CompleteRequestCases
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.errors import ErrorCases
+from sabir_testing.families.framings import FramingCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
 from sabir_testing.families.replies import ReplyCases
@@ -26,6 +27,7 @@ class OfflineConformance(
     ReplyCases,
     ChangedReplyCases,
     StreamCases,
+    FramingCases,
     ErrorCases,
     HandoverCases,
 ):
@@ -47,6 +49,7 @@ class ProviderConformance(
     ReplyCases,
     ChangedReplyCases,
     StreamCases,
+    FramingCases,
     ErrorCases,
     HandoverCases,
     TransportCases,

@@ -18,14 +18,12 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 @pytest.fixture
 def other(store: SQLiteStore, tmp_path: Path) -> Iterator[SQLiteStore]:
-    """The same store, as another process opens it."""
     with SQLiteStore(tmp_path / "threads.db") as opened:
         yield opened
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at what others said many times a second."""
     monkeypatch.setattr("sabir_actors.thread_runs.LOOK", 0.01)
     monkeypatch.setattr("sabir_actors.thread_runs.SWEEP", 1)
 

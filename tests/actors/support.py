@@ -82,7 +82,6 @@ class Model:
             self.gate.open()
 
     def hold(self) -> Gate:
-        """Answer no question from now on before the gate is opened."""
         self.gate = Gate()
         return self.gate
 
@@ -102,13 +101,11 @@ def system_of(model: Model, store: Store | None = None, **how: Any) -> ActorSyst
 
 
 async def tell(system: ActorSystem, kind: str, message_id: str | None = None, **data: Any) -> Response:
-    """Send a message to the threads of a system; its response."""
     named = {} if message_id is None else {"id": message_id}
     return await system.send_message(Message(type=kind, data=data, sender="test", receiver="threads", **named))
 
 
 async def started(system: ActorSystem) -> str:
-    """The id of a thread that was created and started."""
     thread_id: str = (await tell(system, "CREATE_THREAD", **GIVEN)).data["thread_id"]
     assert (await tell(system, "START_THREAD", thread_id=thread_id)).type == "THREAD_STARTED"
     return thread_id

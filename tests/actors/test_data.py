@@ -24,21 +24,18 @@ def check_refused(message: AnyMessage, words: str) -> None:
 
 
 @pytest.mark.parametrize(("message", "path"), MISSING, ids=shown)
-def test_a_field_that_is_missing_is_named(message: AnyMessage, path: tuple[str | int, ...]) -> None:
-    """CH-10, CH-12: of every type, in requests and responses, however deep; the published schema refuses it too."""
+def test_a_field_that_is_missing_is_named(message: AnyMessage, path: tuple[str | int, ...]) -> None:  # CH-10, CH-12
     check_refused(changed(message, path), f"must contain {'.'.join(map(str, path))!r} field")
 
 
 @pytest.mark.parametrize(("message", "path"), MISTAKEN, ids=shown)
-def test_a_field_of_a_wrong_type_is_named(message: AnyMessage, path: tuple[str | int, ...]) -> None:
-    """CH-12: of every type, in requests and responses, however deep; the published schema refuses it too."""
+def test_a_field_of_a_wrong_type_is_named(message: AnyMessage, path: tuple[str | int, ...]) -> None:  # CH-12
     wrong = changed(message, path, WRONG[type(held(message, path))])
     check_refused(wrong, f"has invalid data: {'.'.join(map(str, path))}")
 
 
 @pytest.mark.parametrize("message", [each for pair in PAIRS for each in pair], ids=shown)
-def test_every_field_of_the_document_is_one_of_the_model(message: AnyMessage) -> None:
-    """CH-08, D-23: what the document writes into data is typed."""
+def test_every_field_of_the_document_is_one_of_the_model(message: AnyMessage) -> None:  # CH-08, D-23
     assert set(message.data) - set(model_of(message).model_fields) == set()
 
 
@@ -60,7 +57,7 @@ def test_every_field_of_the_document_is_one_of_the_model(message: AnyMessage) ->
     ],
 )
 def test_a_value_outside_of_its_bounds_is_refused(model: type[typed.Data], said: dict[str, Any], field: str) -> None:
-    """CH-12: figures have their range, words are those of the document, times have a zone."""
+    # CH-12
     with pytest.raises(ValidationError, match=field):
         model.model_validate(said)
 
@@ -71,15 +68,10 @@ VALIDATOR = jsonschema.Draft202012Validator(schema())
 def test_the_published_schema_is_current() -> None:
     """Where this fails, `python -m tests.actors.write_schema` writes it anew."""
     assert PUBLISHED.read_text("utf-8") == rendered()
-
-
-def test_it_is_a_schema() -> None:
-    """Draft 2020-12."""
     jsonschema.Draft202012Validator.check_schema(schema())
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=shown)
-def test_every_message_that_is_written_fits(message: AnyMessage) -> None:
-    """CH-08: all types of the document, and one that nobody knows."""
+def test_every_message_that_is_written_fits(message: AnyMessage) -> None:  # CH-08
     VALIDATOR.validate(json.loads(serialize_message(message)))
     VALIDATOR.validate(json.loads(serialize_message(ERROR.model_copy(update={"data": {**ERROR.data, "more": [1]}}))))

@@ -26,7 +26,6 @@ def queue(url: str, **how: Any) -> DurableQueue:
 
 
 async def test_a_program_asks_and_a_worker_performs(store: SQLiteStore, url: str) -> None:
-    """The client is the one of one machine; the runs of threads are seen by whoever looks at runs."""
     model = Model()
     async with ActorSystem(store=store, queue=queue(url, at_once=0)) as asking:
         client = ThreadClient(asking)
@@ -63,6 +62,5 @@ async def test_a_run_that_lacks_its_chain_is_paused_and_carried_on(store: SQLite
 
 
 def test_a_number_of_threads_is_no_less_than_none(url: str) -> None:
-    """0 is for a program that only asks."""
     with pytest.raises(SettingsInvalid, match="at_once=-1 is not a valid limit; pass 1 or more, or 0"):
         DurableQueue(url, at_once=-1)

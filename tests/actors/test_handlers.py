@@ -61,8 +61,6 @@ def notified(sent: list[AnyMessage]) -> list[str]:
 
 
 async def answered(worker: Worker, todo: Callable[[Message], Any], kind: str = "WORK", **data: Any) -> Response:
-    """The answer to a message whose handler returns what `todo` returns."""
-
     async def work(message: Message) -> Any:
         return todo(message)
 
@@ -79,9 +77,9 @@ class TestOwnResponses:
         ],
     )
     @pytest.mark.parametrize("is_error", [False, True])
-    async def test_ch_05_a_response_of_a_handler_answers_its_message(
+    async def test_a_response_of_a_handler_answers_its_message(
         self, worker: Worker, envelope: dict[str, Any], is_error: bool
-    ) -> None:
+    ) -> None:  # CH-05
         """Fields that are missing are filled in, and those of another message, as of one that was forwarded, too."""
         own = ErrorResponse(error_message="no", **envelope) if is_error else Response(type="DONE", **envelope)
         response = await answered(worker, lambda _: own)
@@ -89,7 +87,7 @@ class TestOwnResponses:
         assert (response.correlation_id, response.type, response.id) == ("talk", own.type, own.id)
         assert response.data == own.data and type(response) is type(own)
 
-    async def test_ch_05_a_retry_of_such_a_response_answers_the_retry(self, worker: Worker) -> None:
+    async def test_a_retry_of_such_a_response_answers_the_retry(self, worker: Worker) -> None:  # CH-05
         """An ERROR that a handler returns is a failure, and can be tried again."""
         assert failed(await answered(worker, lambda _: ErrorResponse(error_message="no")))[1] == "no"
         retry = ask("RETRY", "worker", "r1", original_message_id="m1", attempt=2, max_attempts=9)
@@ -97,7 +95,7 @@ class TestOwnResponses:
         assert failed(again)[1] == "no" and again.message_id == "r1"
         worker.todo = worker.nothing
         last = await worker.system.send_message(retry.model_copy(update={"id": "r2"}))
-        assert (last.type, last.message_id) == ("WORK_RESPONSE", "r2")
+        assert (last.type, last.message_id, last.data) == ("WORK_RESPONSE", "r2", {"id": "m1"})
 
     @pytest.mark.parametrize("kind", ["Response", "data"])
     @pytest.mark.parametrize(
@@ -112,9 +110,9 @@ class TestOwnResponses:
              "output.response"),
         ],
     )  # fmt: skip
-    async def test_ch_08_data_of_a_handlers_response_is_validated(
+    async def test_data_of_a_handlers_response_is_validated(
         self, worker: Worker, sent: list[AnyMessage], kind: str, message: Any, response_type: str, data: Any, field: str
-    ) -> None:
+    ) -> None:  # CH-08
         result = Response(type=response_type, data=data) if kind == "Response" else data
         response = await answered(worker, lambda _: result, message[0], **message[1])
         code, words = failed(response)
@@ -122,9 +120,8 @@ class TestOwnResponses:
         assert response.message_id == "m1" and notified(sent) == [words]
 
     @pytest.mark.parametrize("result", [None, "done", 7, [{}], Message(type="WORK")])
-    async def test_ch_08_a_result_that_is_not_a_response_is_an_error(
-        self, worker: Worker, sent: list[AnyMessage], result: object
-    ) -> None:
+    async def test_no_other_result_is_accepted(self, worker: Worker, sent: list[AnyMessage], result: object) -> None:
+        # CH-08
         code, words = failed(await answered(worker, lambda _: result))
         assert code == "FAILED" and type(result).__name__ in words and len(notified(sent)) == 1
 
@@ -169,11 +166,9 @@ RAISING = [inner_task, own_task, open_timeout, raised_error, group, panic]
 
 class TestCancellations:
     @pytest.mark.parametrize("raising", RAISING)
-    async def test_ch_40_a_cancellation_within_a_handler_is_its_error(
+    async def test_a_cancellation_within_a_handler_is_its_error(
         self, worker: Worker, sent: list[AnyMessage], raising: Callable[[], Awaitable[None]]
-    ) -> None:
-        """Answered and reported; the actor handles the next message."""
-
+    ) -> None:  # CH-40
         async def work(message: Message) -> None:
             await raising()
 
@@ -185,7 +180,8 @@ class TestCancellations:
         worker.todo = worker.nothing
         assert not (await worker.system.send_message(ask("WORK", "worker", "m2"))).is_error
 
-    async def test_ch_40_a_caller_that_is_cancelled_is_cancelled_and_the_work_continues(self, worker: Worker) -> None:
+    async def test_a_caller_that_is_cancelled_is_cancelled_and_the_work_continues(self, worker: Worker) -> None:
+        # CH-40
         gate, begun_ = asyncio.Event(), asyncio.Event()
 
         async def work(message: Message) -> dict[str, Any]:
@@ -202,7 +198,7 @@ class TestCancellations:
         gate.set()
         assert (await worker.system.send_message(ask("WORK", "worker", "m1"))).data == {"done": True}
 
-    async def test_ch_40_a_cancellation_of_the_task_that_answers_propagates(self, worker: Worker) -> None:
+    async def test_a_cancellation_of_the_task_that_answers_propagates(self, worker: Worker) -> None:  # CH-40
         """As asyncio.run cancels all tasks at its end: no ERROR, and the handler is cancelled."""
         ended = asyncio.Event()
 
@@ -221,7 +217,7 @@ class TestCancellations:
         assert ended.is_set()
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-    def test_ch_40_an_end_of_the_program_is_not_an_error_of_a_handler(self, error: type[BaseException]) -> None:
+    def test_an_end_of_the_program_is_not_an_error_of_a_handler(self, error: type[BaseException]) -> None:  # CH-40
         async def run() -> None:
             async with ActorSystem(restarts=QUICK) as system:
                 worker = Worker(system)
@@ -237,9 +233,7 @@ class TestCancellations:
             asyncio.run(run())
 
     @pytest.mark.parametrize("raising", RAISING)
-    async def test_ch_40_no_thread_stays_processing(self, raising: Callable[[], Awaitable[None]]) -> None:
-        """An adapter that does so while a phase asks it: the thread fails, and its client is told."""
-
+    async def test_no_thread_stays_processing(self, raising: Callable[[], Awaitable[None]]) -> None:  # CH-40
         system, llm = scripted(always(said()))
 
         async def complete(*_: object, **__: object) -> None:
@@ -252,9 +246,7 @@ class TestCancellations:
             assert (result.status, result.error_code) == ("failed", "FAILED")
             assert (await client.status(thread_id)).status == "failed"
 
-    async def test_ch_40_an_adapter_that_is_not_made_fails_its_thread(self) -> None:
-        """A cancellation outside of all handlers, in the run of the thread itself."""
-
+    async def test_an_adapter_that_is_not_made_fails_its_thread(self) -> None:  # CH-40
         def adapters(model: str) -> Any:
             raise asyncio.CancelledError
 
@@ -282,7 +274,6 @@ async def swallowing(ends: threading.Event) -> None:
 
 
 async def shielding_a_thread(ends: threading.Event) -> None:
-    """As anyio.to_thread.run_sync does, which is not left before its thread ends."""
     thread = asyncio.ensure_future(asyncio.to_thread(ends.wait, LONG))
     while not thread.done():
         try:
@@ -304,7 +295,8 @@ HANGING = [forever, in_a_thread, swallowing, shielding_a_thread, holding_a_lock]
 
 class TestHanging:
     @pytest.fixture
-    def ends(self) -> Any:
+    def ends(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        monkeypatch.setattr("sabir_actors.actor.CLEANUP", LIMIT)
         ends = threading.Event()
         yield ends
         ends.set()
@@ -323,10 +315,9 @@ class TestHanging:
 
     @pytest.mark.parametrize("by", ["worker", "supervisor"])
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_a_restart_reaches_a_hanging_actor(
+    async def test_a_restart_reaches_a_hanging_actor(
         self, worker: Worker, hanging: Any, by: str, ends: threading.Event
-    ) -> None:
-        """Sent to it or by its supervisor; the hanging message fails, and waiting ones are handled."""
+    ) -> None:  # CH-34
         caller = await self.hang(worker, hanging, ends)
         waiting = asyncio.ensure_future(worker.system.send_message(ask("WORK", "worker", "m2")))
         await asyncio.sleep(0)
@@ -341,7 +332,7 @@ class TestHanging:
         assert (await worker.system.send_message(retry)).data == {"id": "m1"}
         ends.set()
 
-    async def test_ch_34_a_message_that_ends_in_time_is_not_interrupted_by_a_restart(self, worker: Worker) -> None:
+    async def test_a_message_that_ends_in_time_is_not_interrupted_by_a_restart(self, worker: Worker) -> None:  # CH-34
         gate, order = asyncio.Event(), list[str]()
 
         async def work(message: Message) -> dict[str, Any]:
@@ -358,9 +349,8 @@ class TestHanging:
         assert not any(each.is_error for each in [await restarting, *await asyncio.gather(*callers)])
         assert order == ["a after 0 restarts", "b after 1 restarts"]
 
-    async def test_ch_34_a_restart_that_hangs_is_interrupted_by_the_next(
-        self, worker: Worker, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_a_restart_interrupts_a_hanging_one(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+        # CH-34
         async def restarting() -> None:
             worker.restarted += 1
             if worker.restarted == 1:
@@ -373,27 +363,8 @@ class TestHanging:
         assert not (await worker.system.send_message(ask("WORK", "worker"))).is_error
 
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:
-        """Several actors hang at once; each caller is answered."""
-        began = monotonic()
-        async with ActorSystem(restarts=QUICK) as system:
-            callers = []
-            for number in range(9):
-                worker = Worker(system)
-                worker.actor_id = f"worker{number}"
-                system.add(worker)
-                worker.todo = lambda message: hanging(ends)
-                callers.append(asyncio.ensure_future(system.send_message(ask("WORK", worker.actor_id))))
-            await asyncio.sleep(0.01)
-        assert monotonic() - began < BOUND
-        assert {failed(each)[0] for each in await asyncio.gather(*callers)} == {"STOPPED"}
-        assert system.actors() == ()
-        ends.set()
-
-    @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_leaving_with_a_thread_whose_model_hangs_takes_bounded_time(
-        self, hanging: Any, ends: threading.Event
-    ) -> None:
+    async def test_leaving_a_system_takes_bounded_time(self, hanging: Any, ends: threading.Event) -> None:  # CH-34
+        """Several actors hang at once, and the models of several threads; each caller is answered."""
         system, llm = scripted(always(said()), restarts=QUICK)
 
         async def complete(*_: object, **__: object) -> None:
@@ -401,17 +372,23 @@ class TestHanging:
 
         llm.complete = complete  # type: ignore[method-assign, assignment]
         async with system:
-            for _ in range(9):
+            callers = []
+            for number in range(9):
+                worker = Worker(system)
+                worker.actor_id = f"worker{number}"
+                system.add(worker)
+                worker.todo = lambda message: hanging(ends)
+                callers.append(asyncio.ensure_future(system.send_message(ask("WORK", worker.actor_id))))
                 await begun(system)
             await asyncio.sleep(0.05)
             began = monotonic()
         assert monotonic() - began < BOUND
+        assert {failed(each)[0] for each in await asyncio.gather(*callers)} == {"STOPPED"}
+        assert system.actors() == ()
         ends.set()
 
     @pytest.mark.parametrize("hanging", HANGING)
-    async def test_ch_34_leaving_waits_for_no_closing_that_hangs(self, hanging: Any, ends: threading.Event) -> None:
-        """Of actors, and of adapters."""
-
+    async def test_leaving_waits_for_no_closing_that_hangs(self, hanging: Any, ends: threading.Event) -> None:  # CH-34
         class Clinging(Worker):
             async def stopping(self) -> None:
                 await hanging(ends)
@@ -430,5 +407,5 @@ class TestHanging:
         assert monotonic() - began < BOUND
         ends.set()
 
-    def test_ch_34_the_default_limits_are_those_of_the_documentation(self) -> None:
+    def test_the_default_limits_are_those_of_the_documentation(self) -> None:  # CH-34
         assert (RestartPolicy().patience, RestartPolicy().leaving) == (1.0, 5.0)

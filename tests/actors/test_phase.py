@@ -56,9 +56,10 @@ def web_search(query: str) -> str:
     return "found"
 
 
-async def test_initialize_phase() -> None:
-    """CH-24: the configuration is the agent's; the phase is ready."""
+async def test_a_phase_is_configured_or_refuses() -> None:  # CH-24
     async with Stage(said()) as stage:
+        wrong = await stage.asked("INITIALIZE_PHASE", config={"model": MODEL, "tools": ["no_such"]})
+        assert failed(wrong)[0] == "INVALID_CONFIG" and "no_such" in failed(wrong)[1]
         config = {"model": "openai:gpt-4o", "temperature": 0.7, "max_tokens": 1000, "tools": ["web_search"]}
         response = await stage.asked("INITIALIZE_PHASE", config=config)
         assert response.type == "PHASE_INITIALIZED"
@@ -67,17 +68,8 @@ async def test_initialize_phase() -> None:
         assert stage.llm.last.settings.temperature == 0.7 and stage.llm.last.option_names == ("web_search",)
 
 
-async def test_a_configuration_that_cannot_be_is_refused() -> None:
-    async with Stage() as stage:
-        response = await stage.asked("INITIALIZE_PHASE", config={"model": MODEL, "tools": ["no_such"]})
-        assert failed(response)[0] == "INVALID_CONFIG" and "no_such" in failed(response)[1]
-
-
-class TestContext:
-    """CH-25."""
-
+class TestContext:  # CH-25
     async def test_the_documents_example(self) -> None:
-        """The phase's system message, the conversation; what was said last is not said twice."""
         async with Stage(phase="experience") as stage:
             config = {"model": MODEL, "tools": ["web_search"]}
             await stage.asked("INITIALIZE_PHASE", config=config)
@@ -113,16 +105,13 @@ class TestContext:
             {"metadata": ["x"]},
         ],
     )
-    async def test_a_context_that_is_none_is_the_senders_error(self, context: dict[str, Any]) -> None:
-        """CH-13: what a phase sends itself is validated too."""
+    async def test_a_context_that_is_none_is_the_senders_error(self, context: dict[str, Any]) -> None:  # CH-13
         async with Stage() as stage:
             assert failed(await stage.run(**context))[0] == "INVALID_MESSAGE"
             assert "ERROR_NOTIFICATION" not in stage.types() and stage.llm.sent == ()
 
 
-class TestRuns:
-    """CH-22, CH-23, CH-31."""
-
+class TestRuns:  # CH-22, CH-23, CH-31
     @pytest.mark.parametrize("phase", ["yield", "reflection"])
     async def test_another_phase_is_refused(self, phase: str) -> None:
         async with Stage() as stage:
@@ -135,11 +124,8 @@ class TestRuns:
         assert stage.llm.last.streaming
 
 
-class TestRetries:
-    """CH-48, CH-49."""
-
+class TestRetries:  # CH-48, CH-49
     async def test_what_a_retry_may_mend_is_tried_as_often_as_restarts_are_allowed(self) -> None:
-        """Then the error is the phase's, and the supervisor has escalated it."""
         async with Stage(always(LATER)) as stage:
             response = await stage.run()
         assert failed(response) == ("AGENT_ERROR", "later") and response.data["cause"] == "Overloaded"
@@ -156,10 +142,7 @@ class TestRetries:
 
 
 class TestEnds:
-    """A phase that is given up, or too late, leaves no agent at work."""
-
-    async def test_a_phase_that_is_too_late(self) -> None:
-        """CH-42: its agent is given up with it, and can be asked anew."""
+    async def test_a_phase_that_is_too_late(self) -> None:  # CH-42
         gate = Gate()
         async with Stage(delayed("late", gate), said("Now.")) as stage:
             stage.actor._longest = 0.05

@@ -36,7 +36,6 @@ REVIEW = Chain(
 
 
 async def ran(chain: Chain, *answers: Scriptable) -> tuple[ThreadResult, ScriptedAdapter, list[str]]:
-    """How a thread of that chain ends; the model, and the names by which it was asked for."""
     llm = ScriptedAdapter(*answers)
     asked_for: list[str] = []
 
@@ -50,8 +49,7 @@ async def ran(chain: Chain, *answers: Scriptable) -> tuple[ThreadResult, Scripte
         return await client.result(thread_id, every=0.01), llm, asked_for
 
 
-def test_the_documents_chain() -> None:
-    """CH-21: six phases in order; CH-23: what follows each."""
+def test_the_documents_chain() -> None:  # CH-21, CH-23
     assert (
         AEIOUY_CHAIN.names == AEIOUY == ("action", "experience", "intention", "observation", "understanding", "yield")
     )
@@ -68,7 +66,6 @@ def test_a_chain_has_phases_each_of_its_own_name(names: list[str]) -> None:
 
 
 async def test_an_own_chain_runs_by_the_same_actors() -> None:
-    """Its own output types, kept beside their text, options (None: all of the system's), models, and questions."""
     critique = Critique(faults=["too long"], confidence=0.25)
     result, llm, asked_for = await ran(REVIEW, said("Roses."), critique, said("Rose.", 1.0))
     assert result.status == "completed" and result.output is not None
@@ -85,7 +82,6 @@ async def test_an_own_chain_runs_by_the_same_actors() -> None:
 
 
 async def test_phase_types_that_validation_allows_are_the_chains() -> None:
-    """Those of the document mean nothing to it."""
     system, llm = scripted(said(), said(), chains=[REVIEW], options=[search])
     async with system:
         client = ThreadClient(system)
@@ -97,8 +93,7 @@ async def test_phase_types_that_validation_allows_are_the_chains() -> None:
     assert llm.sent == ()
 
 
-async def test_phases_of_the_threads_actor_are_no_messages_of_it() -> None:
-    """CH-39: as any type that it does not handle."""
+async def test_phases_of_the_threads_actor_are_no_messages_of_it() -> None:  # CH-39
     system, _ = scripted()
     async with system:
         message = ask("PROCESS_PHASE", "threads", thread_id="t", phase_type="action", input="x")

@@ -55,7 +55,6 @@ ANY = REQUEST | ANSWER | FAILURE
 
 
 def refusal(act: Callable[[], object]) -> str:
-    """The one line of the ActorError that an act ends in."""
     with pytest.raises(ActorError) as caught:
         act()
     assert caught.value.code is ErrorCode.INVALID_MESSAGE
@@ -68,8 +67,7 @@ def refusal(act: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.type)
-def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> None:
-    """CH-01, CH-04, CH-06, CH-08, CH-09: each is made as it is written, and comes back equal, by pickle too."""
+def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> None:  # CH-01, CH-04, CH-06, CH-08, CH-09
     assert validate_message(message) is True
     for back in (deserialize_message(serialize_message(message)), pickle.loads(pickle.dumps(message))):
         assert (type(back), back) == (type(message), message)
@@ -91,8 +89,7 @@ def test_the_documents_examples_are_valid_and_travel(message: AnyMessage) -> Non
         lambda: Message(type="X", sender="\ud800"),
     ],
 )
-def test_what_is_no_message_cannot_be_made(make: Callable[[], object]) -> None:
-    """CH-01, CH-06: an ERROR is an ErrorResponse with its message; data is a JSON object; no field is misspelt."""
+def test_what_is_no_message_cannot_be_made(make: Callable[[], object]) -> None:  # CH-01, CH-06
     with pytest.raises(ValidationError):
         make()
 
@@ -124,30 +121,23 @@ def test_nothing_of_a_message_can_be_changed(change: Callable[[Message], object]
 # What answers it
 
 
-@pytest.mark.parametrize(("request_", "response"), PAIRS, ids=lambda message: message.type)
-def test_every_request_names_the_type_that_answers_it(request_: Message, response: Response) -> None:
-    """CH-03, CH-03a … CH-03e, D-20: by the document's pairs, one table for all."""
-    assert request_.get_response_type() == response.type
-    assert TYPES[request_.type].response == response.type
-
-
-def test_the_types_are_those_of_the_document_and_the_result_that_ends_a_thread() -> None:
-    """CH-03: the pairs above are all that there are."""
-    assert {message.type for message in REQUESTS} | {"THREAD_RESULT"} == set(TYPES)
+def test_every_request_names_the_type_that_answers_it() -> None:  # CH-03, CH-03a, CH-03e, D-20
+    """The document's pairs, and the result that ends a thread, are all types that there are."""
+    assert {request.type for request in REQUESTS} | {"THREAD_RESULT"} == set(TYPES)
+    for request, response in PAIRS:
+        assert request.get_response_type() == TYPES[request.type].response == response.type
 
 
 # What is valid
 
 
 @pytest.mark.parametrize("message_type", ["PROCESS_PHASE", "INITIALIZE_PHASE", "PREPARE_CONTEXT"])
-def test_a_phase_outside_of_the_six_is_named(message_type: str) -> None:
-    """CH-11: with its value, whatever else is missing."""
+def test_a_phase_outside_of_the_six_is_named(message_type: str) -> None:  # CH-11
     with pytest.raises(ValueError, match=r"^Invalid phase_type: dream; .* accepts action, experience, intention,"):
         validate_message(Message(type=message_type, data={"phase_type": "dream"}))
 
 
-def test_a_chain_of_ones_own_has_its_own_phases() -> None:
-    """CH-11: requests and responses alike, and the document's are none of them."""
+def test_a_chain_of_ones_own_has_its_own_phases() -> None:  # CH-11
     for kind, more in ((Message, {"input": "Hi"}), (Response, {"output": {"response": "Hi"}, "processing_time": 0})):
         name = "PROCESS_PHASE" if kind is Message else "PHASE_PROCESSED"
         said = {"thread_id": "t", "phase_type": "draft", **more}
@@ -157,8 +147,6 @@ def test_a_chain_of_ones_own_has_its_own_phases() -> None:
 
 
 class Listener(Actor):
-    """Takes every type of the protocol, and keeps what reached a handler."""
-
     def __init__(self, system: ActorSystem) -> None:
         super().__init__("listener", system)
         self.handled: list[str] = []
@@ -171,8 +159,7 @@ class Listener(Actor):
 
 
 @pytest.mark.parametrize("message_type", [name for name in TYPES if name != "HEARTBEAT"])
-async def test_an_actor_handles_nothing_that_is_not_valid(message_type: str) -> None:
-    """CH-13: straight to the actor, or by way of the system; a heartbeat alone needs no data."""
+async def test_an_actor_handles_nothing_that_is_not_valid(message_type: str) -> None:  # CH-13
     system = ActorSystem()
     listener = Listener(system)
     system.add(listener)
@@ -189,8 +176,7 @@ async def test_an_actor_handles_nothing_that_is_not_valid(message_type: str) -> 
 
 
 @given(ANY)
-def test_every_message_comes_back_as_it_was(message: AnyMessage) -> None:
-    """CH-02, CH-07, D-22: of its own class, equal, its time in UTC; from text and from bytes."""
+def test_every_message_comes_back_as_it_was(message: AnyMessage) -> None:  # CH-02, CH-07, D-22
     text = serialize_message(message)
 
     for back in (deserialize_message(text), deserialize_message(text.encode())):
@@ -207,10 +193,7 @@ EDITS = st.lists(
 
 
 @given(ANY | st.sampled_from(MESSAGES), EDITS)
-def test_a_text_that_was_damaged_is_a_message_or_refused(
-    message: AnyMessage, edits: list[tuple[int, str, bytes]]
-) -> None:
-    """Bytes cut, put in, doubled, or lost from the end: ActorError in one line, and no other exception."""
+def test_a_damaged_text_is_a_message_or_refused(message: AnyMessage, edits: list[tuple[int, str, bytes]]) -> None:
     text = serialize_message(message).encode()
     for place, what, put in edits:
         at = place % (len(text) + 1)
@@ -265,14 +248,12 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("text", "offender"), MALFORMED.items(), ids=lambda text: text[:40])
-def test_a_text_that_is_no_message_is_refused_by_what_is_wrong_with_it(text: str, offender: str) -> None:
-    """CH-07: one line, whatever the text holds, from text and from bytes."""
+def test_a_text_that_is_no_message_is_refused_by_what_is_wrong_with_it(text: str, offender: str) -> None:  # CH-07
     for given_ in (text, text.encode()):
         assert offender in refusal(lambda given_=given_: deserialize_message(given_))  # type: ignore[misc]
 
 
-def test_what_is_too_large_is_neither_written_nor_read() -> None:
-    """CH-07: whatever is written can be read again."""
+def test_what_is_too_large_is_neither_written_nor_read() -> None:  # CH-07
     most = Message(type="X", data={"text": ""})
     room = LARGEST - len(serialize_message(most))
     whole, over = (most.model_copy(update={"data": {"text": "x" * size}}) for size in (room, room + 1))
@@ -288,8 +269,7 @@ class Unspeakable:
 
 
 @pytest.mark.parametrize("detail", [Unspeakable(), float("nan"), "\ud800", [[Unspeakable()]]])
-def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) -> None:
-    """CH-06: what JSON cannot hold is said in words, in one line."""
+def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) -> None:  # CH-06
     error = Message(type="X").error(ActorError(ErrorCode.FAILED, f"no {detail}", cause=detail, left=[1]))
     back = deserialize_message(serialize_message(error))
 
@@ -298,8 +278,7 @@ def test_an_error_reaches_its_sender_whatever_its_details_are(detail: object) ->
     assert isinstance(back.data["cause"], str) and back.data["cause"].isprintable()
 
 
-def test_an_error_is_raised_as_what_it_tells_of() -> None:
-    """CH-06: with details of any name; a code of another system is a failure, and what is no error is given back."""
+def test_an_error_is_raised_as_what_it_tells_of() -> None:  # CH-06
     told = {"message": "m", "code": 7, "self": "s", "retryable": True}
     fine = Response(type="THREAD_STARTED")
     assert raise_for_error(fine) is fine
@@ -312,7 +291,6 @@ def test_an_error_is_raised_as_what_it_tells_of() -> None:
 
 
 def test_an_error_crosses_processes() -> None:
-    """With all that it holds."""
     back = pickle.loads(pickle.dumps(ActorError(ErrorCode.TIMEOUT, "late", retryable=True, seconds=3)))
 
     assert (type(back), str(back), vars(back)) == (

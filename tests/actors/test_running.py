@@ -10,6 +10,7 @@ import pytest
 from sabir_actors import AEIOUY, ActorError, ActorSystem, ThreadClient
 from sabir_actors.state import EventKind
 from sabir_actors.thread import Thread
+from sabir_actors.thread_runs import _record_phase
 from sabir_session import PositionTaken, RecordingFailed, SQLiteStore, StoreError
 
 from tests.actors.support import GIVEN, Hall, Model, Processes, begun, started, system_of, tell
@@ -18,13 +19,13 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 
 async def test_a_thread_that_one_process_starts_is_performed_by_another(processes: Processes) -> None:
-    """The asking program runs nothing and has no model; of a thread that is over the journal says so at once."""
     system, (_, seat, model) = await processes.asker(), await processes.worker()
     client, thread_id = await begun(system)
     assert processes.hall.put == [(thread_id, f"{thread_id}.1")]
     await seat.begin()
     result = await asyncio.wait_for(client.result(thread_id, every=3600), 10)
     assert (result.status, model.asked) == ("completed", list(AEIOUY))
+    assert result.output is not None and result.output["response"] == "yield is done"
     assert processes.events(thread_id) == ["created", "started", "taken", *AEIOUY, "completed"]
 
 
@@ -42,9 +43,7 @@ async def test_a_thread_that_is_paused_before_its_run_is_performed_is_left(proce
     assert model.asked == list(AEIOUY)
 
 
-async def test_a_run_whose_thread_has_another_by_now_does_not_take_it(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_outdated_run_does_not_take_its_thread(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paused and resumed in the moment before the first run takes the thread: it is the second run's, of a process that
     lives, and no question is asked twice."""
     (_, late, slow), (system, seat, model) = await processes.worker(), await processes.worker()
@@ -65,9 +64,7 @@ async def test_a_run_whose_thread_has_another_by_now_does_not_take_it(
     assert processes.events(thread_id) == ["created", "started", "paused", "resumed", "taken", *AEIOUY, "completed"]
 
 
-async def test_a_run_that_was_given_to_another_process_before_it_took_its_thread_takes_it_no_more(
-    processes: Processes,
-) -> None:
+async def test_a_run_given_to_another_process_takes_its_thread_no_more(processes: Processes) -> None:
     """As a worker that was stopped, and wakes: the queue is asked before the thread is taken from who has it."""
     (system, late, slow), (_, seat, model) = await processes.worker(), await processes.worker()
     thread_id = await started(system)
@@ -92,9 +89,7 @@ async def test_a_run_that_is_cancelled_is_unfinished_for_another_process(process
     assert (model.asked, rest.asked) == (["action", "experience"], list(AEIOUY[1:]))
 
 
-async def test_a_run_that_was_recorded_and_not_put_is_put_by_a_sweep(
-    processes: Processes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_sweep_puts_a_run_that_was_not_put(processes: Processes, caplog: pytest.LogCaptureFixture) -> None:
     """The answer stands, for it is recorded; who died in between is no reason to lose the thread."""
     system, hall = await processes.asker(), processes.hall
     hall.is_away = True
@@ -136,7 +131,6 @@ async def test_a_thread_of_a_time_without_a_queue_is_given_a_run(store: SQLiteSt
 
 
 async def test_a_thread_that_another_process_terminates_is_interrupted(processes: Processes) -> None:
-    """Within a look its phase is given up, and its run is over."""
     system, (_, seat, model) = await processes.asker(), await processes.worker()
     thread_id, run = await processes.at_work(system, seat, model)
     await tell(system, "TERMINATE_THREAD", thread_id=thread_id, reason="enough")
@@ -145,13 +139,11 @@ async def test_a_thread_that_another_process_terminates_is_interrupted(processes
 
 
 async def test_a_queue_needs_a_store() -> None:
-    """Nothing else tells another process of a thread."""
     with pytest.raises(ActorError, match=r"pass ActorSystem\(store=…\)"):
         ActorSystem("echo:small", queue=Hall().seat())
 
 
 async def test_a_run_of_a_thread_that_was_deleted_is_over(store: SQLiteStore, processes: Processes) -> None:
-    """There is nothing to do."""
     system, (_, seat, model) = await processes.asker(), await processes.worker()
     thread_id = await started(system)
     store.delete(f"thread:{thread_id}")
@@ -164,12 +156,7 @@ CREATED = {
 }  # fmt: skip
 
 
-pytestmark = pytest.mark.usefixtures("quick")
-
-
-async def test_a_worker_that_wakes_does_not_take_its_thread_back(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_waking_worker_takes_no_thread_back(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its phase ends when the thread is another's: it records nothing, and asks nothing more."""
     monkeypatch.setattr("sabir_actors.thread_runs.LOOK", 100)
     system = await processes.asker()
@@ -208,7 +195,6 @@ async def test_a_run_that_comes_back_to_a_worker_takes_its_thread_again(processe
 
 
 def test_the_records_of_who_lost_a_thread_are_refused_for_good(store: SQLiteStore) -> None:
-    """Not the first one alone: what ends late is not written behind the new holder's records."""
     mine = Thread("t", store, "me")
     mine.record("created", CREATED)
     mine.record("started", {"by": "me"})
@@ -217,12 +203,13 @@ def test_the_records_of_who_lost_a_thread_are_refused_for_good(store: SQLiteStor
     for _ in range(3):
         with pytest.raises(PositionTaken):
             mine.journal.append("some:Reply", "{}")
+    mine.refresh()
+    with pytest.raises(PositionTaken, match="another process runs it"):
+        _record_phase(mine, {})
     assert store.length("thread:t") == 3
 
 
-def test_what_cannot_be_read_of_others_is_the_journals_failure(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_journal_does_not_fail_its_thread(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread waits for its journal then, and does not fail; and what was held of it stays."""
     mine = Thread("t", store, "me")
     mine.record("created", CREATED)
@@ -272,9 +259,7 @@ async def test_a_system_that_cannot_begin_closes_its_queue(store: SQLiteStore, m
     assert seat.perform is None
 
 
-async def test_a_message_is_not_refused_for_good_while_the_store_is_away(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_refused_message_is_done_when_sent_again(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing happened; the same message, sent again, is done."""
     async with system_of(Model(), store) as system:
         with monkeypatch.context() as patch:

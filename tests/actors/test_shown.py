@@ -13,7 +13,6 @@ ESCAPE = "\x1b[2J"
 
 
 def view(**usage: Any) -> ThreadView:
-    """A thread whose first phase is done, and whose second runs."""
     made = ThreadView()
     at = datetime.now(UTC)
     said = {"thread_id": "5e0a22a0-c178", "user_id": "me", "initial_input": f"{ESCAPE}Why?", "chain": "aeiou-y"}
@@ -26,14 +25,12 @@ def view(**usage: Any) -> ThreadView:
 
 
 def drawn(seen: ThreadView, width: int = 80) -> list[str]:
-    """The table as a terminal of that width shows it."""
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None, record=True)
     console.print(thread_display.table_of(seen, width))
     return console.export_text().splitlines()
 
 
 def test_the_table_shows_phase_state_time_tokens_and_cost() -> None:
-    """At 80 columns, with sums; nothing is cut off."""
     lines = drawn(view(model="openai:gpt-5", input_tokens=1000, output_tokens=2000))
     cells = [[cell.strip() for cell in line.strip("│┃").replace("┃", "│").split("│")] for line in lines]
 
@@ -47,7 +44,6 @@ def test_the_table_shows_phase_state_time_tokens_and_cost() -> None:
 
 
 def test_a_narrow_terminal_is_not_overrun() -> None:
-    """Columns that do not fit are left out; what is shown is whole."""
     lines = drawn(view(), 50)
 
     assert max(map(len, lines)) == 50
@@ -66,7 +62,6 @@ def test_no_column_moves_while_a_thread_goes_on() -> None:
 
 
 def test_without_the_table_of_prices_costs_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """sabir-prices is not needed."""
     monkeypatch.setitem(__import__("sys").modules, "sabir_prices", None)
 
     assert thread_display.cost_of_phase({"model": "openai:gpt-5", "input_tokens": 1, "output_tokens": 1}) is None

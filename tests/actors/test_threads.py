@@ -1,8 +1,9 @@
-"""Threads in one process: control messages, what they do to phases, and their client (CH-14 … CH-21, CH-44, CH-46)."""
+"""Threads in one process: control messages, flows between actors, and their client (CH-14 … CH-21, CH-44 … CH-48)."""
 
 import asyncio
 import gc
 import re
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
@@ -23,14 +24,14 @@ from sabir_actors.state import ENDS, MOVES, EventKind
 from sabir_actors.thread import Thread
 from sabir_session import SQLiteStore
 from sabir_session.state.codec import now
+from sabir_testing.scripted import always
 
-from tests.actors.support import Model, begun, system_of, tell
+from tests.actors.support import Flow, Model, begun, said, scripted, system_of, tell
 
 STEERING = ("START_THREAD", "PAUSE_THREAD", "RESUME_THREAD", "TERMINATE_THREAD", "GET_THREAD_STATUS")
 
 
-async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
-    """CH-15, CH-16, CH-17: START is answered first; it goes on at the next one, and no phase is asked twice."""
+async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:  # CH-15, CH-16, CH-17, CH-46
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -43,12 +44,13 @@ async def test_a_paused_thread_ends_its_phase_and_starts_no_other() -> None:
                 break
         assert (status.status, status.phases_completed, model.asked) == ("paused", ["action"], ["action"])
         assert (await client.resume(thread_id)).current_phase == "experience"
-        assert (await client.result(thread_id, every=0.01)).status == "completed"
+        result = await asyncio.wait_for(client.result(thread_id, every=3600), 10)  # told of the end, without looking
+        assert result.status == "completed"
     assert model.asked == list(AEIOUY)
 
 
 async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CH-17: also in the moment in which its actors are let go, which takes as long as what they close."""
+    # CH-17
     closing, may_close = asyncio.Event(), asyncio.Event()
 
     async def stopping(self: AgentManagerActor) -> None:
@@ -68,8 +70,7 @@ async def test_a_thread_that_is_resumed_before_its_phase_ended_goes_on(monkeypat
         assert (await asyncio.wait_for(client.result(thread_id, every=0.01), 10)).status == "completed"
 
 
-async def test_a_terminated_thread_gives_up_its_phase() -> None:
-    """CH-18: no later phase runs, its actors are gone when the answer comes, and its client is told."""
+async def test_a_terminated_thread_gives_up_its_phase() -> None:  # CH-18
     model = Model(held=True)
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -82,8 +83,7 @@ async def test_a_terminated_thread_gives_up_its_phase() -> None:
     assert model.asked == ["action"]
 
 
-async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> None:
-    """CH-19, CH-21: completed and remaining are the six in order, at every look; a watch tells each state once."""
+async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> None:  # CH-19, CH-21
     model = Model()
     async with system_of(model) as system:
         client, thread_id = await begun(system)
@@ -98,8 +98,7 @@ async def test_phases_run_in_order_each_once_and_the_status_splits_them() -> Non
 
 
 @pytest.mark.parametrize("kind", STEERING)
-async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> None:
-    """CH-20; no journal is made for it."""
+async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> None:  # CH-20
     async with system_of(Model(), store) as system:
         response = await tell(system, kind, thread_id="nobody")
         assert (response.type, response.data["error_code"]) == ("ERROR", "UNKNOWN_THREAD")
@@ -115,9 +114,7 @@ async def test_an_unknown_thread_is_an_error(kind: str, store: SQLiteStore) -> N
         ({"name": None}, "neither the system nor the phase 'draft' has a model"),
     ],
 )
-async def test_a_thread_that_cannot_run_here_stays_as_it_was(
-    lacking: dict[str, Any], told: str, store: SQLiteStore
-) -> None:
+async def test_a_thread_that_cannot_run_here_stays(lacking: dict[str, Any], told: str, store: SQLiteStore) -> None:
     """START and RESUME of what this process lacks are refused with the remedy, and change nothing."""
 
     def look() -> str:
@@ -140,8 +137,7 @@ async def test_a_thread_that_cannot_run_here_stays_as_it_was(
         assert (await client.result(thread_id, every=0.01)).status == "completed"
 
 
-async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
-    """CH-20: anything after the end but a look at it is refused."""
+async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:  # CH-20
     async with system_of(Model()) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
@@ -152,8 +148,7 @@ async def test_an_agent_of_a_thread_that_is_over_cannot_be_changed() -> None:
         assert (await client.status(thread_id)).status == "terminated"
 
 
-async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
-    """CH-40, CH-49: metadata that no phase can read; nobody waits for it for ever."""
+async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:  # CH-40, CH-49
     async with system_of(Model()) as system:
         client, thread_id = await begun(system, metadata={"conversation_history": 5})
         result = await asyncio.wait_for(client.result(thread_id, every=0.01), 10)
@@ -161,8 +156,7 @@ async def test_a_thread_that_a_defect_stops_fails_and_says_so() -> None:
         assert result.error_message is not None
 
 
-async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteStore) -> None:
-    """With a store: those that are created, paused or over are in their journals alone."""
+async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteStore) -> None:  # CH-46
     model = Model()
     async with system_of(model, store) as system:
         client = ThreadClient(system)
@@ -171,7 +165,10 @@ async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteSto
             await client.start(thread_id)
         await client.pause(threads[1])
         await client.terminate(threads[2])
-        assert (await client.result(threads[3], every=0.01)).status == "completed"
+        result = await client.result(threads[3], every=0.01)
+        other = ThreadClient(system, "other")  # is told of the result at once, from the state
+        assert await asyncio.wait_for(other.result(threads[3], every=3600), 10) == result
+        assert result.status == "completed"
         async for status in client.watch(threads[1], every=0.01):
             if status.phases_completed:
                 break
@@ -184,44 +181,18 @@ async def test_a_thread_that_does_not_run_is_not_held_in_memory(store: SQLiteSto
         assert found == ["created", "paused", "terminated", "completed"]
 
 
-async def test_the_result_of_a_thread_that_ended_before_this_process_is_given(store: SQLiteStore) -> None:
-    """CH-46: at once, from the state, to any client; as it was given first."""
-    async with system_of(Model(), store) as system:
-        client, thread_id = await begun(system)
-        first = await client.result(thread_id, every=0.01)
-    async with system_of(Model(), store) as system:
-        again = await asyncio.wait_for(ThreadClient(system).result(thread_id, every=3600), 10)
-    assert again == first
-    assert first.output is not None and first.output["response"] == "yield is done"
-
-
-async def test_whoever_created_a_thread_is_told_of_its_end_without_looking() -> None:
-    """CH-46: the time between two looks is longer than anybody waits."""
-    model = Model(held=True)
-    async with system_of(model) as system:
-        client, thread_id = await begun(system)
-        waiting = asyncio.ensure_future(client.result(thread_id, every=3600))
-        await model.gate.reached()
-        model.gate.open()
-        assert (await asyncio.wait_for(waiting, 10)).status == "completed"
-
-
-async def test_what_is_refused_is_raised() -> None:
-    """CH-20: of a thread that is not there, and of one whose state does not allow it."""
+async def test_what_is_refused_is_raised() -> None:  # CH-20
     async with system_of(Model()) as system:
         client = ThreadClient(system)
         thread_id = await client.create("u", "hi")
+        state = "is created and cannot be paused; it must be processing"
         for wrong, code, words in (
-            (client.result("nobody", every=0.01), ErrorCode.UNKNOWN_THREAD, "no thread has the id 'nobody'"),
-            (
-                client.pause(thread_id),
-                ErrorCode.INVALID_STATE,
-                "is created and cannot be paused; it must be processing",
-            ),
+            (client.result("nobody", every=0.01), "UNKNOWN_THREAD", "no thread has the id 'nobody'"),
+            (client.pause(thread_id), "INVALID_STATE", state),
         ):
             with pytest.raises(ActorError, match=words) as caught:
                 await wrong
-            assert caught.value.code is code
+            assert caught.value.code == code
 
 
 STATES: tuple[ThreadState, ...] = get_args(ThreadState)
@@ -242,7 +213,7 @@ def view_of(*events: ThreadEvent) -> ThreadView:
 @pytest.mark.parametrize("status", STATES)
 @pytest.mark.parametrize("what", MOVES)
 def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, status: ThreadState) -> None:
-    """CH-20, D-24: any other is INVALID_STATE, names the state, and changes nothing."""
+    # CH-20, D-24
     view = view_of()
     view.status = status
     if status in MOVES[what][0]:
@@ -254,7 +225,62 @@ def test_a_move_is_allowed_from_the_states_of_the_table_alone(what: EventKind, s
     assert view.status == status
 
 
-def test_no_move_leads_out_of_an_end() -> None:
-    """CH-20: anything after terminate, completed and failed is refused."""
+def test_no_move_leads_out_of_an_end() -> None:  # CH-20
     assert {"completed", "failed", "terminated"} == ENDS
     assert all(before.isdisjoint(ENDS) for before, _ in MOVES.values())
+
+
+CLIENT = "User/Client"
+ONCE = sabir.Settings(retries=sabir.RetryPolicy(attempts=1))
+CREATION = [
+    "User/Client -> ThreadActor: CREATE_THREAD",
+    "ThreadActor -> User/Client: THREAD_CREATED",
+    "User/Client -> ThreadActor: START_THREAD",
+    "ThreadActor -> User/Client: THREAD_STARTED",
+    *(
+        line
+        for phase in AEIOUY
+        for line in (
+            f"ThreadActor -> {phase.capitalize()}PhaseActor: PROCESS_PHASE (phase_type={phase})",
+            f"{phase.capitalize()}PhaseActor -> ThreadActor: PHASE_PROCESSED",
+        )
+    ),
+    "ThreadActor -> User/Client: THREAD_RESULT",
+]
+PHASE = [
+    "ThreadActor -> PhaseActor: PROCESS_PHASE",
+    "PhaseActor -> PhaseActor: PREPARE_CONTEXT",
+    "PhaseActor -> AgentManagerActor: PROCESS_WITH_AGENT",
+    "AgentManagerActor -> PhaseActor: AGENT_RESPONSE",
+    "PhaseActor -> ThreadActor: PHASE_PROCESSED",
+]
+
+
+def of_phase(lines: Sequence[str], phase: str) -> list[str]:
+    name = f"{phase.capitalize()}PhaseActor"
+    first = lines.index(f"ThreadActor -> {name}: PROCESS_PHASE (phase_type={phase})")
+    last = lines.index(f"{name} -> ThreadActor: PHASE_PROCESSED")
+    return [line.replace(name, "PhaseActor").partition(" (")[0] for line in lines[first : last + 1]]
+
+
+async def test_a_thread_goes_through_its_phases_as_the_document_writes_it() -> None:  # CH-46, CH-27, CH-47
+    """The document leaves out acknowledgements, and what a client asks meanwhile."""
+    recorded = Flow(client=CLIENT)
+    system, _ = scripted(always(said()), trace=recorded)
+    async with system:
+        client, thread_id = await begun(system, name="client")
+        await client.result(thread_id, every=0.01)
+    lines = [line for line in recorded.lines if not line.endswith(("_ACKNOWLEDGED", "THREAD_STATUS"))]
+    inner = ("PREPARE_CONTEXT", "AgentManagerActor")
+    assert [line for line in lines if not any(word in line for word in inner)] == CREATION
+    assert [of_phase(lines, phase) for phase in AEIOUY] == [PHASE] * 6
+
+
+async def test_one_run_has_one_correlation_id() -> None:  # CH-44
+    system, _ = scripted(sabir.RateLimited("slower"), always(said()), settings=ONCE)
+    found: list[str | None] = []
+    system._trace = lambda message: found.append(message.correlation_id)
+    async with system:
+        client, thread_id = await begun(system, name="client")
+        await client.result(thread_id, every=0.01)
+    assert len(found) > 30 and set(found) == {thread_id}

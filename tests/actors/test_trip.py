@@ -84,14 +84,12 @@ def record() -> None:
 
 
 def check(outcome: tuple[ThreadResult, dict[str, str]]) -> None:
-    """Each phase asked the model that it was to ask, the last one the other model; the thread came to its end."""
     result, models = outcome
     assert result.status == "completed" and result.output is not None and result.output["response"]
     assert models == {"look": "anthropic:smollm2", "answer": GPT, "close": GPT}
 
 
-async def test_the_program_on_its_recording(tmp_path: Path) -> None:
-    """CH-28, CH-29: the requests are those that were recorded, each is asked for, and nothing else is."""
+async def test_the_program_on_its_recording(tmp_path: Path) -> None:  # CH-28, CH-29
     assert "not a vendor's own service" in provenance_of(RECORDED)["server"]
     with shell(), replaying(RECORDED) as cassette:
         check(await program(tmp_path))

@@ -76,17 +76,14 @@ def set_all(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
 
 
 def keep(home: Path, text: str = f"[default]\nkey_id = id\nsecret = {SECRET}\nregion = north\n") -> None:
-    """Write the profiles."""
     (home / ".acme" / "credentials").write_text(text, "utf-8")
 
 
 def values(credentials: Any = THREE, given: Any = None) -> dict[str, str]:
-    """What is found."""
     return {name: value.get_secret_value() for name, value in KeySource("acme", given, credentials).read()}
 
 
 def missing(credentials: Any = THREE, given: Any = None) -> str:
-    """What the error of a missing one says."""
     with pytest.raises(CredentialsMissing) as caught:
         KeySource("acme", given, credentials).read()
     return str(caught.value)
@@ -97,7 +94,6 @@ GIVEN = {"key_id": "given", "secret": SECRET, "region": "south"}
 
 @pytest.mark.parametrize("given", [GIVEN, lambda: GIVEN, None], ids=["mapping", "function", "variables"])
 async def test_several_values_go_out_together(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each by the name under which the SDK's client is given it, waiting and in a loop."""
     set_all(monkeypatch, key_id="of-env", secret="hidden", region="west")
     with Server([whole(b"{}")], keeps_alive=True) as server:
         connection = Acme().connect(Access(api_key=given, base_url=server.url))
@@ -119,7 +115,6 @@ async def test_several_values_go_out_together(given: Any, monkeypatch: pytest.Mo
     ],
 )
 def test_a_profile_is_a_section_of_a_file(file: str, text: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Named by its variable, or by whoever connects."""
     (home / file).write_text(text, "utf-8")
     profile = Profile(file=f"~/{file}", variable="ACME_PROFILE")
     wanted = [each.model_copy(update={"profile": profile}) for each in THREE]
@@ -144,7 +139,6 @@ def test_what_is_secret_comes_of_one_place_and_all_else_by_itself(home: Path, mo
 
 
 def test_a_missing_one_is_told_with_all_that_was_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, with what was wrong with a profile, and the remedy."""
     give = "pass api_key={'key_id': …, 'secret': …, 'region': …}"
     remedy = f"set the variable ACME_SECRET or ACME_OLD_SECRET, or {give}"
     assert missing(given={"key_id": "k", "region": "r"}) == (
@@ -166,20 +160,17 @@ def test_a_missing_one_is_told_with_all_that_was_looked_at(home: Path, monkeypat
 
 @pytest.mark.parametrize("given", ["", {"api_key": ""}, lambda: ""], ids=["text", "mapping", "function"])
 def test_what_was_given_empty_is_missing(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing else takes its place in silence."""
     monkeypatch.setenv("ACME_KEY", "of-env")
     remedy = "set the variable ACME_KEY, or pass api_key="
     assert missing([Credential(variables=("ACME_KEY",))], given) == f"acme has no key; looked at api_key=; {remedy}"
 
 
 def test_a_value_of_no_such_name_is_refused() -> None:
-    """Before anything is sent; the line says which there are."""
     with pytest.raises(SettingsInvalid, match=r"^api_key= .* the names regoin; expected key_id, secret, region$"):
         Acme().connect(Access(api_key={"regoin": "x"}))
 
 
 def test_what_may_be_left_out_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And is taken with the secrets of its own place alone."""
     set_all(monkeypatch, token="of-env")
     assert values((*THREE, TOKEN), GIVEN) == GIVEN
     assert values((*THREE, TOKEN), {**GIVEN, "token": "t"})["token"] == "t"
@@ -188,7 +179,6 @@ def test_what_may_be_left_out_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_file_is_found_by_its_path(home: Path) -> None:
-    """As credentials that the vendor's own library reads; the first that exists counts."""
     assert missing([FILE]) == (
         "acme has no key; looked at ACME_KEY, ~/a.json, ~/b.json; set the variable ACME_KEY, or pass api_key="
     )
@@ -200,7 +190,6 @@ def test_a_file_is_found_by_its_path(home: Path) -> None:
 
 
 def test_what_was_found_tells_the_source_and_never_what(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in its own text nor in that of the source."""
     keep(home)
     set_all(monkeypatch, region="west")
     found = KeySource.find((*THREE, TOKEN))
@@ -217,7 +206,6 @@ def test_what_was_found_tells_the_source_and_never_what(home: Path, monkeypatch:
 def test_a_variable_is_read_once_and_a_function_asked_each_time(
     given: Callable[[], str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection keeps its key, whatever becomes of the environment."""
     monkeypatch.setenv("ACME_KEY", "old")
     source = KeySource("acme", given, [Credential(variables=("ACME_NONE", "ACME_KEY"))])
     before = source.text()
@@ -227,7 +215,6 @@ def test_a_variable_is_read_once_and_a_function_asked_each_time(
 
 
 def test_a_provider_without_credentials_needs_a_key_only_if_one_is_given() -> None:
-    """A server of one's own asks for none."""
     assert not KeySource("acme", None).is_needed
     assert KeySource("acme", "key").is_needed
     assert KeySource("acme", None, [Credential(variables=("ACME_KEY",))]).is_needed

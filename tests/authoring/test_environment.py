@@ -32,7 +32,6 @@ FAULTS = {
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment without proxies and certificates of its own."""
     for name in (*PROXIES, *FILES, "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -41,7 +40,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=FAULTS.values(), ids=FAULTS)
 def fault(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, str]:
-    """Set a variable to a faulty value; its name, and words of the error."""
     name, value, words = request.param
     (junk := tmp_path / "password.pem").write_text("no certificate")
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))  # with it, Python's own TLS context reads SSLKEYLOGFILE
@@ -74,17 +72,7 @@ def test_a_fault_of_the_environment_names_its_variable(model: str, way: str, fau
     assert (caught.value.retryable, caught.value.provider) == (False, model.partition(":")[0].partition(".")[0])
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_fallback_continues_after_a_fault_of_the_environment(model: str, fault: tuple[str, str]) -> None:
-    """With a member that needs no network."""
-    chain = sabir.fallback(make(model), "echo:small")
-
-    assert chain.complete_sync("Hello").failed_members[0].error == "ConnectionFailed"
-    assert asyncio.run(chain.complete("Hello")).failed_members[0].error == "ConnectionFailed"
-
-
 def test_a_call_succeeds_once_the_variable_is_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The adapter stores neither the fault nor half of a client."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         llm = make("openai.chat:m", f"http://127.0.0.1:{server.getsockname()[1]}")
         monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
@@ -116,8 +104,6 @@ def test_a_malformed_no_proxy_raises_nothing_foreign(model: str, value: str, mon
 
 
 def test_other_http_clients_name_the_variable_too(fault: tuple[str, str]) -> None:
-    """Those of an MCP connection, and those that a user's Google client gets."""
-
     async def connect() -> None:
         async with options_from_mcp("http://127.0.0.1:9/mcp"):
             raise AssertionError("it connected")
@@ -150,7 +136,6 @@ ERRORS: dict[str, tuple[Exception, dict[str, str], str | None]] = {
 def test_only_errors_that_a_variable_explains_are_changed(
     error: Exception, variables: dict[str, str], named: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All others are raised unchanged."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ConnectionFailed if named else type(error)) as caught, explaining_environment_errors("acme"):

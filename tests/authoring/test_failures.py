@@ -31,7 +31,6 @@ TABLE = ErrorTable()
     ],
 )
 def test_how_long_to_wait_is_a_number_of_seconds(headers: dict[str, str], seconds: float | None) -> None:
-    """Milliseconds, seconds, or a date beside the server's own clock; never less than nought, never for ever."""
     assert retry_after(headers) == seconds
 
 
@@ -55,14 +54,12 @@ def test_a_status_says_what_it_says_by_itself(status: int, kind: type[CallError]
     ],
 )
 def test_error_bodies_have_many_shapes(body: Any, message: str, status: int | None) -> None:
-    """One failure comes of each."""
     found = failure_of(body)
 
     assert (found.message, found.status) == (message, status)
 
 
 def test_a_page_of_html_is_not_shown() -> None:
-    """A proxy's page says nothing; other text is what it says."""
     said = [str(TABLE.decode(500, {}, body, "acme")) for body in (b" <!doctype html>", b"upstream gone")]
     assert said == ["acme answered 500: a page of HTML", "acme answered 500: upstream gone"]
 
@@ -107,7 +104,6 @@ RULES = (
     ],
 )
 def test_the_first_rule_that_knows_a_failure_counts(status: int | None, error: Any, kind: type[CallError]) -> None:
-    """Codes and words whatever their case, at the statuses where they count. Where none knows it, the status says."""
     table = ErrorTable(rules=RULES, wait=lambda found: 7.0 if "again" in found.body else None)
     if status is None:
         made = table.report(error, DecodeScope(target=Target(provider="acme", dialect="acme.x"), request_id="r-1"))
@@ -120,13 +116,8 @@ def test_the_first_rule_that_knows_a_failure_counts(status: int | None, error: A
 
 
 def test_errors_of_an_sdk_are_told_by_their_names() -> None:
-    """A row of the vendor's own says what they are; one without a class says that they are not the wire's."""
     table = ErrorTable(
-        modules=("decimal",),
-        raised=(
-            ("DivisionByZero", None, ""),
-            ("DecimalException", RateLimited, "waits"),
-        ),
+        modules=("decimal",), raised=(("DivisionByZero", None, ""), ("DecimalException", RateLimited, "waits"))
     )
     found = table.translate(decimal.InvalidOperation("soon"), "acme")
 

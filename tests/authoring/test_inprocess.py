@@ -23,7 +23,6 @@ def serve(request: WireRequest) -> InProcessResponse:
 
 
 def test_the_functions_answer_is_the_response() -> None:
-    """Status, headers and chunks as they were given, waiting and in a loop; closed or not, and what it raises."""
     connection: Connection = InProcessConnection(serve)
     connection.close()
     asyncio.run(connection.aclose())
@@ -56,7 +55,6 @@ class Call:
         self.status, self.headers = 0, {"x-sdk": "http.client"}
 
     def open(self) -> "Call":
-        """Return at the headers."""
         try:
             self.http.connect()
             self.socket = self.http.sock
@@ -89,15 +87,11 @@ class Call:
 
 
 class Deaf(Call):
-    """An SDK that lets nobody hang up."""
-
     def hang_up(self) -> None:
         """It cannot."""
 
 
 class Acme:
-    """Connections of one test, and their calls."""
-
     def __init__(self, url: str, kind: type[Call] = Call) -> None:
         self.url, self.kind = url, kind
         self.calls: list[Call] = []
@@ -112,7 +106,6 @@ class Acme:
 
 
 async def test_an_sdk_that_only_waits_serves_both_kinds_of_callers() -> None:
-    """Status, headers and chunks; in a loop, which goes on meanwhile, each as it comes."""
     rest = threading.Event()
     with Server([head(), b"one", rest, b"two"]) as server:
         connection = Acme(server.url).connection
@@ -135,7 +128,6 @@ async def test_an_sdk_that_only_waits_serves_both_kinds_of_callers() -> None:
 
 @pytest.mark.parametrize("said", [[], [head(), b"one"]], ids=["while it opens", "while it reads"])
 async def test_who_cancels_hangs_up_and_the_thread_comes_out(said: list[Step]) -> None:
-    """The server sees it, though it has not said anything yet; nothing goes on in a thread."""
     with Server([*said, threading.Event()]) as server:
         acme = Acme(server.url)
 
@@ -158,7 +150,6 @@ async def test_who_cancels_hangs_up_and_the_thread_comes_out(said: list[Step]) -
 
 
 async def test_an_answer_that_nobody_waits_for_any_more_is_closed() -> None:
-    """Of an SDK that lets nobody hang up, too."""
     late = threading.Event()
     with Server([late, whole(b"{}")]) as server:
         acme = Acme(server.url, Deaf)
@@ -173,7 +164,6 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_closed() -> None:
 
 
 async def test_what_the_sdk_raises_in_a_thread_is_translated() -> None:
-    """As anywhere: the author says what is the wire's."""
     with Server([]) as server:
         connection = Acme(server.url).connection
         with pytest.raises(HTTPException) as caught:

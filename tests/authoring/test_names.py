@@ -1,32 +1,18 @@
 """Stored names: what a class assigns, or the default."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import BaseModel
 from sabir.authoring import StoredNames
 
 
-class Unnamed:
-    """Assigns nothing."""
-
-
-class Renamed:
-    """Has only earlier names, as a class that kept its default."""
-
-    stored_before: ClassVar[tuple[str, ...]] = ("old",)
-
-
 class Named(BaseModel):
-    """Got a name later on."""
-
     stored_as: ClassVar[str] = "app.note"
 
 
 class Moved(Named):
-    """Names all that it was called."""
-
     stored_as: ClassVar[str] = "app.moved"
     stored_before: ClassVar[tuple[str, ...]] = ("app.moved", "old:Moved")
 
@@ -43,32 +29,21 @@ class WithField:
     stored_before: tuple[str, ...] = ("data",)
 
 
-@dataclass
-class NamedData:
-    """A dataclass with a name."""
-
-    stored_as: ClassVar[str] = "app.data"
-    text: str = ""
-
-
-class New:
-    """Was never stored under its default."""
-
-    stored_as: ClassVar[str] = "app.new"
-    stored_before: ClassVar[tuple[str, ...]] = ()
+def assigning(**names: Any) -> type:
+    return type("Stored", (), names)
 
 
 @pytest.mark.parametrize(
     ("stored_type", "expected"),
     [
-        (Unnamed, StoredNames("m:C")),
-        (Renamed, StoredNames("m:C", ("old",))),
+        (assigning(), StoredNames("m:C")),
+        (assigning(stored_before=("old",)), StoredNames("m:C", ("old",))),
+        (assigning(stored_as="app.new", stored_before=()), StoredNames("app.new")),
+        (dataclass(assigning(stored_as="app.data", __annotations__={"text": str})), StoredNames("app.data", ("m:C",))),
         (Named, StoredNames("app.note", ("m:C",))),
         (Moved, StoredNames("app.moved", ("old:Moved",))),
         (Below, StoredNames("m:C")),
         (WithField, StoredNames("m:C")),
-        (NamedData, StoredNames("app.data", ("m:C",))),
-        (New, StoredNames("app.new")),
     ],
 )
 def test_a_class_is_stored_under_the_names_that_it_assigns(stored_type: type, expected: StoredNames) -> None:

@@ -9,16 +9,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+import trustme
 
 BEGIN = """
 import asyncio, gc, os, sys, warnings
@@ -49,7 +44,7 @@ def answers_are_its_own(who):
     return heard + asyncio.run(together()) == said
 
 wrong = 0
-for number in range(10):
+for number in range(4):
     wrong += not answers_are_its_own(f"parent-{number}")
     children = []
     for child in range(4):
@@ -63,8 +58,6 @@ print(wrong)
 
 
 class Echoes(BaseHTTPRequestHandler):
-    """Says what it was asked, on connections that are kept."""
-
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
@@ -83,8 +76,6 @@ class Echoes(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Says nothing of children that hung up."""
-
     def handle_error(self, *_: object) -> None:
         """Nothing."""
 
@@ -94,30 +85,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     """A server's, with a certificate that the process trusts."""
     with Server(("127.0.0.1", 0), Echoes) as server:
         if request.param == "https":
-            server.socket = _certified(tmp_path, monkeypatch).wrap_socket(server.socket, server_side=True)
+            authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            authority.issue_cert("127.0.0.1").configure_cert(context)
+            authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"{request.param}://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
-
-
-def _certified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    key, name = (
-        ec.generate_private_key(ec.SECP256R1()),
-        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")]),
-    )
-    begin = datetime.now(UTC) - timedelta(hours=1)
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    made = made.serial_number(1).not_valid_before(begin).not_valid_after(begin + timedelta(days=1))
-    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-    certificate, private = folder / "certificate.pem", folder / "key.pem"
-    certificate.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, private)
-    return context
 
 
 def in_a_process(code: str, url: str) -> str:
@@ -130,7 +105,6 @@ def in_a_process(code: str, url: str) -> str:
 
 @pytest.mark.parametrize("url", ["http"], indirect=True)
 def test_two_hundred_loops_leave_nothing_behind(url: str) -> None:
-    """Each closes its client when it ends: neither descriptors, nor memory, nor a word at exit."""
     descriptors, megabytes = map(float, in_a_process(RUNS, url).split())
 
     assert descriptors <= 16
@@ -138,5 +112,4 @@ def test_two_hundred_loops_leave_nothing_behind(url: str) -> None:
 
 
 def test_forked_children_and_their_parent_ask_at_once(url: str) -> None:
-    """Four children, ten times: each has connections of its own, so that each has its own answers."""
     assert in_a_process(FORKS, url) == "0\n"

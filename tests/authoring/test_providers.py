@@ -25,7 +25,6 @@ facts = {released = "2026-05", tiers = [1, 2]}
 
 
 def test_rows_are_read_longest_prefix_first() -> None:
-    """With what they say, and nothing where they say nothing."""
     infos = read_models(TEXT)
 
     assert [info.prefix for info in infos] == ["large-mini", "large", "s"]
@@ -39,7 +38,6 @@ def test_rows_are_read_longest_prefix_first() -> None:
     ("name", "prefix"), [("large-mini-2", "large-mini"), ("large-2", "large"), ("small", "s"), ("other", ""), ("", "")]
 )
 def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
-    """In whatever order the rows come; of a model that no row names nothing is known."""
     for infos in (read_models(TEXT), tuple(reversed(read_models(TEXT)))):
         assert find_model(infos, name).prefix == prefix
     assert find_model((), "large") is UNKNOWN_MODEL
@@ -61,7 +59,6 @@ def test_a_model_is_found_by_its_longest_prefix(name: str, prefix: str) -> None:
     ],
 )
 def test_a_wrong_row_is_named(text: str, words: str) -> None:
-    """In one line."""
     with pytest.raises(PluginError, match=words) as caught:
         read_models(text)
 
@@ -69,7 +66,6 @@ def test_a_wrong_row_is_named(text: str, words: str) -> None:
 
 
 def test_a_clouds_name_of_a_model_is_found_by_its_family() -> None:
-    """Its own row comes first, where there is one."""
     infos = read_models('[[models]]\nprefix = "large-2"\n[[models]]\nprefix = "eu.maker"\n')
 
     assert find_model(infos, "us.maker.large-2-v1:0", "large-2").prefix == "large-2"

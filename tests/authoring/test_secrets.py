@@ -79,7 +79,6 @@ def parts(secret: str) -> list[str]:
 async def test_a_key_that_a_vendor_echoes_stands_in_no_error_and_no_log(
     model: str, body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nor does what a cut of the message left of it."""
     with caplog.at_level(logging.DEBUG, "sabir"), Server([whole(body, 401)]) as server, ask(model, server.url) as llm:
         with pytest.raises(CallError) as waited:
             llm.complete_sync("Hello")
@@ -94,7 +93,6 @@ async def test_a_key_that_a_vendor_echoes_stands_in_no_error_and_no_log(
 
 
 def test_the_key_of_a_users_own_client_stands_in_no_error() -> None:
-    """It is known by the request that was sent."""
     with Server([whole(BODIES["object"], 401)]) as server:
         with openai.OpenAI(api_key=KEY, base_url=server.url) as client, pytest.raises(CallError) as caught:
             sabir.adapter("openai.chat:m", client=client).complete_sync("Hello")
@@ -104,7 +102,6 @@ def test_the_key_of_a_users_own_client_stands_in_no_error() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_key_that_a_stream_echoes_stands_in_no_error(model: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Not in the one that is raised, and not in the one behind it."""
     event = json.dumps(STREAMED[model]).encode()
     script = [head(content_type="text/event-stream"), b"event: error\ndata: " + event + b"\n\n"]
     with caplog.at_level(logging.INFO, "sabir"), Server(script) as server, ask(model, server.url) as llm:
@@ -145,7 +142,6 @@ READ = {"unreadable", "broken off"}
 def test_a_key_that_a_malformed_response_repeats_is_not_shown(
     model: str, where: str, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not in the error, its pickle, its traceback and the log; nor in a variable, unless the response is a reply."""
     with caplog.at_level(logging.DEBUG, "sabir"), Server([MALFORMED[where]], keeps_alive=False) as server:
         with ask(model, server.url) as llm, pytest.raises(CallError) as caught:
             if way == "sync":
@@ -179,7 +175,6 @@ async def test_no_variable_of_a_failed_call_shows_its_key(model: str) -> None:
 
 
 def test_a_key_that_no_header_can_carry_stands_in_no_variable() -> None:
-    """As one that was read from a file with its line end."""
     llm = sabir.adapter("google:m", api_key=f"{KEY}\n")
     with pytest.raises(CallError) as caught:
         llm.complete_sync("Hello")
@@ -209,7 +204,6 @@ async def test_a_user_and_password_of_a_base_url_are_a_header_and_in_no_log(
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_secret_in_a_base_url_stands_in_no_error(model: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A server that says back whom it was told of, decoded, and the query that it was asked with."""
     said = "no entry for bob:hunter2secret with hunter2secret and SIGNATURE99"
     body = json.dumps({"error": {"message": said, "type": "invalid"}}).encode()
     with caplog.at_level(logging.INFO, "sabir"), Server([whole(body, 401)]) as server:
@@ -224,7 +218,6 @@ def test_what_is_secret_in_a_base_url_stands_in_no_error(model: str, caplog: pyt
 
 @pytest.mark.parametrize("model", MODELS)
 async def test_the_query_of_a_base_url_stands_behind_the_path(model: str) -> None:
-    """Before what the SDK puts there itself."""
     with Server([whole(b"{}", 400)]) as server, ask(model, f"{server.url}/base?api-version=1&x=%2F") as llm:
         for call in (llm.complete_sync, lambda text: llm.stream_sync(text).reply()):
             with pytest.raises(CallError):
@@ -245,7 +238,6 @@ async def test_the_query_of_a_base_url_stands_behind_the_path(model: str) -> Non
 
 @pytest.mark.parametrize("kind", [CallError, ValueError])
 def test_secrets_are_removed_from_an_error_and_its_causes(kind: type[Exception]) -> None:
-    """From its message, and from the texts that one of this library's errors carries. "none" is too short for a key."""
     error, cause = kind(f"{KEY} {KEY[:20]}… none"), CallError(f"said {KEY}", code=KEY, request_id=f"r-{KEY}")
     error.__cause__, cause.__cause__ = cause, error
     conceal(error, [KEY, "none"])

@@ -32,7 +32,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 @pytest.fixture
 def tiny() -> Iterator[Tiny]:
-    """The tiny provider, registered for one test."""
     provider = Tiny()
     default_registry.register("tiny", provider)
     yield provider

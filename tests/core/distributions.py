@@ -1,5 +1,6 @@
 """Distributions that are really installed: a folder on the path with modules and their metadata."""
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +18,6 @@ class Install(Protocol):
 def write_distribution(
     folder: Path, name: str, entry_points: EntryPoints, version: str, modules: Mapping[str, str]
 ) -> None:
-    """Write what an installer leaves behind."""
     metadata = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
@@ -28,3 +28,12 @@ def write_distribution(
     (metadata / "entry_points.txt").write_text("\n".join(sections))
     for module, source in modules.items():
         (folder / f"{module}.py").write_text(source)
+
+
+def finish_loading(go_on: threading.Event) -> int:
+    """Let the modules that wait for this event go on; the number of threads that loaded one."""
+    loading = [thread for thread in threading.enumerate() if thread.name == "sabir"]
+    go_on.set()
+    for thread in loading:
+        thread.join()
+    return len(loading)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sabir.base.models import Frozen
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
+from sabir_testing.histories.samples import message_by, result_message
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -91,24 +92,18 @@ EVERY_PART: tuple[Any, ...] = (
 )
 ORIGIN = Origin(provider="acme", dialect="acme.wire", endpoint="https://example.org", model="large", response_id="r")
 EVERY_KIND: tuple[Message, ...] = (
-    Message(policy="user", origin=ORIGIN, payload=PartsPayload(parts=EVERY_PART)),
+    message_by("user", *EVERY_PART).model_copy(update={"origin": ORIGIN}),
     Message(
         policy="llm",
         payload=OptionCallPayload(invocation_id="1", option_name="f", arguments={"a": [1, {"b": 2}]}, state={"s": [1]}),
     ),
-    Message(policy="f", payload=OptionResultPayload(invocation_id="1", option_name="f", result={"a": [1]})),
-    Message(policy="f", payload=OptionResultPayload(invocation_id="1", option_name="f", parts=EVERY_PART)),
-    Message(
-        policy="f",
-        payload=OptionResultPayload(
-            invocation_id="1", option_name="f", is_error=True, error_type="e", error_message="m", retryable=True
-        ),
-    ),
+    result_message("1", {"a": [1]}, "f"),
+    result_message("1", name="f", parts=EVERY_PART),
+    result_message("1", name="f", is_error=True, error_type="e", error_message="m", retryable=True),
 )
 
 
 def models_of(value: object) -> Iterator[Frozen]:
-    """A model and every model that it is made of."""
     if isinstance(value, Frozen):
         yield value
         for name in type(value).model_fields:

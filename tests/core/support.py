@@ -14,11 +14,14 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import httpx2
+import pytest
 from sabir.authoring import ClientConnection, ErrorTable
 from sabir.base.values import FrozenDict, JSONValue
+from sabir.calling.drive import SyncWire, Wire, drive, run_blocking
+from sabir.calling.exchange import Emit, Script
 from sabir.contract.dialect import DecodedHistory, Dialect, ServerEvent
 from sabir.contract.provider import Access, Credential, WireRequest
 from sabir.contract.scope import DecodeScope, RequestScope
@@ -36,7 +39,7 @@ from sabir.errors import (
 )
 from sabir.reading.fold import ReplyBuilder
 from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.messages import Message, PartsPayload
+from sabir.vocabulary.messages import Message, OptionCallPayload, PartsPayload
 from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import MediaPart, ReasoningPart, TextPart
 from sabir.vocabulary.reply import BlockDelta, BlockEnd, BlockStart, Reply, ReplyEnd, ReplyStart, StreamEvent, Usage
@@ -45,6 +48,7 @@ from sabir.vocabulary.settings import WIRE_SETTINGS, Settings, Target
 ERRORS: Mapping[int, type[CallError]] = {400: InvalidRequest, 401: AuthenticationFailed, 429: RateLimited}
 MOST_AT_ONCE = 1_000_000
 """A longer answer is streamed, whoever asks."""
+REQUEST = WireRequest("/talk", b"{}")
 SCOPE = DecodeScope(Target(provider="tiny", dialect="tiny.talk", model="m", endpoint="http://tiny"))
 
 
@@ -439,9 +443,47 @@ class AsyncScriptedResponse:
         self._response.close()
 
 
+def option_call(name: str, arguments: Any = None, invocation_id: str = "call-1", **fields: Any) -> Message:
+    """A model's call in the third step."""
+    payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=arguments or {}, **fields)
+    return Message(policy="llm", step_num=3, payload=payload)
+
+
 def broken(answer: Answer, error: Exception) -> Answer:
     """The answer whose body breaks off with an error."""
     return Answer([*answer.chunks, error], answer.status, answer.headers)  # type: ignore[list-item]
+
+
+@contextlib.contextmanager
+def raises_line(kind: type[BaseException], match: str | None = None) -> Iterator[pytest.ExceptionInfo[BaseException]]:
+    """Expect an error whose message has these words, in one line."""
+    with pytest.raises(kind, match=match) as caught:
+        yield caught
+    assert len(str(caught.value).splitlines()) == 1
+
+
+class Run(Protocol):
+    """Runs a script to its end; `seen` is told of each attempt."""
+
+    def __call__(self, script: Script[Any], connection: Any, seen: list[Any] | None = None) -> Any: ...
+
+
+async def run_through(script: Script[Any], wire: SyncWire | Wire) -> Any:
+    """Pass over a stream's events, and give the result."""
+    while isinstance(step := await drive(script, wire), Emit):
+        pass
+    return step.result
+
+
+def run_sync(script: Script[Any], connection: Any, seen: list[Any] | None = None) -> Any:
+    return run_blocking(run_through(script, SyncWire(connection, None if seen is None else seen.append)))
+
+
+def run_async(script: Script[Any], connection: Any, seen: list[Any] | None = None) -> Any:
+    async def run() -> Any:
+        return await run_through(script, Wire(connection, None if seen is None else seen.append))
+
+    return asyncio.run(run())
 
 
 class Loop:
@@ -460,7 +502,6 @@ class Loop:
         return self._runner.run(wait())
 
     def close(self) -> None:
-        """Give back the loop."""
         self._runner.close()
 
 

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -22,42 +23,26 @@ from tests.architecture.project import PACKAGES
 PACKAGE_MODULES = [importlib.import_module(package.module) for package in PACKAGES]
 MODULES: list[ModuleType] = [sabir.errors, sabir.authoring, *PACKAGE_MODULES]
 MODULES += [sabir_runtime.durable, sabir_runtime.distributed]
-ADVANCED_WITH_AN_EXAMPLE = {
-    sabir_runtime: (
-        "BaseContext", "InMemoryRunner", "LLMPolicy", "Policy", "PolicyFailed", "Runner", "branch", "human_policy",
-        "loop_policy",
+MET_FIRST = {
+    sabir: (
+        "Adapter Loss Message Option Rendering Reply ReplyStream RetryPolicy Settings adapter answer assistant dialect "
+        "fallback image load models option providers save system user ModelAdapter.complete ModelAdapter.stream "
+        "ModelAdapter.render ModelAdapter.send Reply.parse"
     ),
-    sabir_runtime.durable: ("DurableRunner", "Runs"),
-    sabir_runtime.distributed: ("Access", "CallSettings", "DistributedRunner", "Worker", "WorkerSettings"),
-    sabir_actors: (
-        "Actor", "ActorSystem", "Chain", "Message", "RestartPolicy", "ThreadClient", "serialize_message",
-        "validate_message",
+    sabir_session: (
+        "Answer AnswerStream Budget Conversation Prompt Session Store SyncAnswerStream evaluate evaluate_sync "
+        "with_budget Conversation.ask Conversation.ask_sync Conversation.stream Conversation.preview Conversation.fork"
     ),
-}  # fmt: skip
-"""Names of the runtime and of the actors that a user meets first, by module."""
-WITH_AN_EXAMPLE = (
-    "Adapter", "Loss", "Message", "Option", "Rendering", "Reply", "ReplyStream", "RetryPolicy", "Settings",
-    "adapter", "answer", "assistant", "dialect", "fallback", "image", "load", "models", "option", "providers", "save",
-    "system", "user",
-)  # fmt: skip
-"""Names of sabir that a user meets first."""
-OTHERS_WITH_AN_EXAMPLE = (
-    sabir_session.Answer, sabir_session.AnswerStream, sabir_session.Budget, sabir_session.Conversation,
-    sabir_session.Prompt, sabir_session.Session, sabir_session.Store, sabir_session.SyncAnswerStream,
-    sabir_session.evaluate, sabir_session.evaluate_sync, sabir_session.with_budget, sabir_roles.ActionRequest,
-    sabir_roles.AssistantResponse, sabir_roles.Instruction, sabir_roles.MessageManager, sabir_roles.RoledMessage,
-    sabir_roles.System, sabir_roles.environment,
-)  # fmt: skip
-"""The same of conversations and messages with roles."""
-METHODS_WITH_AN_EXAMPLE = (
-    sabir.ModelAdapter.complete, sabir.ModelAdapter.stream, sabir.ModelAdapter.render, sabir.ModelAdapter.send,
-    sabir.Reply.parse, sabir_session.Conversation.ask, sabir_session.Conversation.ask_sync,
-    sabir_session.Conversation.stream, sabir_session.Conversation.preview, sabir_session.Conversation.fork,
-)  # fmt: skip
+    sabir_roles: ("ActionRequest AssistantResponse Instruction MessageManager RoledMessage System environment"),
+    sabir_runtime: ("BaseContext InMemoryRunner LLMPolicy Policy PolicyFailed Runner branch human_policy loop_policy"),
+    sabir_runtime.durable: "DurableRunner Runs",
+    sabir_runtime.distributed: "Access CallSettings DistributedRunner Worker WorkerSettings",
+    sabir_actors: ("Actor ActorSystem Chain Message RestartPolicy ThreadClient serialize_message validate_message"),
+}
+"""The names that a user meets first, by module."""
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    """The examples of every public object of every package, and of its members."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     seen = set()
     for module in MODULES:
@@ -83,25 +68,8 @@ def test_an_example_prints_what_it_shows(
     assert not runner.failures, "".join(report)
 
 
-@pytest.mark.parametrize("name", WITH_AN_EXAMPLE)
-def test_the_names_that_a_user_meets_first_have_an_example(name: str) -> None:
-    assert ">>> " in (inspect.getdoc(getattr(sabir, name)) or "")
+@pytest.mark.parametrize("module", MET_FIRST, ids=lambda module: module.__name__)
+def test_the_names_that_a_user_meets_first_have_an_example(module: ModuleType) -> None:
+    docs = {name: inspect.getdoc(attrgetter(name)(module)) or "" for name in MET_FIRST[module].split()}
 
-
-@pytest.mark.parametrize("value", OTHERS_WITH_AN_EXAMPLE, ids=lambda value: value.__name__)
-def test_what_a_user_of_conversations_and_roles_meets_first_has_an_example(value: object) -> None:
-    assert ">>> " in (inspect.getdoc(value) or "")
-
-
-@pytest.mark.parametrize("method", METHODS_WITH_AN_EXAMPLE, ids=lambda method: method.__name__)
-def test_the_main_methods_have_an_example(method: object) -> None:
-    assert ">>> " in (inspect.getdoc(method) or "")
-
-
-@pytest.mark.parametrize("module", ADVANCED_WITH_AN_EXAMPLE, ids=lambda module: module.__name__)
-def test_the_names_of_runtime_and_actors_that_a_user_meets_first_have_an_example(module: ModuleType) -> None:
-    without = [
-        name for name in ADVANCED_WITH_AN_EXAMPLE[module] if ">>> " not in (inspect.getdoc(getattr(module, name)) or "")
-    ]
-
-    assert without == []
+    assert [name for name, doc in docs.items() if ">>> " not in doc] == []

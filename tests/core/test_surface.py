@@ -51,7 +51,6 @@ PROGRAMS = {
         "sabir.adapter('openai:gpt-5').render('hi', settings=sabir.Settings(vendor={'openai': {'nothing': 1}}))"
     ),
     "another library's argument": "sabir.adapter('echo:m').complete_sync('hi', tools=[])",
-    "a name that is unknown": "sabir.Mesage",
 }
 """Programs of one line, each of which ends with one error."""
 
@@ -82,10 +81,9 @@ def tracebacks() -> dict[str, str]:
 
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_a_program_ends_with_one_error_of_the_library(what: str, tracebacks: dict[str, str]) -> None:
-    """The last line is the library's error, and no other error was raised before it."""
     assert tracebacks[what].count("Traceback") == 1, tracebacks[what]
     last = tracebacks[what].rstrip().removesuffix(NOTE).splitlines()[-1]
-    assert last.startswith(("sabir.errors.", "AttributeError: module 'sabir'"))
+    assert last.startswith("sabir.errors.")
 
 
 CALLS = ("render", "complete", "complete_sync", "stream", "stream_sync")
@@ -94,7 +92,6 @@ CALLS = ("render", "complete", "complete_sync", "stream", "stream_sync")
 @pytest.mark.parametrize("kind", [sabir.Adapter, sabir.ModelAdapter, sabir.FallbackAdapter])
 @pytest.mark.parametrize("name", CALLS)
 def test_help_shows_the_arguments_of_a_call(kind: type, name: str) -> None:
-    """By their names, with their types, and what each means."""
     method = getattr(kind, name)
     shown = pydoc.plain(pydoc.render_doc(method))
 
@@ -106,8 +103,6 @@ def test_help_shows_the_arguments_of_a_call(kind: type, name: str) -> None:
 
 
 class Asking(SyncClosing):
-    """As a plugin writes an adapter around another."""
-
     def ask(self, **how: Unpack[CallArguments]) -> str:
         """Ask."""
         return self._ask(how)
@@ -120,7 +115,6 @@ class Asking(SyncClosing):
 
 
 def test_what_a_plugin_lets_a_user_hold_is_described_alike() -> None:
-    """What a block closes: nothing is written above its methods."""
     with Asking() as asking, pytest.raises(sabir.errors.WrongWord):
         asking.ask()
 
@@ -152,7 +146,6 @@ def test_help_names_every_keyword_argument_in_all_packages() -> None:
 
 
 def test_help_shows_what_sabir_adapter_takes() -> None:
-    """Without what stands there for other libraries' names alone; what a medium and settings take is shown as well."""
     assert "misnamed" not in str(inspect.signature(sabir.adapter))
     assert "mime: str | None = None" in str(inspect.signature(sabir.image))
     assert "temperature: float | None = None" in str(inspect.signature(sabir.Settings))
@@ -163,7 +156,6 @@ WRAPS_SIGNATURES = sys.version_info >= (3, 13)
 
 
 def test_help_of_a_conversation_is_short_and_names_its_types() -> None:
-    """The methods that ask come before the properties; `dir()` lists the special names that help() leaves out."""
     page = pydoc.plain(pydoc.render_doc(sabir_session.Conversation))
     names = {
         "instructions: Instructions",
@@ -183,7 +175,6 @@ def test_help_of_a_conversation_is_short_and_names_its_types() -> None:
 
 
 def test_pydoc_is_the_librarys_own_text() -> None:
-    """Each public name with its own words; of pydantic neither the methods nor their texts."""
     page = pydoc.plain(pydoc.render_doc(sabir))
     models = [found for name in sabir.__all__ if isinstance(found := getattr(sabir, name), type(sabir.Message))]
 
@@ -200,32 +191,18 @@ def test_pydoc_is_the_librarys_own_text() -> None:
 
 
 def test_a_class_is_read_with_its_fields() -> None:
-    """By the names under which they are given; a model can still do all that pydantic's can."""
     assert str(inspect.signature(sabir.Loss)).startswith("(*, kind: Literal['dropped',")
     assert str(inspect.signature(sabir.ModelInfo)).endswith("facts: Any = {})")
     assert {"text", "parts", "model_copy", "model_dump"} <= set(dir(sabir.Message)) & set(dir(sabir.user("hi")))
     assert create_autospec(sabir.Message).model_dump is not None
 
     class Own(Frozen):
-        """With a constructor of its own, and a class that is not there yet."""
-
         other: "NotThere | None" = None  # type: ignore[name-defined]  # noqa: F821
 
         def __init__(self, number: int) -> None: ...
 
     class Later(Frozen):
-        """With a class that is not there yet."""
-
         other: "NotThere | None" = None  # type: ignore[name-defined]  # noqa: F821
 
     assert str(inspect.signature(Own)) == "(number: int) -> None"
     assert "NotThere" in str(inspect.signature(Later))
-
-
-def test_a_prompt_completes_public_names() -> None:
-    """And no others; a name that is unknown is told with one that is near."""
-    listed = {name for name in dir(sabir) if not name.startswith("__")}
-
-    assert listed == {*sabir.__all__, "authoring", "errors"}
-    with pytest.raises(AttributeError, match=r"module 'sabir' has no attribute 'Mesage'$"):
-        sabir.Mesage  # type: ignore[attr-defined]  # noqa: B018

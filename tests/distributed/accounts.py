@@ -32,7 +32,6 @@ def _encode(data: bytes) -> str:
 
 
 def user_key() -> Key:
-    """The nkey of a user."""
     return Key(nkeys.PREFIX_BYTE_USER)
 
 

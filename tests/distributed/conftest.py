@@ -7,8 +7,7 @@ import pytest
 from nats import connect
 from nats.aio.client import Client
 
-from tests.distributed.contexts import Desk
-from tests.distributed.support import QUICK, Caller, Gate, Place
+from tests.distributed.support import Caller, Gate, Place
 from tests.servers.shared_nats import nats
 
 __all__ = ["nats"]
@@ -17,7 +16,6 @@ NUMBERS = count()
 
 @pytest.fixture(scope="session")
 def url(nats: str) -> str:
-    """The URL of the server."""
     return nats
 
 
@@ -29,20 +27,11 @@ def name() -> str:
 
 @pytest.fixture
 def place(url: str, name: str) -> Place:
-    """The server, and that name."""
     return Place(url, name)
 
 
 @pytest.fixture
-async def desk(place: Place) -> AsyncIterator[Desk]:
-    """A context at a worker."""
-    async with place.worker(Desk), place.runner(QUICK) as runner:
-        yield Desk(runner)
-
-
-@pytest.fixture
 async def client(url: str) -> AsyncIterator[Client]:
-    """A bare client, to see what is on the wire and to speak there."""
     client = await connect(url)
     yield client
     await client.close()
@@ -50,7 +39,6 @@ async def client(url: str) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def caller(url: str, name: str) -> AsyncIterator[Caller]:
-    """A caller of the test's context."""
     client = await connect(url)
     caller = Caller(client, name)
     await caller.listen()
@@ -60,5 +48,4 @@ async def caller(url: str, name: str) -> AsyncIterator[Caller]:
 
 @pytest.fixture
 def gate() -> Gate:
-    """Where the policies of this process wait."""
     return Gate()

@@ -1,7 +1,6 @@
 """The contexts of these tests: in this process, in a worker beside it, and in `sabir worker` processes."""
 
 import asyncio
-import datetime
 import os
 from pathlib import Path
 
@@ -23,55 +22,21 @@ async def echo(ctx: BaseContext, observations: Batch, options: Names = None, *, 
 
 
 async def give_back(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """All that was observed, as it is."""
     return observations
 
 
 async def tell_options(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """The options, as they came."""
     return [sabir.assistant(repr(options))]
 
 
-async def tell_day(ctx: BaseContext, observations: Batch, options: Names = None, *, day: datetime.date) -> Batch:
-    """The day after, which only an argument of the right type has."""
-    return [sabir.assistant((day + datetime.timedelta(days=1)).isoformat())]
-
-
 async def double(ctx: BaseContext, observations: Batch, options: Names = None, *, number: int) -> Batch:
-    """Twice a number."""
     return [sabir.assistant(str(2 * number))]
-
-
-async def broken(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """An option that fails."""
-    raise LookupError("nothing there")
 
 
 def call_of(name: str, invocation_id: str, **arguments: object) -> Message:
     """An option call with an id that is the same each time."""
     payload = OptionCallPayload(invocation_id=invocation_id, option_name=name, arguments=arguments)
     return Message(id=f"m-{invocation_id}", policy="choose", payload=payload)
-
-
-async def choose(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """A rule that chooses three options at once, of which one fails and one is not offered."""
-    return [call_of("double", "a", number=21), call_of("broken", "b"), call_of("echo", "c", times=2)]
-
-
-class Overheated(Exception):
-    """A fault that passes."""
-
-    retryable = True
-
-
-async def fail(ctx: BaseContext, observations: Batch, options: Names = None, *, passing: bool = False) -> Batch:
-    """Fail, in one of two ways."""
-    raise Overheated("too hot to answer") if passing else ZeroDivisionError("no such quotient")
-
-
-async def leave(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
-    """What must not end the worker."""
-    raise SystemExit(3)
 
 
 async def enlarge(ctx: BaseContext, observations: Batch, options: Names = None, *, size: int) -> Batch:
@@ -95,26 +60,17 @@ async def work(ctx: BaseContext, observations: Batch, options: Names = None, *, 
 
 
 class Desk(BaseContext):
-    """All of them, each under its own name."""
-
     echo: BoundPolicy
     give_back: BoundPolicy
     tell_options: BoundPolicy
-    tell_day: BoundPolicy
     double: BoundPolicy
-    broken: BoundPolicy
-    choose: BoundPolicy
-    fail: BoundPolicy
-    leave: BoundPolicy
     enlarge: BoundPolicy
     hold: BoundPolicy
     work: BoundPolicy
 
     def __init__(self, runner: BaseRunner) -> None:
         super().__init__(runner)
-        for policy in (
-            echo, give_back, tell_options, tell_day, double, broken, choose, fail, leave, enlarge, hold, work,
-        ):  # fmt: skip
+        for policy in (echo, give_back, tell_options, double, enlarge, hold, work):
             setattr(self, policy.__name__, self._bind(policy))
 
 

@@ -36,16 +36,13 @@ class Place:
     name: str
 
     def worker(self, context: Callable[[Any], BaseContext], settings: WorkerSettings | None = None) -> Worker:
-        """A worker there."""
         return Worker(context, self.url, name=self.name, settings=settings)
 
     def runner(self, settings: CallSettings | None = None) -> DistributedRunner:
-        """A runner for the context there."""
         return DistributedRunner(self.url, name=self.name, settings=settings)
 
 
 def body_of(name: str, policy: str = "echo", **changes: Any) -> bytes:
-    """A request as a stranger may write it."""
     request = {"schema": 1, "id": "r1", "context": name, "policy": policy, "observations": [], "seconds_left": 5}
     return json.dumps({**request, **changes}).encode()
 
@@ -63,7 +60,6 @@ async def flushed(client: Client) -> None:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    """Wait until something holds, which must be soon."""
     async with asyncio.timeout(DEADLINE):
         while not holds():
             await asyncio.sleep(0.002)
@@ -79,11 +75,9 @@ class Gate:
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 
     def context(self, runner: BaseRunner) -> "Gated":
-        """A context whose one policy waits here."""
         return Gated(runner, self)
 
     def with_echo(self, runner: BaseRunner) -> "Gated":
-        """The same with a policy that says what was said."""
         made = self.context(runner)
         made.echo = made._bind(echo)
         return made
@@ -107,8 +101,6 @@ def own(**policies: Callable[..., Any]) -> Callable[[BaseRunner], Own]:
 
 
 class Gated(BaseContext):
-    """A context with a policy that waits at a gate."""
-
     wait: BoundPolicy
     echo: BoundPolicy
 
@@ -132,8 +124,6 @@ class Gated(BaseContext):
 
 @dataclass
 class WorkerProcess:
-    """A `sabir worker` that listens."""
-
     process: subprocess.Popen[str]
     id: str
 
@@ -146,7 +136,6 @@ class WorkerProcess:
 def worker_process(
     url: str, name: str, *options: str, context: str = "tests.distributed.contexts:Desk"
 ) -> Iterator[WorkerProcess]:
-    """Run one until the block ends; it listens when the block begins."""
     command = [Path(sysconfig.get_path("scripts")) / "sabir", "worker", context, "--url", url, "--name", name, *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None

@@ -45,7 +45,6 @@ def password_file(tmp_path: Path) -> Path:
 
 
 async def ask(url: str, access: Access | None = None) -> str:
-    """What comes of a call, when caller and worker have this access."""
     access = access or Access()
     async with (
         Worker(Desk, url, settings=WorkerSettings(access=access)),
@@ -59,7 +58,6 @@ async def ask(url: str, access: Access | None = None) -> str:
 async def test_credentials_are_read_of_a_file_or_by_the_variables_of_nats_own_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, by: str
 ) -> None:
-    """None of which stands on a command line; the seed of an nkey signs what the server asks, and is never sent."""
     file, key = tmp_path / "secret", user_key()
     written, asked = {
         "password_file": (f"{PASSWORD}\n", ASKS),
@@ -81,14 +79,12 @@ async def test_credentials_are_read_of_a_file_or_by_the_variables_of_nats_own_co
 
 
 async def test_what_the_url_holds_comes_before_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are of somebody else, perhaps."""
     monkeypatch.setenv("NATS_CREDS", "/nowhere")
     with nats_server(configuration=ASKS) as url:
         assert await ask(url.replace("://", f"://ada:{PASSWORD}@")) == "x"
 
 
 async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogCaptureFixture) -> None:
-    """In a line of our own, and long before the patience is over; the secret that did not fit is in no text."""
     caplog.set_level(logging.DEBUG)
     patient = WorkerSettings(patience=1000)
     with nats_server(configuration=ASKS) as url:
@@ -121,10 +117,7 @@ async def test_whoever_has_no_credentials_is_told_so_at_once(caplog: pytest.LogC
         (b"open-sesame", "password_file", "a password is given without a user"),
     ],
 )
-async def test_a_file_that_cannot_be_used_is_named(
-    tmp_path: Path, written: bytes | None, given: str, reason: str
-) -> None:
-    """And nothing of what it holds."""
+async def test_an_unusable_file_is_named(tmp_path: Path, written: bytes | None, given: str, reason: str) -> None:
     file = tmp_path / "file"
     if written is not None:
         file.write_bytes(written)
@@ -150,7 +143,6 @@ def test_half_a_login_or_two_are_refused(access: dict[str, Any], reason: str) ->
 
 
 def test_what_is_secret_is_in_no_setting_and_no_text(password_file: Path) -> None:
-    """Settings are dumped, and shown when something fails."""
     access = Access(user="ada", password_file=password_file)
     login = access.login(read_addresses("nats://127.0.0.1:1"))
 
@@ -166,7 +158,6 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="module")
 def files(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The certificates of an authority, a server and a client."""
     folder = tmp_path_factory.mktemp("tls")
     authority.cert_pem.write_to_path(folder / "ca.pem")
     for who, names in (("server", ["127.0.0.1", "localhost"]), ("client", ["desk"])):
@@ -178,7 +169,6 @@ def files(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def encrypted(files: Path) -> Iterator[str]:
-    """A server that speaks TLS, and asks for a client's certificate."""
     certified = f'cert_file: "{files}/server.pem", key_file: "{files}/server.key", ca_file: "{files}/ca.pem"'
     with nats_server(configuration=f"tls {{ {certified}, verify: true }}") as url:
         yield f"tls://{url.partition('://')[2]}"
@@ -188,7 +178,6 @@ def encrypted(files: Path) -> Iterator[str]:
 async def test_a_connection_is_encrypted_and_both_sides_show_certificates(
     encrypted: str, files: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    """As the server asks; the variables are those of NATS' own commands."""
     given = {"ca": files / "ca.pem", "cert": files / "client.pem", "key": files / "client.key"}
     for name, file in given.items() if by == "variable" else ():
         monkeypatch.setenv(f"NATS_{name.upper()}", str(file))
@@ -197,10 +186,7 @@ async def test_a_connection_is_encrypted_and_both_sides_show_certificates(
 
 
 @pytest.mark.parametrize("given", [{}, {"ca": "ca.pem"}], ids=["nothing", "no certificate of one's own"])
-async def test_a_certificate_that_is_missing_is_said_at_once(
-    encrypted: str, files: Path, given: dict[str, str]
-) -> None:
-    """The server's is not trusted, or the client's is asked for."""
+async def test_a_missing_certificate_is_said_at_once(encrypted: str, files: Path, given: dict[str, str]) -> None:
     access = Access(**{name: files / file for name, file in given.items()})
 
     with pytest.raises(AccessRefused, match=r"was refused: .*; give the file of the CA that signed the server's"):
@@ -208,9 +194,7 @@ async def test_a_certificate_that_is_missing_is_said_at_once(
 
 
 @pytest.mark.parametrize("asked_by", ["the URL", "the access"])
-async def test_nothing_secret_is_sent_to_a_server_that_does_not_encrypt(
-    files: Path, password_file: Path, asked_by: str
-) -> None:
+async def test_no_secret_is_sent_to_a_server_without_tls(files: Path, password_file: Path, asked_by: str) -> None:
     """Whoever stands in between can take the server's word for TLS away: what is asked for here counts."""
     heard = bytearray()
 
@@ -251,7 +235,6 @@ async def test_a_key_that_is_encrypted_asks_nobody(files: Path, tmp_path: Path, 
 
 
 def test_the_command_takes_files(files: Path, password_file: Path) -> None:
-    """And never a secret."""
     with nats_server(configuration=ASKS) as url:
         with worker_process(url, "Desk", "--user", "ada", "--password-file", str(password_file)) as worker:
             assert worker.id
@@ -281,15 +264,12 @@ SHOUTING = own(shout=echo, whisper=echo)
 
 
 class Waiting(Gated):
-    """A gate under the name that the caller may use."""
-
     def __init__(self, runner: BaseRunner, gate: Gate) -> None:
         super().__init__(runner, gate)
         self.shout = self._bind(self.wait.policy)
 
 
 async def test_the_permissions_of_the_page_suffice(restricted: tuple[str, Path]) -> None:
-    """For a call, and for one that is accepted, kept alive, cancelled, or handed to another worker."""
     url, folder = restricted
     gates = [Gate(), Gate()]
     serving = WorkerSettings(access=of("desk", folder), accept_after=0.0, beat=0.05, drain=0.0)
@@ -316,7 +296,6 @@ async def test_the_permissions_of_the_page_suffice(restricted: tuple[str, Path])
 
 
 async def test_a_subject_that_is_not_allowed_is_said_at_once(restricted: tuple[str, Path]) -> None:
-    """A policy that a caller may not run; a runner, and a worker, that may not listen where they must."""
     url, folder = restricted
     serving, calling = WorkerSettings(access=of("desk", folder)), CallSettings(access=of("alice", folder))
     told = 'refuses: nats: permissions violation for {} to "{}.*"; grant the user this permission'

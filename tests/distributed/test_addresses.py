@@ -12,7 +12,6 @@ from tests.distributed.contexts import Desk
 
 @pytest.mark.parametrize("reply", ["_INBOX.a.r1.1", "_INBOX.a", "_INBOX.alice.a.r1.1", "replies.alice.a.r1.1"])
 def test_an_inbox_begins_with_the_usual_prefix_or_with_ones_own(reply: str) -> None:
-    """And so do the beats of who asks from there."""
     assert is_inbox(reply, "replies.alice")
 
 
@@ -28,7 +27,6 @@ def test_nothing_else_is_an_inbox(reply: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "sabir", "sabir.Desk", "sabir-all", "a b", "a.*", ">", "a.", "$SYS", "x" * 201])
 def test_a_prefix_of_inboxes_reaches_no_other_subject(prefix: str) -> None:
-    """It is part of a subject, and none under which workers listen."""
     with pytest.raises(
         ValueError, match=r"not a valid inbox prefix; expected names with dots between them, like _INBOX\.alice"
     ):
@@ -37,7 +35,6 @@ def test_a_prefix_of_inboxes_reaches_no_other_subject(prefix: str) -> None:
 
 @given(st.text(max_size=30), st.sampled_from(["_INBOX", "replies", "_INBOX.alice", "a.b"]))
 def test_no_subject_of_requests_is_an_inbox(name: str, prefix: str) -> None:
-    """Whatever a context, a policy or a worker is called."""
     for subject in (requests_of(name, name), requests_for(name, name, name), all_of(name)):
         assert not is_inbox(subject, check_inbox(prefix))
         assert not is_inbox(beats_for(subject), prefix)
@@ -73,7 +70,6 @@ def test_no_subject_of_requests_is_an_inbox(name: str, prefix: str) -> None:
     ],
 )
 def test_a_url_that_cannot_be_read_is_refused_and_not_repeated(target: str, reason: str) -> None:
-    """When the worker or the runner is made, and not when it connects."""
     for make in (lambda: Worker(Desk, target), lambda: DistributedRunner(target)):
         with pytest.raises(AccessInvalid, match=reason) as told:
             make()
@@ -84,7 +80,6 @@ def test_a_url_that_cannot_be_read_is_refused_and_not_repeated(target: str, reas
 
 @given(st.text("ab1:/@,?#[]%. \\\n", max_size=12))
 def test_whatever_stands_for_a_password_is_never_shown(password: str) -> None:
-    """Read or not: neither the error nor what is shown holds a piece of it."""
     try:
         read = ",".join(each.display_url for each in read_addresses(f"nats://user:ZQ{password}ZQ@host.example:4222"))
     except AccessInvalid as error:

@@ -9,10 +9,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from sabir_cli.main import main
 from sabir_runtime.distributed import Worker
 from sabir_runtime.distributed.command import _run_worker, load_context
 
-from tests.cli.command import SCRIPT, error_line, run
+from tests.cli.command import SCRIPT
 from tests.distributed.contexts import Desk
 from tests.distributed.support import ROOT, Place, soon, until, worker_process
 from tests.servers.nats import nats_server
@@ -20,7 +21,6 @@ from tests.servers.nats import nats_server
 
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_lets_it_finish_its_work_first(place: Place, tmp_path: Path, word: signal.Signals) -> None:
-    """Drain: it takes no more, answers what it has, and leaves with 0."""
     with worker_process(place.url, place.name, "--concurrency", "40") as worker:
         async with place.runner() as runner:
             ctx = Desk(runner)
@@ -48,7 +48,6 @@ async def until_another_takes(ctx: Desk) -> None:
 
 
 async def test_a_signal_ends_the_search_for_a_server() -> None:
-    """A worker that waits for its server has nothing to finish."""
     searching = asyncio.ensure_future(_run_worker(Worker(Desk, "nats://127.0.0.1:1"), "nowhere", 60))
     await asyncio.sleep(0)  # its first step takes the signals over
 
@@ -57,52 +56,47 @@ async def test_a_signal_ends_the_search_for_a_server() -> None:
     await soon(searching)
 
 
+DESK = "tests.distributed.contexts:Desk"
+
+
 @pytest.mark.parametrize(
-    ("path", "reason"),
+    ("arguments", "reason"),
     [
-        ("tests.distributed.contexts", "does not name a context; write module:Class"),
-        (":Desk", "does not name a context"),
-        ("nowhere.at_all:Desk", "no module is named 'nowhere'"),
-        ("tests.distributed.contexts:Desks", "has no context 'Desks'"),
-        ("tests.distributed.support:DEADLINE", "has no context 'DEADLINE'"),
-        ("tests.distributed.contexts:hold", "serves contexts, not the async function 'hold'; give a class"),
-        ("tests.distributed.support:worker_process", "cannot call 'worker_process' with only a runner: missing a"),
-        ("tests.distributed.support:Gate", "serves contexts, not the class 'Gate'; give a class"),
+        (["tests.distributed.contexts"], "does not name a context; write module:Class"),
+        ([":Desk"], "does not name a context"),
+        (["nowhere.at_all:Desk"], "no module is named 'nowhere'"),
+        ([f"{DESK}s"], "has no context 'Desks'"),
+        (["tests.distributed.support:DEADLINE"], "has no context 'DEADLINE'"),
+        (["tests.distributed.contexts:hold"], "serves contexts, not the async function 'hold'; give a class"),
+        (["tests.distributed.support:worker_process"], "cannot call 'worker_process' with only a runner: missing a"),
+        (["tests.distributed.support:Gate"], "serves contexts, not the class 'Gate'; give a class"),
+        ([DESK, "--url", "nats://127.0.0.1:sesame"], "NATS URL 1 of 1 cannot be read: its port is not a number"),
+        (
+            [DESK, "--url", "nats://127.0.0.1:1", "--patience", "0.1"],
+            "no NATS server at nats://127.0.0.1:1 within 0.1 s",
+        ),
+        ([DESK, "--creds", "nowhere.creds"], "nowhere.creds cannot be read: No such file or directory"),
+        ([DESK, "--inbox", "sabir.Desk"], "not a valid inbox prefix"),
     ],
 )
-def test_a_path_that_leads_nowhere_is_one_line(path: str, reason: str) -> None:
-    """With the form that it should have; the exit code is that of wrong arguments."""
-    finished = run("worker", path, cwd=ROOT)
+def test_a_worker_that_cannot_start_says_why_in_one_line(
+    arguments: list[str], reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be read of a URL is not repeated; the exit code is that of wrong arguments."""
+    assert main(["worker", *arguments]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
 
-    assert reason in error_line(finished)
-    assert finished.returncode == 2
+    assert line.startswith("sabir: ")
+    assert reason in line
+    assert "sesame" not in line
 
 
 def test_a_fault_within_the_module_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that is there and needs one that is not: the missing one is named."""
     (tmp_path / "needy_desk.py").write_text("import no_such_library\n", "utf-8")
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
         load_context("needy_desk:Desk")
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        (["--url", "nats://127.0.0.1:sesame"], "NATS URL 1 of 1 cannot be read: its port is not a number"),
-        (["--url", "nats://127.0.0.1:1", "--patience", "0.1"], "no NATS server at nats://127.0.0.1:1 within 0.1 s"),
-        (["--creds", "nowhere.creds"], "nowhere.creds cannot be read: No such file or directory"),
-        (["--inbox", "sabir.Desk"], "not a valid inbox prefix"),
-    ],
-)
-def test_a_server_that_cannot_be_reached_is_one_line(given: list[str], reason: str) -> None:
-    """Whatever the reason; what cannot be read of a URL is not repeated."""
-    finished = run("worker", "tests.distributed.contexts:Desk", *given, cwd=ROOT)
-
-    assert reason in error_line(finished)
-    assert "sesame" not in error_line(finished)
-    assert finished.returncode == 2
 
 
 def test_a_worker_says_that_it_looks_for_its_server_and_that_it_found_it(name: str) -> None:

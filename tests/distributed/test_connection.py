@@ -25,7 +25,6 @@ from tests.distributed.support import soon
     ],
 )
 def test_a_target_is_shown_without_its_secrets(target: str, expected: str) -> None:
-    """Errors, logs and reprs go where passwords must not."""
     assert display_target(target) == expected
 
 
@@ -56,7 +55,6 @@ async def test_a_cancellation_that_meets_a_publish_is_not_lost() -> None:
 
 
 async def test_a_closed_connection_says_so_to_whoever_sends(url: str) -> None:
-    """In words of our own, and to those who wait for its end."""
     connection = NatsConnection(url, label="test", patience=1)
     await connection.open()
     assert connection.is_open

@@ -1,9 +1,11 @@
-"""Workers and servers that die in the middle of a request: another gets it, or the caller hears why not (RN-31)."""
+"""Workers and servers that die in the middle of requests: another gets them, or the caller hears why not (RN-31)."""
 
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,21 +21,16 @@ PATIENT = QUICK.model_copy(update={"patience": DEADLINE})
 
 @pytest.fixture
 def worker(place: Place) -> Iterator[WorkerProcess]:
-    """A worker in a process of its own."""
     with worker_process(place.url, place.name) as worker:
         yield worker
 
 
 def started(folder: Path) -> set[int]:
-    """The processes that are at a request in this folder."""
     return {int(path.stem) for path in folder.glob("*.started")}
 
 
 @pytest.mark.parametrize("when", ["at once", "accepted"])
-async def test_a_request_of_a_killed_worker_is_answered_by_another(
-    place: Place, worker: WorkerProcess, tmp_path: Path, when: str
-) -> None:
-    """SIGKILL in the middle of a policy: as soon as it began, or after the caller knew who was at it."""
+async def test_a_killed_worker_is_replaced(place: Place, worker: WorkerProcess, tmp_path: Path, when: str) -> None:
     async with place.runner(PATIENT) as runner:
         asked = asyncio.ensure_future(Desk(runner).hold("x", folder=str(tmp_path)))
         await until(lambda: started(tmp_path) == {worker.pid})
@@ -51,9 +48,7 @@ async def test_a_request_of_a_killed_worker_is_answered_by_another(
     assert said.text == str(os.getpid())
 
 
-async def test_a_frozen_worker_is_as_good_as_dead_and_its_late_answer_is_dropped(
-    place: Place, worker: WorkerProcess, tmp_path: Path
-) -> None:
+async def test_a_frozen_worker_counts_as_dead(place: Place, worker: WorkerProcess, tmp_path: Path) -> None:
     """Its connection stands, so only its silence tells; when it wakes it is told that nobody waits."""
     async with place.runner(PATIENT) as runner:
         ctx = Desk(runner)
@@ -71,23 +66,8 @@ async def test_a_frozen_worker_is_as_good_as_dead_and_its_late_answer_is_dropped
     assert [message.text for (message,) in again] == [str(number) for number in range(50)]
 
 
-async def test_a_worker_whose_caller_died_stops_when_the_time_is_over(place: Place) -> None:
-    """A caller that is killed cancels nothing; its request carried its time."""
-    gate = Gate()
-    async with place.worker(gate.context):
-        runner = place.runner(CallSettings(timeout=0.6))
-        asked = asyncio.ensure_future(Gated(runner).wait("x"))
-        await until(lambda: gate.began)
-        assert runner._caller is not None
-        await runner._caller.connection._client.close()  # as a killed process leaves its connection
-        with pytest.raises(NoServer):
-            await soon(asked)
-        await until(lambda: gate.cancelled)
-
-
-async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
+async def test_a_server_that_comes_back_is_found_again_by_both_sides(gate: Gate) -> None:
     """What was under way is asked for again under its id, and runs once; nothing waits in a buffer to arrive late."""
-    gate = Gate()
     quick = QUICK.model_copy(update={"patience": DEADLINE})
     with nats_server() as url:
         port = urlsplit(url).port
@@ -114,9 +94,8 @@ async def test_a_server_that_comes_back_is_found_again_by_both_sides() -> None:
     assert gate.began == ["x", "y"]
 
 
-async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_it_is_back() -> None:
+async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_it_is_back(gate: Gate) -> None:
     """It finishes what it has; its subscriptions do not come back with the connection."""
-    gate = Gate()
     with nats_server() as url:
         port = urlsplit(url).port
         assert port is not None
@@ -141,13 +120,11 @@ async def test_a_worker_that_stops_while_the_server_is_away_takes_nothing_when_i
     assert gate.began == gate.ended == ["x"]
 
 
-async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_error() -> None:
-    """After the patience; not at the timeout of each call."""
-    gate = Gate()
+async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_error(gate: Gate) -> None:
     with nats_server() as url:
         worker = Worker(gate.context, url, settings=WorkerSettings(patience=0.3))
         running = asyncio.ensure_future(worker.run())
-        runner = DistributedRunner(url, settings=CallSettings(patience=0.3))
+        runner = DistributedRunner(url, settings=CallSettings(patience=0.3, acceptance=1000, silence=1000))
         ctx = Gated(runner)
         asked = asyncio.ensure_future(ctx.wait("x"))
         await until(lambda: gate.began)
@@ -159,3 +136,57 @@ async def test_a_server_that_stays_away_ends_calls_and_workers_with_a_clear_erro
     with pytest.raises(NoServer):
         await soon(ctx.wait("y"))
     await runner.aclose()
+
+
+REQUESTS = 3_000
+WORKERS = 3
+CALLERS = 64
+KILLED_AFTER = 600
+ADDED_AFTER = 750
+JOINED_BEFORE = 2_250
+"""The rest waits for the new worker, so that it has its share however long it takes to start."""
+SETTINGS = CallSettings(timeout=60, acceptance=2, silence=2, patience=20)
+
+
+async def test_a_killed_and_an_added_worker_lose_nothing_and_repeat_nothing(place: Place) -> None:
+    """RN-28, RN-30: each call has its own answer, once; others do a killed worker's work, a new one takes its share."""
+    answers: Counter[int] = Counter()
+    takers: Counter[int] = Counter()
+    reached = {KILLED_AFTER: asyncio.Event(), ADDED_AFTER: asyncio.Event()}
+    joined = asyncio.Event()
+    numbers = iter(range(REQUESTS))
+
+    async def ask(ctx: Desk) -> None:
+        for number in numbers:
+            if number >= JOINED_BEFORE:
+                await joined.wait()
+            (said,) = await ctx.work("x", number=number)
+            answered, pid = map(int, said.text.split())
+            assert answered == number
+            answers[number] += 1
+            takers[pid] += 1
+            if len(answers) in reached:
+                reached[len(answers)].set()
+
+    with ExitStack() as processes:
+        workers = [processes.enter_context(worker_process(place.url, place.name)) for _ in range(WORKERS)]
+
+        async def disturb() -> int:
+            await reached[KILLED_AFTER].wait()
+            os.kill(workers[0].pid, signal.SIGKILL)
+            await reached[ADDED_AFTER].wait()
+            added = await asyncio.to_thread(processes.enter_context, worker_process(place.url, place.name))
+            joined.set()
+            return added.pid
+
+        async with place.runner(SETTINGS) as runner:
+            ctx = Desk(runner)
+            async with asyncio.timeout(120):
+                added, *_ = await asyncio.gather(disturb(), *(ask(ctx) for _ in range(CALLERS)))
+            assert runner._caller is not None
+            assert not runner._caller._pending
+
+    assert answers == Counter(range(REQUESTS))
+    assert takers.total() == REQUESTS
+    assert set(takers) == {added, *(worker.pid for worker in workers)}
+    assert takers[workers[0].pid] < min(takers[worker.pid] for worker in workers[1:])

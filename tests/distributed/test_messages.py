@@ -26,7 +26,6 @@ def body_of(*observations: Message) -> bytes:
 
 
 def test_a_message_is_written_once_more_and_then_kept_while_it_lives() -> None:
-    """From the second time on: the next turn sends it again. What was written goes with it."""
     message = sabir.user("once")
     key, first = id(message), lines_of([message])
     assert key not in message_cache._lines
@@ -62,7 +61,6 @@ def test_a_large_message_is_not_held_twice() -> None:
 
 
 def test_each_message_is_a_line_of_json() -> None:
-    """Also where a text has line breaks: JSON escapes them."""
     lines = body_of(*HISTORY).split(b"\n")
 
     assert [json.loads(line.removesuffix(b","))["id"] for line in lines[1:-1]] == [each.id for each in HISTORY]
@@ -81,7 +79,6 @@ def test_a_worker_has_the_same_object_for_the_same_message() -> None:
 
 
 def test_what_is_sent_once_is_not_kept() -> None:
-    """Most of what some callers send is new each time."""
     known = KnownMessages()
     for text in ("one", "two"):
         decode_request(body_of(sabir.user(text), sabir.user("and")), known)
@@ -91,7 +88,6 @@ def test_what_is_sent_once_is_not_kept() -> None:
 
 
 def test_what_was_heard_is_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker runs for months; what is kept stays known."""
     monkeypatch.setattr(message_cache, "MOST_SEEN", 2)
     known, kept = KnownMessages(), [lines_of([sabir.user("kept")])]
     for _ in range(2):
@@ -128,14 +124,12 @@ def test_the_oldest_messages_are_forgotten_beyond_a_size() -> None:
     ids=["one line", "indented", "broken anywhere", "first"],
 )
 def test_a_request_may_be_written_otherwise(written: Callable[[dict[str, Any]], str]) -> None:
-    """By a program in another language, say."""
     document = json.loads(body_of(*HISTORY))
 
     assert decode_request(written(document).encode(), KnownMessages()).observations == HISTORY
 
 
 def test_what_is_unknown_in_a_message_is_kept_beside_messages_that_are_known() -> None:
-    """A newer writer's request is read as a whole."""
     known, history = KnownMessages(), (*HISTORY, *loads(NEWER))
     for _ in range(2):
         decode_request(body_of(*HISTORY), known)

@@ -1,4 +1,4 @@
-"""A context whose policies run at workers: the same answers, errors with names, one of each (RN-28 … RN-31, RN-21)."""
+"""A context whose policies run at workers: the same answers, errors with names (RN-19, RN-21, RN-28 … RN-31)."""
 
 import asyncio
 import json
@@ -9,61 +9,25 @@ import pytest
 import sabir
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from sabir import Message
 from sabir.vocabulary.history import loads
-from sabir_runtime import InMemoryRunner, RuntimeFault
+from sabir_runtime import BaseContext, Batch, InMemoryRunner, RuntimeFault, UnknownOption
 from sabir_runtime.distributed import (
     CallSettings,
     DistributedRunner,
+    EnvelopeInvalid,
+    NoWorkers,
+    PayloadTooLarge,
     Worker,
 )
 
-from tests.distributed.contexts import Desk, NewerDesk
-from tests.distributed.support import Gate, Gated, Place, flushed, soon
+from tests.distributed.contexts import Desk, Names, NewerDesk, call_of
+from tests.distributed.support import QUICK, Own, Place, flushed, own, soon
 from tests.distributed.test_envelopes import NEWER
-
-HISTORY = [sabir.system("Be brief."), sabir.user("ab", sabir.image("https://example.org/a.png")), sabir.user("hm")]
-
-
-def contents(messages: list[Message]) -> list[Any]:
-    """What messages say, without the ids that differ each time."""
-    return [(message.policy, message.role_hint_for_llm, message.payload) for message in messages]
-
-
-@pytest.mark.parametrize(
-    ("policy", "options", "arguments"),
-    [
-        ("echo", None, {"times": 3}),
-        ("tell_options", ["echo", "double"], {}),
-        ("tell_options", [], {}),
-        ("tell_options", None, {}),
-        ("choose", None, {}),
-    ],
-)
-async def test_the_same_policies_answer_alike_here_and_there(
-    desk: Desk, policy: str, options: list[str] | None, arguments: dict[str, Any]
-) -> None:
-    """RN-21: options are answered at the worker: results in call order, failures and refusals as results (UP-05)."""
-    here = Desk(InMemoryRunner())
-
-    expected = await getattr(here, policy)(HISTORY, options, **arguments)
-    got = await soon(getattr(desk, policy)(HISTORY, options, **arguments))
-
-    assert contents(got) == contents(expected)
-    assert isinstance(got, list)
-
-
-async def test_messages_come_back_unchanged_with_what_is_unknown_in_them(desk: Desk) -> None:
-    """RN-29: through caller, worker and back."""
-    history = [*HISTORY, *loads(NEWER)]
-
-    assert await soon(desk.give_back(history)) == history
+from tests.servers.nats import nats_server
 
 
 async def test_two_contexts_answer_side_by_side_each_to_its_own_callers(place: Place) -> None:
-    """Two versions of a context: the name tells them apart, one server carries both; an option goes by its attribute,
-    which the two bind to different functions (D-09).
-    """
+    """One server carries two versions of a context, which bind one attribute to different functions (D-09)."""
     older, newer = (replace(place, name=f"{place.name}-{version}") for version in ("v1", "v2"))
     async with older.worker(Desk), newer.worker(NewerDesk):
         async with older.runner() as runner, newer.runner() as other:
@@ -74,18 +38,7 @@ async def test_two_contexts_answer_side_by_side_each_to_its_own_callers(place: P
     assert {message.text for (message,) in newly} == {"None"}
 
 
-async def test_a_context_goes_by_the_name_of_its_class(url: str) -> None:
-    """On both sides, unless a name is given."""
-    gate = Gate()
-    gate.opened.set()
-    async with Worker(gate.context, url) as worker, DistributedRunner(url) as runner:
-        (said,) = await soon(Gated(runner).wait("x"))
-
-    assert (worker.name, said.text) == ("Gated", "X")
-
-
-async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, place: Place) -> None:
-    """RN-28: {policy, observations, options, arguments}, and `result` in the answer; JSON, whoever wrote the worker."""
+async def test_a_request_is_one_message_that_anybody_can_answer(client: Client, place: Place) -> None:  # RN-28
     asked: list[dict[str, Any]] = []
 
     async def answer(message: Msg) -> None:
@@ -133,3 +86,58 @@ async def test_no_request_tells_the_id_of_another(client: Client, place: Place) 
         await flushed(client)
 
     assert len({id[:8] for id in ids}) == len({id[-8:] for id in ids}) == 3
+
+
+async def test_an_answer_that_cannot_be_read_is_an_error_of_its_own(client: Client, place: Place) -> None:  # RN-31
+    async def answer(message: Msg) -> None:
+        await message.respond(b'{"schema": 2, "kind": "answered"}')
+
+    await client.subscribe(f"sabir.{place.name}.echo", cb=answer)
+    await flushed(client)
+    async with place.runner() as runner:
+        with pytest.raises(EnvelopeInvalid, match="has schema 2, but this version reads schema 1"):
+            await soon(Desk(runner).echo("hi"))
+
+
+async def test_an_option_that_would_end_the_process_fails(place: Place) -> None:  # RN-21, UP-05, RN-31
+    """It runs in a task of its own; the worker goes on."""
+
+    async def interrupt(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
+        raise KeyboardInterrupt
+
+    async def choose(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
+        return [call_of("interrupt", "a"), call_of("interrupt", "b")]
+
+    policies = {"interrupt": interrupt, "choose": choose}
+    async with place.worker(own(**policies)), place.runner() as runner:
+        batch = await soon(Own(runner, **policies).choose("x", ["interrupt"]))
+
+    assert [message.result.error_type for message in batch if message.result] == ["KeyboardInterrupt"] * 2
+
+
+async def test_what_the_other_side_does_not_have_is_refused_there_by_name(place: Place) -> None:
+    async with place.worker(NewerDesk) as worker, place.runner(QUICK) as runner:
+        ctx = Desk(runner)
+        with pytest.raises(UnknownOption, match=rf"worker {worker.id} refused the request: NewerDesk binds no policy"):
+            await soon(ctx.echo("x", ["double"]))
+        with pytest.raises(NoWorkers, match=rf"policy 'double' of '{place.name}'"):
+            await soon(ctx.double("x", number=1))
+
+
+async def test_what_is_large_is_compressed_and_what_stays_too_large_names_the_limit(name: str) -> None:  # RN-29
+    long = sabir.user("to be or not to be " * 10_000)
+    ((large,), (small,)) = [await Desk(InMemoryRunner()).enlarge("x", size=size) for size in (100_000, 10)]
+    with nats_server(max_payload=20_000) as url:
+        place = Place(url, name)
+        async with place.worker(Desk), place.runner() as runner:
+            ctx = Desk(runner)
+            history = [long, *loads(NEWER)]
+            assert await soon(ctx.give_back(history)) == history
+            limit = (
+                r"policy '{}'.* has [\d,]+ bytes, [\d,]+ compressed; the server accepts 20,000; increase max_payload"
+            )
+            with pytest.raises(PayloadTooLarge, match="request for " + limit.format("echo")):
+                await soon(ctx.echo([large]))
+            with pytest.raises(PayloadTooLarge, match="the answer of " + limit.format("enlarge")):
+                await soon(ctx.enlarge("x", size=100_000))
+            assert (await soon(ctx.echo([small])))[0].text == small.text

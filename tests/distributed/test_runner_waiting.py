@@ -9,7 +9,6 @@ from sabir_runtime import RuntimeFault
 from sabir_runtime.distributed import (
     CallSettings,
     DistributedRunner,
-    NoServer,
     RequestTimedOut,
     RunnerClosed,
     Worker,
@@ -20,9 +19,7 @@ from tests.distributed.contexts import Desk
 from tests.distributed.support import Gate, Gated, Place, soon, until
 
 
-async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_worker(place: Place) -> None:
-    """The worker learns how long the caller waits, and hears when it gave up."""
-    gate = Gate()
+async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_worker(place: Place, gate: Gate) -> None:
     settings = CallSettings(timeout=0.5)
     async with place.worker(gate.context, WorkerSettings(accept_after=0.0)) as worker:
         async with place.runner(settings) as runner:
@@ -33,9 +30,7 @@ async def test_a_call_that_takes_too_long_is_an_error_and_is_stopped_at_the_work
     assert (gate.began, gate.ended) == (["x"], [])
 
 
-async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Client, place: Place) -> None:
-    """A long policy is no dead worker, and what is no beat disturbs nothing."""
-    gate = Gate()
+async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Client, place: Place, gate: Gate) -> None:
     strict = CallSettings(silence=0.6, attempts=1)
     async with place.worker(gate.context, WorkerSettings(accept_after=0.0, beat=0.05)) as worker:
         async with place.runner(strict) as runner:
@@ -53,9 +48,7 @@ async def test_a_call_outlasts_every_silence_while_its_worker_beats(client: Clie
     assert said.text == "X"
 
 
-async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place) -> None:
-    """Before it was accepted as well as after: every worker of the context hears of it."""
-    gate = Gate()
+async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place, gate: Gate) -> None:
     patient = WorkerSettings(accept_after=1000)
     async with place.worker(gate.context, patient), Worker(Desk, place.url, name=f"{place.name}-other"):
         async with place.runner() as runner:
@@ -67,15 +60,14 @@ async def test_a_cancelled_call_is_cancelled_at_its_worker(place: Place) -> None
             await until(lambda: gate.cancelled)
 
 
-async def test_calls_beyond_the_limit_in_flight_wait_for_a_place(place: Place) -> None:
-    """Back-pressure on the caller's side: the worker never sees more at once."""
-    gate = Gate()
+async def test_calls_beyond_the_limit_in_flight_wait_for_a_place(place: Place, gate: Gate) -> None:
     settings = CallSettings(in_flight=3)
     async with place.worker(gate.context), place.runner(settings) as runner:
         ctx = Gated(runner)
         asked = [asyncio.ensure_future(ctx.wait(str(number))) for number in range(9)]
         await until(lambda: len(gate.began) == 3)
-        await soon(_round_trip(runner))
+        assert runner._caller is not None
+        await soon(runner._caller.connection.flush())
         assert len(gate.began) == 3
 
         gate.opened.set()
@@ -85,7 +77,6 @@ async def test_calls_beyond_the_limit_in_flight_wait_for_a_place(place: Place) -
 
 
 async def test_waiting_for_a_place_ends_with_the_time_of_a_call(place: Place) -> None:
-    """Nobody waits for ever, and the error says for what."""
     settings = CallSettings(in_flight=1, timeout=0.2)
     async with place.worker(Desk), place.runner(settings) as runner:
         ctx = Desk(runner)
@@ -96,26 +87,7 @@ async def test_waiting_for_a_place_ends_with_the_time_of_a_call(place: Place) ->
             await soon(ctx.echo("second"))
 
 
-async def _round_trip(runner: DistributedRunner) -> None:
-    """Once to the server and back: what was sent before has arrived."""
-    assert runner._caller is not None
-    await runner._caller.connection.flush()
-
-
-async def test_a_missing_server_is_an_error_that_shows_no_password() -> None:
-    """Within the patience, with where it should be and what to do."""
-    runner = DistributedRunner("nats://ada:secret@127.0.0.1:1", settings=CallSettings(patience=0.2))
-    with pytest.raises(
-        NoServer, match=r"no NATS server at nats://127.0.0.1:1 within 0.2 s:.*start nats-server"
-    ) as missing:
-        await soon(Desk(runner).echo("x"))
-
-    assert "secret" not in f"{missing.value} {runner!r}"
-    await runner.aclose()
-
-
 async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place: Place) -> None:
-    """Its owner chose its credentials, and closes it."""
     async with Worker(Desk, client, name=place.name):
         async with DistributedRunner(client, name=place.name) as runner:
             assert (await soon(Desk(runner).echo("x")))[0].text == "x"
@@ -124,23 +96,12 @@ async def test_a_client_of_ones_own_is_used_and_left_open(client: Client, place:
     assert not client._subs
 
 
-async def test_a_closed_runner_connects_again_when_it_is_asked_again(place: Place) -> None:
-    """Closing is for connections, not for good."""
-    async with place.worker(Desk):
-        runner = place.runner()
-        ctx = Desk(runner)
-        for _ in range(2):
-            assert (await soon(ctx.echo("x")))[0].text == "x"
-            await ctx.aclose()
-
-
 @pytest.mark.parametrize(
     ("accept_after", "told"),
     [(1000.0, "a worker may have run it, and was told to stop"), (0.0, r"\S+-\S+ may have run it")],
 )
-async def test_closing_ends_what_is_under_way(place: Place, accept_after: float, told: str) -> None:
-    """The caller hears what happened and whether it may have run; the worker is told that nobody waits."""
-    gate, settings = Gate(), CallSettings(in_flight=1)
+async def test_closing_ends_what_is_under_way(place: Place, gate: Gate, accept_after: float, told: str) -> None:
+    settings = CallSettings(in_flight=1)
     async with place.worker(gate.context, WorkerSettings(accept_after=accept_after)):
         runner = place.runner(settings)
         ctx = Gated(runner)
@@ -149,7 +110,7 @@ async def test_closing_ends_what_is_under_way(place: Place, accept_after: float,
         assert runner._caller is not None
         (pending,) = runner._caller._pending.values()
         await until(lambda: pending.worker or accept_after)
-        await runner.aclose()
+        await ctx.aclose()
         closed = rf"^policy 'wait' of '{place.name}': the runner was closed during the call; "
         with pytest.raises(RunnerClosed, match=closed + told):
             await soon(asked)
@@ -161,7 +122,6 @@ async def test_closing_ends_what_is_under_way(place: Place, accept_after: float,
 
 
 async def test_closing_ends_what_is_about_to_connect(place: Place) -> None:
-    """No connection is left that nobody closes; a later call makes its own."""
     async with place.worker(Desk):
         runner = place.runner()
         ctx = Desk(runner)
@@ -191,10 +151,9 @@ def test_a_runner_serves_one_event_loop_after_the_other(place: Place) -> None:
         async with place.worker(Desk), runner:
             await soon(ctx.echo("x"))
             with pytest.raises(RuntimeFault, match="is connected in another event loop; use one runner for each"):
-                await asyncio.to_thread(lambda: asyncio.run(_call(ctx)))
+                await asyncio.to_thread(lambda: asyncio.run(call()))
+
+    async def call() -> list[Message]:
+        return await ctx.echo("x")
 
     asyncio.run(ask_from_two())
-
-
-async def _call(ctx: Desk) -> list[Message]:
-    return await ctx.echo("x")

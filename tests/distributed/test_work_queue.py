@@ -20,7 +20,6 @@ def ids(works: list[Work]) -> list[str]:
 
 
 def test_a_full_queue_sends_its_youngest_away() -> None:
-    """So nobody who is older waits for it; it may be the newcomer itself."""
     queue = queue_of(waiting=1)
     old, older, young = work("old", 2.0), work("older", 1.0), work("young", 3.0)
 
@@ -45,7 +44,6 @@ def test_the_oldest_are_forgotten_beyond_a_number() -> None:
 
 
 def test_an_answer_is_remembered_with_who_asked() -> None:
-    """Which counts towards the size, as others choose how long it is."""
     memory = Memory(size=10)
     memory.add("a", b"12345", asker="ada")
     memory.add("b", b"1", asker="b")

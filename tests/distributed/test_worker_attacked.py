@@ -20,7 +20,6 @@ NEVER = WorkerSettings(accept_after=1000.0)
 
 
 async def refusal(caller: Caller, name: str, body: bytes) -> str:
-    """Why a worker refuses it; it goes on to answer others."""
     await caller.client.publish(f"sabir.{name}.echo", body, reply=f"{caller.inbox}.r1.1")
     await caller.client.publish(f"sabir-all.{name}", body)
     failed: Failed = await caller.first(Failed)
@@ -30,9 +29,7 @@ async def refusal(caller: Caller, name: str, body: bytes) -> str:
 
 
 @pytest.mark.parametrize("subject", ["sabir.{name}.echo", "sabir-worker.{id}.{name}.echo"])
-async def test_a_request_runs_only_the_policy_of_its_subject(
-    place: Place, caller: Caller, gate: Gate, subject: str
-) -> None:
+async def test_a_subject_runs_its_own_policy_alone(place: Place, caller: Caller, gate: Gate, subject: str) -> None:
     """Who may publish to one policy's subject may run that policy, and no other."""
     gate.opened.set()
 
@@ -52,7 +49,6 @@ async def test_a_request_runs_only_the_policy_of_its_subject(
 async def test_an_answer_is_for_who_asked(
     place: Place, caller: Caller, client: Client, gate: Gate, inbox: str, policy: str
 ) -> None:
-    """Whoever knows a request's id hears nothing of it: not while it stands in line or runs, and not afterwards."""
     stranger = caller
     if inbox == "another":
         stranger = Caller(client, place.name)
@@ -111,7 +107,6 @@ async def test_a_worker_answers_to_inboxes_alone(
 
 
 async def test_callers_may_have_inboxes_of_their_own(place: Place) -> None:
-    """To which the server lets nobody else listen; both sides know the prefix."""
     async with (
         place.worker(Desk, WorkerSettings(inbox="replies.desk")),
         place.runner(CallSettings(inbox="replies.desk")) as runner,
@@ -121,10 +116,7 @@ async def test_callers_may_have_inboxes_of_their_own(place: Place) -> None:
         assert runner._caller._inbox.startswith("replies.desk.")
 
 
-async def test_no_request_holds_a_place_for_longer_than_the_worker_allows(
-    place: Place, caller: Caller, gate: Gate
-) -> None:
-    """Whatever its caller says it would wait; and the caller is told."""
+async def test_no_request_holds_a_place_longer_than_allowed(place: Place, caller: Caller, gate: Gate) -> None:
     brief = WorkerSettings(accept_after=0.0, longest=0.05)
     async with place.worker(gate.context, brief) as worker:
         await caller.ask("r1", left=1e300)
@@ -147,17 +139,6 @@ async def test_no_request_is_older_than_that(place: Place, caller: Caller, gate:
         await until(lambda: len(caller.of(Answered)) == 3)
 
 
-@pytest.mark.parametrize("left", ["NaN", "Infinity", "-Infinity", "1e999", "-1", "0", '"soon"', "null"])
-async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, left: str) -> None:
-    """It must end."""
-    async with place.worker(Desk):
-        told = await refusal(
-            caller, place.name, body_of(place.name).replace(b'"seconds_left": 5', f'"seconds_left": {left}'.encode())
-        )
-
-    assert told.startswith("worker: EnvelopeInvalid: the request is not ")
-
-
 @pytest.mark.parametrize(
     "arguments",
     ["[" * 100_000, '{"times":' + "[" * 100_000, "{" * 100_000, '{"' + "x" * 100_000 + '": 1}', "[]", "3", "null",
@@ -166,10 +147,10 @@ async def test_a_time_that_is_no_time_is_refused(place: Place, caller: Caller, l
     ids=lambda text: text[:20],
 )  # fmt: skip
 async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, arguments: str) -> None:
-    """By a refusal in a line, and not by silence until the caller's time is over."""
     async with place.worker(Desk):
         told = await refusal(caller, place.name, body_of(place.name, arguments=arguments))
 
+    assert told.startswith(("worker: PolicyInvalid: wrong arguments for policy 'echo'", "worker: EnvelopeInvalid: "))
     assert len(told) < 11_000
 
 
@@ -197,12 +178,14 @@ async def test_arguments_of_any_kind_are_answered(place: Place, caller: Caller, 
         (b"x\x9c damaged", "cannot be decompressed"),
         (body_of("x").replace(b'"schema": 1', b'"schema": 7'), "has schema 7, but this version reads schema 1"),
         (body_of("Other"), "request is for 'echo' of 'Other', but came to"),
+        (zlib.compress(b" " * 1_000_001), "unpacks to more than 1,000,000 bytes; send less, or increase `largest`"),
+        *[(body_of("x").replace(b'"seconds_left": 5', b'"seconds_left": ' + left), "the request is not ") for left in
+          (b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1", b"0", b'"soon"', b"null")],
     ],
-    ids=range(21),
-)
+    ids=range(30),
+)  # fmt: skip
 async def test_a_request_of_any_shape_is_answered(place: Place, caller: Caller, body: bytes, reason: str) -> None:
-    """Its depth, names and numbers are bounded, and so is what the answer quotes of it."""
-    async with place.worker(Desk):
+    async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
         told = await refusal(caller, place.name, body)
 
     assert told.startswith("worker: EnvelopeInvalid: ")
@@ -210,16 +193,7 @@ async def test_a_request_of_any_shape_is_answered(place: Place, caller: Caller, 
     assert len(told) < 1000
 
 
-async def test_a_request_that_unpacks_to_too_much_is_answered(place: Place, caller: Caller) -> None:
-    """It was compressed to a thousandth; the bound is a setting."""
-    async with place.worker(Desk, WorkerSettings(largest=1_000_000)):
-        told = await refusal(caller, place.name, zlib.compress(b" " * 1_000_001))
-
-    assert "unpacks to more than 1,000,000 bytes; send less, or increase `largest` in the receiver's settings" in told
-
-
 async def test_requests_of_many_bytes_are_not_held_together(place: Place, caller: Caller, gate: Gate) -> None:
-    """There is a place, and no room: another worker may have both."""
     small = NEVER.model_copy(update={"held": 5000})
     async with place.worker(gate.context, small) as worker:
         await caller.ask("r1", "x" * 4000)
@@ -270,8 +244,6 @@ async def test_whatever_a_policy_raises_is_answered(place: Place, caller: Caller
     "result", [None, 3, [3], [UNWRITABLE], "text"], ids=["None", "3", "list", "unwritable", "text"]
 )
 async def test_whatever_a_policy_returns_is_answered(place: Place, caller: Caller, result: Any) -> None:
-    """Also what is no batch, and what JSON cannot hold."""
-
     async def give(ctx: Any, observations: Any, options: Any = None) -> Any:
         return result
 

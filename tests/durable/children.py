@@ -15,7 +15,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -104,10 +104,10 @@ def perform(store: str, folder: Path, *, until: int | None = None, program: str 
     return Finished(exit_code, told["points"], loads(told["messages"]))
 
 
-def two_at_once(work: Callable[[int], None], count: int) -> None:
-    """Do it for 0 … count - 1, two at once; what fails is raised."""
+def two_at_once(work: Callable[[int], None], numbers: Iterable[int]) -> None:
+    """Do it for all numbers, two at once; what fails is raised."""
     with ThreadPoolExecutor(2) as pool:
-        for _ in pool.map(work, range(count)):
+        for _ in pool.map(work, numbers):
             pass
 
 

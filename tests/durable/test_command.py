@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,17 @@ from tests.durable.children import BEAT, POLL
 from tests.durable.support import Program, saying
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store with two runs."""
+    path = tmp_path_factory.mktemp("stored") / "runs.db"
+    asyncio.run(_two_runs(f"sqlite:///{path}"))
+    return path
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    asyncio.run(_two_runs(f"sqlite:///{tmp_path / 'runs.db'}"))
+def folder(tmp_path: Path, stored: Path) -> Path:
+    shutil.copy(stored, tmp_path)
     return tmp_path
 
 
@@ -53,7 +63,6 @@ def told(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
 
 
 def test_the_command_is_installed(folder: Path) -> None:
-    """As users run it, in a process of its own."""
     finished = run("runs", "list", "--state", "waiting", cwd=folder)
 
     assert (finished.returncode, finished.stderr) == (0, b"")
@@ -61,7 +70,6 @@ def test_the_command_is_installed(folder: Path) -> None:
 
 
 def test_runs_are_listed_at_80_columns(told: Told) -> None:
-    """The newest first; one state alone if asked for."""
     lines = told.out().splitlines()
 
     assert [line.split()[0] for line in lines] == ["waiting", "done"]
@@ -83,7 +91,6 @@ def test_a_run_is_shown_with_its_calls(told: Told) -> None:
 
 
 def test_a_person_decides_from_the_command_line(told: Told) -> None:
-    """The answer is in the store, for the next worker; a second one is refused."""
     told.out("decide", "order-7", "0:main", "yes")
     again = told.error("decide", "order-7", "0:main", "no")
     with Runs("sqlite:///runs.db") as runs:
@@ -103,7 +110,6 @@ def test_messages_are_decided_from_standard_input(told: Told) -> None:
 
 
 def test_runs_are_steered(told: Told) -> None:
-    """Each word does what it says, and shows the run as it is then."""
     assert told.out("pause", "order-7").split()[0] == "paused"
     assert told.out("resume", "order-7").split()[0] == "queued"
     assert told.out("cancel", "order-7").split()[0] == "cancelled"
@@ -113,7 +119,6 @@ def test_runs_are_steered(told: Told) -> None:
 
 
 def test_runs_that_ended_are_deleted(told: Told) -> None:
-    """By name, or by their age; others stay."""
     told.out("fork", "greeting", "--name", "again")
     told.out("cancel", "again")
     assert told.out("delete", "greeting", "again") == "deleted: greeting, again\n"
@@ -125,7 +130,6 @@ def test_runs_that_ended_are_deleted(told: Told) -> None:
 
 
 def test_a_run_says_which_worker_it_waits_for(told: Told) -> None:
-    """In the list, which stays at 80 columns, and whole where it is shown alone."""
     told.out("fork", "greeting", "--name", "later", "--for-version", "2")
     (line,) = told.out("list", "--state", "queued").splitlines()
 
@@ -135,48 +139,30 @@ def test_a_run_says_which_worker_it_waits_for(told: Told) -> None:
 
 
 def test_runs_of_the_dead_are_given_back(told: Told) -> None:
-    """The worker of the waiting run is gone."""
     assert json.loads(told.out("recover", "--json")) == {"requeued": ["order-7"]}
     assert told.out("recover") == "requeued: nothing\n"
 
 
+MISTAKES = {
+    "show": "`sabir runs show` needs the name of a run; `sabir runs list` shows them",
+    "show x": "no run is named 'x'; `sabir runs list` shows the names",
+    "decide order-7": "`sabir runs decide RUN PATH TEXT` needs these three",
+    "decide order-7 0:main yes no": "`sabir runs decide RUN PATH TEXT` needs these three",
+    "cancel order-7 x": "`sabir runs cancel` accepts one run, not also 'x'; call it once for each run",
+    "delete": "`sabir runs delete` needs the names of runs or an age; give the names, or use `sabir runs delete",
+    "delete greeting --older-than 1d": "needs the names of runs or an age; give the names, or use `sabir runs delete",
+    "delete --older-than soon": "'soon' is not a valid age; give a whole number of days, hours, minutes or seconds",
+    "delete --older-than 1.5d": "'1.5d' is not a valid age",
+    "delete greeting order-7": "run 'order-7' is waiting and was not deleted; cancel it first",
+    "delete greeting x": "no run is named 'x'",
+    "list --limit 0": "limit=0 is too low; give the number of runs to list, 1 or more",
+    "fork greeting --name 'a\nb'": "'a\\nb' is not a valid name for a run; use 1 to 200 printable characters",
+    "list --store ''": "the store is not a valid URL; give sqlite:///file.db or postgresql://user@host/database",
+    "cancel greeting": "run 'greeting' is already done; fork it to run it again",
+    "list --store sqlite:///none.db": "has no tables of runs; give the store URL that a DurableRunner uses",
+}
+
+
 def test_what_is_missing_is_said_in_one_line(told: Told) -> None:
-    for arguments, line in {
-        ("show",): "`sabir runs show` needs the name of a run; `sabir runs list` shows them",
-        ("show", "x"): "no run is named 'x'; `sabir runs list` shows the names",
-        ("decide", "order-7"): "`sabir runs decide RUN PATH TEXT` needs these three",
-        ("decide", "order-7", "0:main", "yes", "no"): "`sabir runs decide RUN PATH TEXT` needs these three",
-        ("cancel", "order-7", "x"): "`sabir runs cancel` accepts one run, not also 'x'; call it once for each run",
-        (
-            "delete",
-        ): "`sabir runs delete` needs the names of runs or an age; give the names, or use `sabir runs delete --older",
-        (
-            "delete",
-            "greeting",
-            "--older-than",
-            "1d",
-        ): "needs the names of runs or an age; give the names, or use `sabir runs delete",
-        (
-            "delete",
-            "--older-than",
-            "soon",
-        ): "'soon' is not a valid age; give a whole number of days, hours, minutes or seconds",
-        ("delete", "--older-than", "1.5d"): "'1.5d' is not a valid age",
-        ("delete", "greeting", "order-7"): "run 'order-7' is waiting and was not deleted; cancel it first",
-        ("delete", "greeting", "x"): "no run is named 'x'",
-        ("list", "--limit", "0"): "limit=0 is too low; give the number of runs to list, 1 or more",
-        (
-            "fork",
-            "greeting",
-            "--name",
-            "a\nb",
-        ): "'a\\nb' is not a valid name for a run; use 1 to 200 printable characters",
-        (
-            "list",
-            "--store",
-            "",
-        ): "the store is not a valid URL; give sqlite:///file.db or postgresql://user@host/database",
-        ("cancel", "greeting"): "run 'greeting' is already done; fork it to run it again",
-        ("list", "--store", "sqlite:///none.db"): "has no tables of runs; give the store URL that a DurableRunner uses",
-    }.items():
-        assert line in told.error(*arguments)
+    for command, line in MISTAKES.items():
+        assert line in told.error(*shlex.split(command))

@@ -4,6 +4,7 @@ A child performs the run of `assistant` and is killed with SIGKILL: before and a
 engine's start and end of the run, every call of the provider and every option. Another child carries it on.
 """
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -42,7 +43,10 @@ def test_the_points_are_all_writes_provider_calls_and_options(uninterrupted: Fin
 
 
 def test_a_run_killed_anywhere_ends_alike(store: str, tmp_path: Path, uninterrupted: Finished) -> None:
-    """RN-24, RN-25, RN-26, D-11: nothing that was recorded is done again, and the messages are the same."""
+    """RN-24, RN-25, RN-26, D-11: nothing that was recorded is done again, and the messages are the same.
+
+    On Postgres, the points after each write are left to `nox -s crashes`: the next point finds the same rows.
+    """
 
     def kill_at(point: int) -> None:
         folder = tmp_path / f"killed-{point}"
@@ -50,7 +54,8 @@ def test_a_run_killed_anywhere_ends_alike(store: str, tmp_path: Path, uninterrup
         own = f"sqlite:///{folder / 'runs.db'}" if store.startswith("sqlite") else store
         interrupted(own, folder, point, uninterrupted)
 
-    two_at_once(kill_at, POINTS)
+    every = 1 if store.startswith("sqlite") or os.environ.get("SABIR_ALL_CRASHES") == "1" else 2
+    two_at_once(kill_at, range(0, POINTS, every))
 
 
 @pytest.mark.parametrize("point", [9, 21, 33, 45])

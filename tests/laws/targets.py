@@ -14,14 +14,11 @@ UNKNOWN = "unheard-of-1"
 
 
 class Wire(NamedTuple):
-    """A model as it is reached."""
-
     name: str
     adapter: sabir.ModelAdapter
 
     @property
     def home(self) -> Origin:
-        """Who speaks there."""
         target = self.adapter.target
         return Origin(provider=target.provider, dialect=target.dialect, endpoint=target.endpoint, model=target.model)
 

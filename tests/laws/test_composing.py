@@ -11,10 +11,11 @@ from sabir.authoring import Dialect, JSONValue, LossLog, RequestScope, Tables, T
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir_testing.histories.invented_dialects import INLINE, toy, toy_target
+from sabir_testing.histories.samples import message_by
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories
-from tests.laws.test_pairing_laws import ANSWERED, ROUND, said, tool_call
+from tests.laws.test_pairing_laws import ANSWERED, ROUND, tool_call
 
 SAID_AND_DONE = Tables()
 
@@ -69,9 +70,8 @@ def test_composed_turns_are_those_that_rendering_gives_to_a_dialect(wire: Dialec
 
 
 def test_a_strange_wire_composes_its_own_rendering() -> None:
-    """Its calls stand apart, each with its result; an incomplete one is told as lost, as on every wire."""
     open_call = tool_call("z", 9)
-    history = [said("user", "u"), *ROUND, said("llm", "so"), open_call]
+    history = [message_by("user", "u"), *ROUND, message_by("llm", "so"), open_call]
     rendering = Renderer(STRANGE, Target(provider="toy", dialect=STRANGE.name)).render(history, settings=Settings())
     body: dict[str, Any] = json.loads(rendering.body_bytes)
 

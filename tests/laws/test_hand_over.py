@@ -4,14 +4,17 @@ import json
 from typing import Any
 
 import pytest
+import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir.contract.dialect import Rendering
+from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.models import find_model
+from sabir.vocabulary.parts import OpaquePart, ReasoningPart
 from sabir_testing.kit.request_contents import missing_states
 
 from tests.laws.every import on_every
@@ -25,8 +28,6 @@ names = pytest.mark.parametrize("name", NAMES)
 
 
 def renderer(name: str) -> Renderer:
-    import sabir
-
     target = target_of(name)
     info = find_model(default_registry.models(target.provider), MODELS[name])
     return Renderer(sabir.dialect(name).dialect, target, model_info=info)
@@ -40,7 +41,6 @@ def render(name: str, history: list[Message]) -> Rendering | None:
 
 
 def check(name: str, rendering: Rendering | None) -> None:
-    """The vendor's types and the wire's order rules take it."""
     if rendering is not None:
         check_pairing(name, rendering.body_bytes)
         if name in validators():
@@ -142,3 +142,18 @@ def _seals(rendering: Rendering) -> list[str]:
 
     walk(json.loads(rendering.body_bytes))
     return found
+
+
+SEARCH = {"type": "server_tool_use", "id": "p1", "name": "web_search", "input": {}}
+ENDS_IN_WHITE = said("llm", "a ", ReasoningPart(state={"type": "reasoning", "id": "rs_1"}), "")
+ONCE_REFUSED = {
+    "white": ENDS_IN_WHITE.model_copy(update={"origin": DecodeScope(target_of("anthropic.messages")).origin()}),
+    "half": said("user", OpaquePart(dialect="anthropic.messages", block=SEARCH, pair_id="p1", pair="opens")),
+}
+
+
+@names
+@pytest.mark.parametrize("message", ONCE_REFUSED.values(), ids=ONCE_REFUSED)
+def test_what_was_once_refused_renders_to_what_the_vendor_accepts(name: str, message: Message) -> None:
+    """Law 1, and the strict oracle of the SDK's own types; histories at random are the kit's (tests/conformance)."""
+    check(name, render(name, [message]))

@@ -10,11 +10,11 @@ from sabir.contract.dialect import Rendering
 from sabir.contract.scope import Insertion, RequestScope
 from sabir.contract.turns import Roles, Tables
 from sabir.rendering.renderer import Renderer
-from sabir.vocabulary.messages import Message, PartsPayload
-from sabir.vocabulary.parts import TextPart
+from sabir.vocabulary.messages import Message
 from sabir.vocabulary.settings import Settings, Target
 from sabir_testing.histories import invented_dialects
 from sabir_testing.histories.invented_dialects import toy
+from sabir_testing.histories.samples import message_by
 
 from tests.laws.histories import histories
 
@@ -44,20 +44,21 @@ def items(rendering: Rendering) -> list[dict[str, Any]]:
     return found
 
 
-def said(policy: str, text: str) -> Message:
-    return Message(policy=policy, payload=PartsPayload(parts=(TextPart(text=text),)))
-
-
-TALK = [said("user", "a"), said("llm", "b"), said("user", "c")]
+TALK = [message_by("user", "a"), message_by("llm", "b"), message_by("user", "c")]
 
 
 @pytest.mark.parametrize(
     ("places", "marked"),
-    [(["closed"], [False, True, False]), (["end"], [False, False, True]), (["closed", "end"], [False, True, True])],
+    [
+        (["closed"], [False, True, False]),
+        (["end"], [False, False, True]),
+        (["closed", "end"], [False, True, True]),
+        (["closed", "end"], [True]),  # asked for once, for all requests: nothing is closed in the first of them
+    ],
 )
 def test_a_marker_goes_to_the_end_of_the_closed_prefix_or_of_all(places: list[str], marked: list[bool]) -> None:
-    """The item keeps all that it was; only the marker is new."""
-    bare, rendering = items(render(TALK)), render(TALK, mark=places)
+    talk = TALK[: len(marked)]
+    bare, rendering = items(render(talk)), render(talk, mark=places)
     shown = items(rendering)
 
     assert [item.pop("marked", False) for item in shown] == marked
@@ -65,20 +66,11 @@ def test_a_marker_goes_to_the_end_of_the_closed_prefix_or_of_all(places: list[st
     assert not rendering.losses
 
 
-def test_a_marker_of_the_closed_prefix_waits_until_something_is_closed() -> None:
-    """It is asked for once, for all requests of a conversation: the first of them loses nothing."""
-    rendering = render(TALK[:1], mark=["closed", "end"])
-
-    assert ["marked" in item for item in items(rendering)] == [True]
-    assert rendering.losses == ()
-
-
 @pytest.mark.parametrize(
     ("places", "lost"), [(["end"], []), (["closed", "end"], ["end"]), (["closed", "closed"], ["closed"])]
 )
 def test_a_place_is_marked_once(places: list[str], lost: list[str]) -> None:
-    """Where nothing is left after the closed prefix, both places are its end; the second mark there is a loss."""
-    rendering = render([*TALK[:2], said("user", "")], mark=places)
+    rendering = render([*TALK[:2], message_by("user", "")], mark=places)
 
     assert [item.get("marked", False) for item in items(rendering)] == [False, True]
     assert [loss.path for loss in rendering.losses[1:]] == [f"settings.vendor.toy.mark.{place}" for place in lost]
@@ -87,7 +79,7 @@ def test_a_place_is_marked_once(places: list[str], lost: list[str]) -> None:
 @given(history=histories)
 def test_markers_leave_the_kept_prefix_as_it_is(history: list[Message]) -> None:
     """Law 4: what a closed prefix rendered to never changes, markers excluded; law 5: kept and fresh are equal."""
-    asked = [said("user", "?"), *history]
+    asked = [message_by("user", "?"), *history]
     kept = renderer()
 
     for vendor in ({"mark": ["closed"]}, {"mark": ["end"]}, {}, {"closing": [{"side": "user"}]}):
@@ -95,7 +87,6 @@ def test_markers_leave_the_kept_prefix_as_it_is(history: list[Message]) -> None:
 
 
 def test_closing_items_stand_after_all_turns_and_in_no_later_request() -> None:
-    """What only ends a request is no part of the conversation."""
     made = renderer()
     ended = items(render(TALK[:2], made, closing=[{"side": "user", "pieces": []}]))
     later = items(render(TALK, made))
@@ -105,15 +96,13 @@ def test_closing_items_stand_after_all_turns_and_in_no_later_request() -> None:
 
 
 def test_closing_items_alone_are_a_request_where_system_text_is_hoisted() -> None:
-    """A conversation of instructions alone gets its first item from the dialect, without a comma before it."""
     hoisting = toy("toy.hoisting", Tables(Roles(leading_system="hoisted")), encode_request=encode_request)
     made = Renderer(hoisting, Target(provider="toy", dialect="toy.hoisting", model="m-1"))
 
-    assert items(render([said("system", "Sing.")], made, closing=[{"side": "user"}])) == [{"side": "user"}]
+    assert items(render([message_by("system", "Sing.")], made, closing=[{"side": "user"}])) == [{"side": "user"}]
 
 
 def test_a_dialect_may_need_headers_and_the_users_come_on_top() -> None:
-    """A header that a vendor setting stands for goes with the request; what the user wrote wins."""
     vendor = {"toy": {"headers": {"toy-beta": "a", "toy-version": "1"}}}
     settings = Settings(vendor=vendor, extra_headers={"toy-version": "2"})
 

@@ -8,27 +8,27 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import sabir
 from sabir.base.failures import Loss
 from sabir.errors import RenderingRefused
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.messages import Message, PartsPayload
 from sabir.vocabulary.parts import MediaPart
 from sabir_testing.histories.invented_dialects import INLINE, toy_target
-from sabir_testing.histories.samples import message_by
+from sabir_testing.histories.samples import call_message, message_by, result_message
 
-from tests.laws import conversations
-from tests.laws.conversations import answer
 from tests.laws.every import on_every
-from tests.laws.test_dialect_laws import DIALECTS
-from tests.laws.test_dialect_laws import renderer as renderer_of
+from tests.laws.replies import MODELS
 
-WIRES = (*DIALECTS, INLINE.name)
+WIRES = (*MODELS, "echo.plain", INLINE.name)
 """And a toy that puts values as they are into its items, and takes any text."""
 
 
 def fresh(name: str) -> Renderer:
-    """A renderer with nothing kept."""
-    return Renderer(INLINE, toy_target(INLINE)) if name == INLINE.name else renderer_of(name)
+    if name == INLINE.name:
+        return Renderer(INLINE, toy_target(INLINE))
+    pure = sabir.dialect(name)
+    return Renderer(pure.dialect, pure.target.model_copy(update={"model": MODELS.get(name, "small")}))
 
 
 def rendered(renderer: Renderer, history: Sequence[Message]) -> tuple[bytes, tuple[Loss, ...]] | None:
@@ -40,12 +40,15 @@ def rendered(renderer: Renderer, history: Sequence[Message]) -> tuple[bytes, tup
 
 
 def call(invocation_id: str, **arguments: Any) -> Message:
-    return conversations.call(invocation_id, arguments)
+    return call_message(invocation_id, arguments, "weather")
+
+
+def result(invocation_id: str, value: Any) -> Message:
+    return result_message(invocation_id, value, "weather")
 
 
 def answered(outcome: Any, invocation_id: str = "a", **arguments: Any) -> list[Message]:
-    chosen = call(invocation_id, **arguments)
-    return [chosen, answer(chosen, {"result": outcome})]
+    return [call(invocation_id, **arguments), result(invocation_id, outcome)]
 
 
 ODD_TURNS: dict[str, list[Message]] = {
@@ -62,16 +65,16 @@ ODD_TURNS: dict[str, list[Message]] = {
     "a result with a key of the wire": answered({"output": 1}),
     "a result that is nothing": answered(None),
     "calls of one id": [
-        call("a"), call("a"), answer(call("a"), {"result": "1"}), answer(call("a"), {"result": "2"}),
+        call("a"), call("a"), result("a", "1"), result("a", "2"),
     ],
     "an id that was used": [*answered("x"), *answered("y")],
-    "a result for nobody": [answer(call("z"), {"result": "1"}), message_by("user", "again")],
-    "a result twice": [*answered("x"), answer(call("a"), {"result": "2"})],
+    "a result for nobody": [result("z", "1"), message_by("user", "again")],
+    "a result twice": [*answered("x"), result("a", "2")],
     "results in another order": [
-        call("a"), call("b"), answer(call("b"), {"result": "1"}), answer(call("a"), {"result": "2"}),
+        call("a"), call("b"), result("b", "1"), result("a", "2"),
     ],
-    "a text after a call": [call("a"), message_by("llm", "so"), answer(call("a"), {"result": "1"})],
-    "a late result": [call("a"), message_by("user", "?"), message_by("llm", "!"), answer(call("a"), {"result": "1"})],
+    "a text after a call": [call("a"), message_by("llm", "so"), result("a", "1")],
+    "a late result": [call("a"), message_by("user", "?"), message_by("llm", "!"), result("a", "1")],
     "a late system message": [message_by("llm", "x"), message_by("system", "And be kind.")],
     "white space at an end": [message_by("llm", "x "), message_by("user", " y")],
 }  # fmt: skip
@@ -80,7 +83,6 @@ ODD_TURNS: dict[str, list[Message]] = {
 @pytest.mark.parametrize("case", ODD_TURNS)
 @on_every(WIRES)
 def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: str) -> None:
-    """Message by message, with odd turns among usual ones: late results, ids used again, texts of white space."""
     usual = [
         message_by("system", "s"),
         message_by("user", "Hi"),
@@ -97,7 +99,6 @@ def test_a_conversation_renders_as_it_grows_as_it_does_at_once(name: str, case: 
 
 
 def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
-    """What is kept dies with its messages, from the end: a conversation that is cut short keeps what it still has."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(300)]
     renderer.render(history)
@@ -116,7 +117,6 @@ def test_a_prefix_falls_back_to_the_last_closer_that_lives() -> None:
 
 
 def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
-    """Whoever keeps one message of a conversation that is gone keeps that alone, unless it is the last that closed."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(40)]
     renderer.render(history)
@@ -129,7 +129,6 @@ def test_a_message_without_its_conversation_is_kept_by_no_prefix() -> None:
 
 
 def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
-    """A large medium at the end goes with its message, though the turns before it are kept."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
     picture = MediaPart(modality="image", url="data:image/png;base64," + "A" * 1_000_000)
@@ -144,7 +143,6 @@ def test_a_prefix_that_fell_back_keeps_no_request_alive() -> None:
 
 
 def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
-    """Another thread that renders meanwhile keeps a prefix of its own, and finds no half-changed one."""
     renderer = fresh("openai.chat")
     history = [message_by("user" if number % 2 == 0 else "llm", f"{number}") for number in range(20)]
     ending, other = [[message_by("user", name), message_by("llm", name), message_by("user", name)] for name in "ab"]
@@ -171,7 +169,6 @@ def test_a_prefix_that_is_falling_back_is_not_extended() -> None:
 
 
 def test_a_prefix_that_fell_back_while_another_thread_rendered_is_not_extended() -> None:
-    """A rendering that started from it keeps nothing, and is right all the same."""
     given = fresh(INLINE.name)
     found, go = threading.Event(), threading.Event()
     waits: dict[str, Any] = {}

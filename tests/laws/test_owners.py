@@ -60,7 +60,6 @@ def test_an_unknown_field_goes_back_to_its_own_dialect_alone(here: str, there: s
 def test_a_vendor_tool_and_its_choice_are_losses_elsewhere(
     here: str, fields: dict[str, Any], choice: str, there: str
 ) -> None:
-    """`strict` refuses them, and a choice of such a tool raises nothing else."""
     settings = sabir.dialect(here).decode_history({**REQUESTS[here], **fields}).settings
     expected = {f"settings.{path}" for path in (f"vendor.{here.partition('.')[0]}.tools[0]", choice) if path[-1:]}
 
@@ -73,7 +72,6 @@ def test_a_vendor_tool_and_its_choice_are_losses_elsewhere(
 
 
 def test_a_section_with_own_tools_is_the_counterpart_of_others() -> None:
-    """Without a loss, as hints of a medium."""
     settings = sabir.Settings(vendor={"openai": {"tools": [{"type": "web_search"}]}, "anthropic": {"tools": [BASH]}})
     others = sabir.Settings(vendor={"openai": {"tools": [{"type": "web_search"}]}, "anthropic": {"top_k": 4}})
 
@@ -101,7 +99,6 @@ def test_a_choice_that_nobody_has_is_refused() -> None:
 def test_the_other_dialect_of_a_vendor_reports_what_it_does_not_have(
     vendor: dict[str, Any], lost: Sequence[str]
 ) -> None:
-    """Chat has no web search; what each of the two has reaches it."""
     option = sabir.Option.from_schema("f", "F.", {"type": "object"}) if "tools" not in vendor else None
     rendering = render("openai.chat", sabir.Settings(vendor={"openai": vendor}), options=[option] if option else [])
 
@@ -116,7 +113,6 @@ LOST = {"extra_body.trace", "extra_headers.x-key"}
 
 @pytest.mark.parametrize("given", ["fallback", "call"])
 def test_fields_without_an_owner_go_to_the_first_member_alone(given: str) -> None:
-    """Also if the others have the same name, and behind a fallback within the fallback."""
     first, second, third = "openai.chat:gpt-4.1", "echo:small", "openai.chat:gpt-4.1"
     if given == "fallback":
         llm = sabir.fallback(first, second, third, settings=SENT)
@@ -164,7 +160,6 @@ def test_a_key_names_a_target_as_an_adapter_is_named(owner: str, is_sent: bool) 
 
 
 def test_fields_for_each_target_lose_nothing() -> None:
-    """An entry for this target, also an empty one, makes the entries for others its counterparts."""
     settings = sabir.Settings(extra_body_for={"openai": {"a": 1}, "echo": {}})
 
     assert [render(name, settings).losses for name in ("openai.chat", "echo.plain")] == [(), ()]
@@ -192,24 +187,16 @@ def test_a_nested_extra_field_joins_the_rendered_object(
     assert {path for path in dropped(rendering) if path.startswith("extra_body")} == lost
 
 
-def test_settings_that_were_stored_before_owners_load() -> None:
-    """Their extra fields name no owner."""
-    stored = json.loads(SENT.model_dump_json())
-    del stored["extra_body_for"], stored["extra_headers_for"]
+def test_entries_by_owner_are_mappings_that_settings_laid_over_others_keep() -> None:
+    """Settings that were stored before there were owners have none."""
+    upper, lower = (sabir.Settings(extra_body_for={name: {"a": 1}}) for name in ("openai", "echo"))
+    stored = SENT.model_dump(mode="json", exclude={"extra_body_for", "extra_headers_for"})
 
+    assert upper.laid_over(lower).extra_body_for.keys() == {"openai", "echo"}
     assert sabir.Settings.model_validate(stored) == SENT
-
-
-@pytest.mark.parametrize("field", ["extra_body_for", "extra_headers_for"])
-def test_an_entry_that_is_no_mapping_is_refused(field: str) -> None:
-    with pytest.raises(SettingsInvalid, match=rf"{field}\['openai'\] must be a mapping"):
-        sabir.Settings(**{field: {"openai": 1}})
-
-
-def test_settings_laid_over_others_keep_the_entries_of_both() -> None:
-    upper, lower = ({"extra_body_for": {name: {"a": 1}}} for name in ("openai", "echo"))
-
-    assert sabir.Settings(**upper).laid_over(sabir.Settings(**lower)).extra_body_for.keys() == {"openai", "echo"}
+    for field in ("extra_body_for", "extra_headers_for"):
+        with pytest.raises(SettingsInvalid, match=rf"{field}\['openai'\] must be a mapping"):
+            sabir.Settings(**{field: {"openai": 1}})
 
 
 @pytest.mark.parametrize("words", ["hi", "Answer in JSON."])
@@ -245,7 +232,6 @@ WIRES = {
 
 @pytest.mark.parametrize("name", WIRES)
 def test_argument_text_that_is_no_object_is_sent_within_one(name: str) -> None:
-    """Only OpenAI itself is known to take it back as it came."""
     llm = sabir.adapter(WIRES[name])
     origin = sabir.Origin(**llm.target.model_dump())
     call = sabir.OptionCallPayload(

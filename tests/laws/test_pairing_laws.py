@@ -19,11 +19,12 @@ from sabir.errors import RenderingRefused, SettingsInvalid
 from sabir.rendering.renderer import Renderer
 from sabir.vocabulary.history import loads
 from sabir.vocabulary.media import MediaRule
-from sabir.vocabulary.messages import Message, Origin, PartsPayload
+from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.models import ModelInfo
-from sabir.vocabulary.parts import MediaPart, OpaquePart, Part, ReasoningPart, RefusalPart, TextPart
-from sabir.vocabulary.settings import Target
-from sabir_testing.histories.invented_dialects import FILLER, INLINE, PARTED, STRICT, TOYS, toy
+from sabir.vocabulary.parts import KnownPart, MediaPart, OpaquePart, ReasoningPart, RefusalPart
+from sabir_testing.histories.invented_dialects import FILLER, INLINE, PARTED, STRICT, TOYS, toy, toy_target
+from sabir_testing.histories.samples import call_message, result_message
+from sabir_testing.histories.samples import message_by as said
 
 from tests.laws.every import on_every
 from tests.laws.histories import histories, messages
@@ -40,8 +41,8 @@ RULES = (INLINE, ANSWERED, JOINED)
 """Every rule of the tables: an incomplete call left out or answered, results apart or with the user's words."""
 
 
-def renderer(wire: Dialect) -> Renderer:
-    return Renderer(wire, Target(provider="toy", dialect=wire.name, model="m-1"))
+def renderer(wire: Dialect, **how: Any) -> Renderer:
+    return Renderer(wire, toy_target(wire), **how)
 
 
 def render(wire: Dialect, history: Sequence[Message], with_renderer: Renderer | None = None) -> Rendering | None:
@@ -49,6 +50,37 @@ def render(wire: Dialect, history: Sequence[Message], with_renderer: Renderer | 
         return (with_renderer or renderer(wire)).render(history)
     except RenderingRefused:
         return None
+
+
+def tool_call(invocation_id: str, number: int) -> Message:
+    return call_message(invocation_id, {"n": number}, "f")
+
+
+def tool_result(invocation_id: str, number: int) -> Message:
+    return result_message(invocation_id, number, "f")
+
+
+def from_model(message: Message, wire: Dialect = PARTED, **origin: str) -> Message:
+    """The message, of the model that the target has, and of one reply unless the origin says another."""
+    home = Origin(provider="toy", dialect=wire.name, model="m-1", **origin)
+    return message.model_copy(update={"origin": home})
+
+
+def reasoned(*parts: str | KnownPart) -> Message:
+    return from_model(said("llm", *parts), INLINE)
+
+
+def paused(*parts: str | KnownPart) -> Message:
+    return from_model(said("llm", *parts))
+
+
+def of_the_next_reply(message: Message) -> Message:
+    return from_model(message, response_id="next")
+
+
+def own(pair: Any, pair_id: str = "p", wire: Dialect = PARTED) -> OpaquePart:
+    """A half of a vendor's own pair."""
+    return OpaquePart(dialect=wire.name, block={pair: pair_id}, pair=pair, pair_id=pair_id)
 
 
 def items(rendering: Rendering | None) -> list[dict[str, Any]]:
@@ -121,7 +153,7 @@ def test_a_turn_is_told_what_stands_before_it(wire: Dialect, history: list[Messa
 @given(data=st.data())
 @on_every(RULES)
 def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: Dialect, data: st.DataObject) -> None:
-    """Law 5, over random appends, truncations, forks, edits and reused message objects."""
+    """Law 5, over random appends, truncations, forks, edits and reused message objects, while others are dropped."""
     kept = renderer(wire)
     conversations: list[list[Message]] = [data.draw(histories)]
     pool = list(conversations[0])
@@ -147,7 +179,6 @@ def test_a_kept_prefix_gives_the_bytes_of_a_fresh_rendering(wire: Dialect, data:
 
 
 def test_an_abandoned_call_renders_again_where_its_result_comes() -> None:
-    """A late result takes its call to its own place: relocated, not lost (design: the closed prefix)."""
     call, user, result = tool_call("a", 1), said("user", "well?"), tool_result("a", 1)
     make = renderer(INLINE)
     assert [loss.kind for loss in make.render([call, user]).losses] == ["dropped"]
@@ -159,7 +190,6 @@ def test_an_abandoned_call_renders_again_where_its_result_comes() -> None:
 
 
 def test_a_call_without_a_result_is_answered_by_an_error_where_the_table_says_so() -> None:
-    """In its place, told as synthesized, and for good: a result that comes later answers nothing."""
     calls = [tool_call("a", 1), tool_call("b", 2)]
     asked = [*calls, tool_result("b", 2), said("user", "well?")]
     make = renderer(ANSWERED)
@@ -174,7 +204,6 @@ def test_a_call_without_a_result_is_answered_by_an_error_where_the_table_says_so
 
 
 def test_results_stand_with_the_users_words_where_the_table_says_so() -> None:
-    """They are one turn until someone else speaks, and what ends the user's side stands behind it."""
     turns: list[Turn] = []
 
     def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
@@ -190,28 +219,29 @@ def test_results_stand_with_the_users_words_where_the_table_says_so() -> None:
     assert [entry.message.text for entry in turns[2].entries[1:]] == ["well?", "and?"]
 
 
-def test_a_result_answers_the_nearest_earlier_unanswered_call_of_its_id() -> None:
-    """A provider that reuses call ids in a later turn confuses nothing, and each pair has its own wire id (UP-13)."""
+CALLS = [tool_call("a", number) for number in (1, 2)]
+RESULTS = [tool_result("a", number) for number in (1, 2)]
 
-    rounds = [each for n in (1, 2) for each in (tool_call("call-1", n), tool_result("call-1", n))]
-    shown = items(renderer(INLINE).render(rounds))
 
-    assert [item.get("arguments", item.get("value")) for item in shown] == [{"n": 1}, 1, {"n": 2}, 2]
-    assert shown[0]["call"] == shown[1]["result"] == "call-1"
-    assert shown[2]["call"] == shown[3]["result"] != "call-1"
+@pytest.mark.parametrize(
+    "history",
+    [[CALLS[0], RESULTS[0], CALLS[1], RESULTS[1]], [*CALLS, *RESULTS], [*CALLS, said("user", "?"), *RESULTS]],
+    ids=["again", "parallel", "abandoned"],
+)
+def test_results_answer_the_calls_of_their_id_in_order(history: list[Message]) -> None:
+    """A provider that reuses call ids confuses nothing, and each pair has its own wire id (UP-13)."""
+    shown = items(renderer(INLINE).render(history))
+
+    calls = {item["call"]: item["arguments"]["n"] for item in shown if "call" in item}
+    assert [(calls[item["result"]], item["value"]) for item in shown if "result" in item] == [(1, 1), (2, 2)]
+    assert "a" in calls
 
 
 def test_a_closer_goes_only_with_an_opener_that_goes_too() -> None:
-    """Law 1 for vendors' own pairs: where one half stays behind as foreign, so does the other."""
-
-    def half(pair: str, policy: str, origin: Origin | None) -> Message:
-        block = OpaquePart(dialect="toy.inline", block={"half": pair}, pair=pair, pair_id="p")
-        return Message(policy=policy, origin=origin, payload=PartsPayload(parts=(TextPart(text="x"), block)))
-
-    elsewhere = Origin(provider="toy", dialect="toy.inline", endpoint="https://elsewhere.example", model="m-1")
-    here = elsewhere.model_copy(update={"endpoint": ""})
-    foreign = renderer(INLINE).render([half("opens", "llm", elsewhere), half("closes", "user", None)])
-    ours = renderer(INLINE).render([half("opens", "llm", here), half("closes", "user", None)])
+    opener, closer = (said("llm", "x", own(pair, wire=INLINE)) for pair in ("opens", "closes"))
+    closer = closer.model_copy(update={"policy": "user"})
+    foreign = renderer(INLINE).render([from_model(opener, INLINE, endpoint="https://elsewhere.example"), closer])
+    ours = renderer(INLINE).render([from_model(opener, INLINE), closer])
 
     assert ["opaque" in str(item) for item in items(foreign)] == [False, False]
     assert [loss.kind for loss in foreign.losses] == ["dropped", "dropped"]
@@ -221,46 +251,13 @@ def test_a_closer_goes_only_with_an_opener_that_goes_too() -> None:
 
 def test_a_half_that_its_side_cannot_carry_takes_the_other_with_it() -> None:
     """Law 1: a system message's block goes only where that renders as user, which a leading one does not."""
-    opener, closer = (
-        OpaquePart(dialect="toy.strict", block={"half": pair}, pair=pair, pair_id="p") for pair in ("opens", "closes")
-    )
-
-    def said(policy: str, *parts: Part) -> Message:
-        return Message(policy=policy, payload=PartsPayload(parts=(TextPart(text="x"), *parts)))
-
-    leading = renderer(STRICT).render([said("system", opener), said("llm", closer)])
-    late = renderer(STRICT).render([said("user"), said("system", opener, closer)])
+    opener, closer = (own(pair, wire=STRICT) for pair in ("opens", "closes"))
+    leading = renderer(STRICT).render([said("system", "x", opener), said("llm", "x", closer)])
+    late = renderer(STRICT).render([said("user", "x"), said("system", "x", opener, closer)])
 
     assert [len(item["pieces"]) for item in items(leading)] == [1]
     assert [loss.kind for loss in leading.losses] == ["dropped", "dropped"]
     assert [(item["side"], len(item["pieces"])) for item in items(late)] == [("user", 1), ("user", 3)]
-
-
-def tool_call(invocation_id: str, number: int) -> Message:
-    payload = {"kind": "option_call", "invocation_id": invocation_id, "option_name": "f", "arguments": {"n": number}}
-    return Message(policy="llm", payload=payload)
-
-
-def tool_result(invocation_id: str, number: int) -> Message:
-    payload = {"kind": "option_result", "invocation_id": invocation_id, "option_name": "f", "result": number}
-    return Message(policy="f", payload=payload)
-
-
-@pytest.mark.parametrize("between", [[], [Message(policy="user", payload=PartsPayload(parts=(TextPart(text="?"),)))]])
-def test_calls_of_one_run_that_share_an_id_are_answered_in_their_order(between: list[Message]) -> None:
-    """UP-13: the first result answers the first of them, abandoned or not, as `answer` gives them."""
-    calls = [tool_call("call_0", 1), tool_call("call_0", 2)]
-    history = [*calls, *between, tool_result("call_0", 1), tool_result("call_0", 2)]
-
-    shown = items(renderer(INLINE).render(history))
-
-    calls_shown = {item["call"]: item["arguments"]["n"] for item in shown if "call" in item}
-    assert [(calls_shown[item["result"]], item["value"]) for item in shown if "result" in item] == [(1, 1), (2, 2)]
-
-
-def reasoned(*parts: TextPart | ReasoningPart | OpaquePart) -> Message:
-    home = Origin(provider="toy", dialect="toy.inline", model="m-1")
-    return Message(policy="llm", origin=home, payload=PartsPayload(parts=parts))
 
 
 THOUGHT, AGAIN = ReasoningPart(text="hm", state={"s": 1}), ReasoningPart(text="again", state={"s": 2})
@@ -274,30 +271,24 @@ OPENER = OpaquePart(dialect="toy.inline", block={"x": 1}, pair="opens", pair_id=
         ([reasoned(THOUGHT), tool_call("a", 1), tool_call("b", 2), tool_result("a", 1)], ["hm"]),
         ([reasoned(THOUGHT), tool_call("a", 1), reasoned(AGAIN), tool_call("b", 2), tool_result("b", 2)], ["again"]),
         ([reasoned(THOUGHT), tool_call("a", 1)], []),
-        ([reasoned(THOUGHT, AGAIN, TextPart(text="so"))], ["hm", "again"]),
-        ([reasoned(THOUGHT, OPENER), reasoned(AGAIN, TextPart(text="so"))], ["again"]),
-        ([reasoned(TextPart(text="so"), THOUGHT)], []),
-        ([reasoned(THOUGHT, TextPart(text=""))], []),
-        ([reasoned(THOUGHT), reasoned(TextPart(text=""))], []),
-        ([reasoned(THOUGHT, TextPart(text=""), AGAIN, TextPart(text="so"))], ["again"]),
-        ([reasoned(THOUGHT, RefusalPart(text="no"), TextPart(text=""))], ["hm"]),
+        ([reasoned(THOUGHT, AGAIN, "so")], ["hm", "again"]),
+        ([reasoned(THOUGHT, OPENER), reasoned(AGAIN, "so")], ["again"]),
+        ([reasoned("so", THOUGHT)], []),
+        ([reasoned(THOUGHT, "")], []),
+        ([reasoned(THOUGHT), reasoned("")], []),
+        ([reasoned(THOUGHT, "", AGAIN, "so")], ["again"]),
+        ([reasoned(THOUGHT, RefusalPart(text="no"), "")], ["hm"]),
     ],
 )
 def test_reasoning_stays_only_with_something_that_it_led_to(history: list[Message], kept: list[str]) -> None:
-    """One of several calls is enough; what was left out (a call, an empty text, a vendor's own) counts for nothing."""
-    asked = Message(policy="user", payload=PartsPayload(parts=(TextPart(text="?"),)))
-    rendering = renderer(INLINE).render([asked, *history])
+    rendering = renderer(INLINE).render([said("user", "?"), *history])
 
     shown = [piece["text"] for item in items(rendering) for piece in item["pieces"] if piece["kind"] == "reasoning"]
     assert shown == kept
 
 
-def said(policy: str, *texts: str) -> Message:
-    return Message(policy=policy, payload=PartsPayload(parts=tuple(TextPart(text=text) for text in texts)))
-
-
 PICTURE = MediaPart(modality="image", url="https://a.example/b")
-PICTURED = Message(policy="system", payload=PartsPayload(parts=(TextPart(text="s"), PICTURE)))
+PICTURED = said("system", "s", PICTURE)
 NEVER_LATE = ModelInfo(prefix="m", rejects=("later_system",))
 
 
@@ -322,8 +313,7 @@ def test_late_system_messages_end_the_users_side_or_render_as_user(
 
     The wire takes its text alone, and only after the user; what a model does not take is data of the model.
     """
-    made = Renderer(PARTED, Target(provider="toy", dialect="toy.parted", model="m-1"), model_info=info)
-    rendering = made.render(history)
+    rendering = renderer(PARTED, model_info=info).render(history)
 
     assert [item["side"] for item in items(rendering)] == sides.split()
     assert [loss.kind for loss in rendering.losses] == lost
@@ -332,7 +322,6 @@ def test_late_system_messages_end_the_users_side_or_render_as_user(
 @pytest.mark.parametrize("gone", [[tool_call("a", 1)], [said("llm", " ")], [said("llm", "")]])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_where_nothing_is_left_of_a_turn_its_neighbours_meet(gone: list[Message], at_once: bool) -> None:
-    """Law 1 and 5: core left it out, or the dialect did; a system message before it was sent, and stays."""
     asked = [said("user", "u"), said("system", "s"), *gone]
     made, told = renderer(STRICT), {"kind": "text", "text": "s"}
     if not at_once:
@@ -349,13 +338,8 @@ def test_where_nothing_is_left_of_a_turn_its_neighbours_meet(gone: list[Message]
 
 def test_a_message_that_completes_a_pair_closes_nothing_before_it() -> None:
     """Law 5: whoever goes on from there must still know that the pair is open."""
-
-    def half(pair: str) -> Message:
-        origin = Origin(provider="toy", dialect="toy.inline", model="m-1")
-        block = OpaquePart(dialect="toy.inline", block={"half": pair}, pair=pair, pair_id="p")
-        return Message(policy="llm", origin=origin, payload={"kind": "parts", "parts": [block]})
-
-    history = [said("user", "u"), half("opens"), tool_call("a", 1), tool_result("a", 1), half("closes")]
+    opener, closer = (reasoned(own(pair, wire=INLINE)) for pair in ("opens", "closes"))
+    history = [said("user", "u"), opener, tool_call("a", 1), tool_result("a", 1), closer]
     kept = renderer(INLINE)
     kept.render([*history, said("user", "v"), said("llm", "w"), said("user", "x")])
 
@@ -364,7 +348,6 @@ def test_a_message_that_completes_a_pair_closes_nothing_before_it() -> None:
 
 
 def test_only_the_leading_system_turn_is_hoisted() -> None:
-    """Where a wire takes later ones in their places, they stay there, whatever is closed."""
     wire = toy("toy.both", Tables(Roles(leading_system="hoisted", later_system="inline")))
     history = [said("system", "s"), said("user", "a"), said("system", "t"), said("llm", "b"), said("user", "c")]
 
@@ -375,7 +358,6 @@ def test_only_the_leading_system_turn_is_hoisted() -> None:
 
 
 def test_the_request_is_told_the_last_turn_that_came_to_something() -> None:
-    """What closes a request is decided by what stands at its end, not by what was left out there."""
     seen: list[tuple[Any, ...]] = []
 
     def encode_request(scope: RequestScope) -> Any:
@@ -442,7 +424,6 @@ def test_the_request_is_told_which_options_its_calls_chose() -> None:
 
 
 def test_a_result_knows_the_entry_of_its_call() -> None:
-    """A wire that pairs by more than an id finds it there, with its identifiers and state."""
     seen: list[Turn] = []
 
     def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
@@ -458,15 +439,11 @@ def test_a_result_knows_the_entry_of_its_call() -> None:
 
 def test_a_model_that_takes_no_media_in_results_gets_their_names() -> None:
     """As above: the wire takes them, this model does not (UP-18)."""
-    result = tool_result("a", 1).result
-    assert result is not None
     picture = MediaPart(modality="image", url="data:image/png;base64,iVBORw0KGgo=", name="sky")
-    payload = result.model_copy(update={"result": None, "parts": (picture,)})
-    history = [tool_call("a", 1), Message(policy="f", payload=payload)]
-    target = Target(provider="toy", dialect="toy.inline", model="m-1")
+    history = [tool_call("a", 1), result_message("a", name="f", parts=(picture,))]
 
-    taken = Renderer(INLINE, target).render(history)
-    named = Renderer(INLINE, target, model_info=ModelInfo(prefix="m", rejects=("results_media",))).render(history)
+    taken = renderer(INLINE).render(history)
+    named = renderer(INLINE, model_info=ModelInfo(prefix="m", rejects=("results_media",))).render(history)
 
     assert not taken.losses
     assert [loss.kind for loss in named.losses] == ["downgraded"]
@@ -492,12 +469,11 @@ LATER = {
 }
 
 
-@pytest.mark.parametrize(("said", "loss", "sent"), LATER.values(), ids=LATER)
+@pytest.mark.parametrize(("stored", "loss", "sent"), LATER.values(), ids=LATER)
 @on_every(TOYS)
-def test_what_a_later_version_said_is_told(wire: Dialect, said: str, loss: str, sent: list[str]) -> None:
-    """All else is sent; a message with an unknown hint goes on as its policy says."""
-    [later] = loads(said + '"policy": "user"}')
-    rendering = renderer(wire).render([users(TextPart(text="a")), later])
+def test_what_a_later_version_said_is_told(wire: Dialect, stored: str, loss: str, sent: list[str]) -> None:
+    [later] = loads(stored + '"policy": "user"}')
+    rendering = renderer(wire).render([said("user", "a"), later])
 
     assert [f"{each.kind} {each.path} {each.reason}" for each in rendering.losses] == [loss]
     assert [piece["text"] for item in items(rendering) for piece in item["pieces"]] == ["a", *sent]
@@ -508,7 +484,7 @@ def test_a_data_url_without_a_type_is_of_the_type_that_the_hint_says(hint: str |
     """PJ-17, RFC 2397: without a whole type in either it is text, which no image is."""
     bare = MediaPart(modality="image", url="data:;base64,iVBORw0KGgo=", mime=hint)
     table = Tables(media={("user", "image"): MediaRule(data="image/png", parameters=True)})
-    rendering = renderer(toy("toy.typed", table)).render([users(bare)])
+    rendering = renderer(toy("toy.typed", table)).render([said("user", bare)])
     [piece] = [piece for item in items(rendering) for piece in item["pieces"]]
 
     if hint and hint.lower().startswith("image/png"):
@@ -519,29 +495,6 @@ def test_a_data_url_without_a_type_is_of_the_type_that_the_hint_says(hint: str |
         assert "text/plain" in rendering.losses[0].reason
 
 
-HOME = Origin(provider="toy", dialect="toy.parted", model="m-1")
-
-
-def paused(*pieces: Part) -> Message:
-    return Message(policy="llm", origin=HOME, payload=PartsPayload(parts=pieces))
-
-
-def users(*pieces: Part) -> Message:
-    return Message(policy="user", payload=PartsPayload(parts=pieces))
-
-
-def of_that_reply(message: Message) -> Message:
-    return message.model_copy(update={"origin": HOME})
-
-
-def own(pair: str, pair_id: str) -> OpaquePart:
-    return OpaquePart(dialect="toy.parted", block={pair: pair_id}, pair=pair, pair_id=pair_id)
-
-
-def of_the_next_reply(message: Message) -> Message:
-    return message.model_copy(update={"origin": HOME.model_copy(update={"response_id": "next"})})
-
-
 ROUND, AGAIN_ROUND = [tool_call("a", 1), tool_result("a", 1)], [tool_call("b", 2), tool_result("b", 2)]
 OPEN, ALSO, DONE = own("opens", "1"), own("opens", "2"), own("closes", "1")
 ALONE = OpaquePart(dialect="toy.parted", block={"stands": "alone"})
@@ -550,23 +503,23 @@ ALONE = OpaquePart(dialect="toy.parted", block={"stands": "alone"})
 @pytest.mark.parametrize(
     ("history", "shown"),
     [
-        ([paused(TextPart(text="x"), OPEN)], ["text", "opaque"]),
+        ([paused("x", OPEN)], ["text", "opaque"]),
         ([paused(OPEN, ALSO)], ["opaque", "opaque"]),
-        ([paused(OPEN, TextPart(text="x"), ALSO)], ["text", "opaque"]),
+        ([paused(OPEN, "x", ALSO)], ["text", "opaque"]),
         ([paused(OPEN, ALONE)], ["opaque"]),
-        ([paused(OPEN), of_that_reply(tool_call("a", 1)), tool_result("a", 1)], ["opaque"]),
-        ([paused(TextPart(text="x"), OPEN), tool_call("a", 1), tool_result("a", 1)], ["text"]),
-        ([paused(OPEN), of_that_reply(tool_call("a", 1)), tool_result("a", 1), paused(TextPart(text="x"))], ["text"]),
-        ([paused(OPEN), *map(of_that_reply, ROUND), *map(of_the_next_reply, AGAIN_ROUND)], ["opaque"]),
-        ([paused(OPEN), *map(of_that_reply, ROUND), *AGAIN_ROUND], []),
+        ([paused(OPEN), from_model(tool_call("a", 1)), tool_result("a", 1)], ["opaque"]),
+        ([paused("x", OPEN), tool_call("a", 1), tool_result("a", 1)], ["text"]),
+        ([paused(OPEN), from_model(tool_call("a", 1)), tool_result("a", 1), paused("x")], ["text"]),
+        ([paused(OPEN), *map(from_model, ROUND), *map(of_the_next_reply, AGAIN_ROUND)], ["opaque"]),
+        ([paused(OPEN), *map(from_model, ROUND), *AGAIN_ROUND], []),
         ([paused(OPEN), *map(of_the_next_reply, ROUND)], []),
-        ([paused(OPEN), *map(of_that_reply, ROUND), paused(ALSO)], ["opaque", "opaque"]),
+        ([paused(OPEN), *map(from_model, ROUND), paused(ALSO)], ["opaque", "opaque"]),
         ([tool_call("b", 2), said("user", "!"), paused(OPEN), tool_result("b", 2)], ["text"]),
         ([paused(OPEN), tool_call("a", 1), tool_result("a", 1), paused(DONE)], ["opaque", "opaque"]),
-        ([paused(OPEN), paused(DONE, TextPart(text="x"))], ["opaque", "opaque", "text"]),
-        ([paused(OPEN, TextPart(text="x"))], ["text"]),
-        ([paused(TextPart(text="x"), OPEN), said("user", "?")], ["text", "text"]),
-        ([paused(TextPart(text="x"), OPEN), users(TextPart(text="y"), DONE)], ["text", "text"]),
+        ([paused(OPEN), paused(DONE, "x")], ["opaque", "opaque", "text"]),
+        ([paused(OPEN, "x")], ["text"]),
+        ([paused("x", OPEN), said("user", "?")], ["text", "text"]),
+        ([paused("x", OPEN), said("user", "y", DONE)], ["text", "text"]),
     ],
 )
 def test_a_paused_pair_may_end_a_request_and_nothing_else(history: list[Message], shown: list[str]) -> None:
@@ -580,10 +533,9 @@ def test_a_paused_pair_may_end_a_request_and_nothing_else(history: list[Message]
 
 
 def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
-    """A vendor that signs reasoning refuses it unsigned; the loss says so. Others take it back as it is."""
-    bare = reasoned(ReasoningPart(text="hm"), TextPart(text="x"))
+    bare = reasoned(ReasoningPart(text="hm"), "x")
 
-    signed = renderer(PARTED).render([said("user", "?"), of_that_reply(bare)])
+    signed = renderer(PARTED).render([said("user", "?"), from_model(bare)])
     unsigned = renderer(INLINE).render([said("user", "?"), bare])
 
     assert [piece["kind"] for item in items(signed) for piece in item["pieces"]] == ["text", "text"]
@@ -594,13 +546,9 @@ def test_reasoning_without_state_stays_out_where_its_maker_demands_it() -> None:
 
 def test_an_endpoint_with_a_quirk_may_have_tables_of_its_own() -> None:
     """A cloud that takes only bytes: the same dialect, other tables, and the loss says what it takes."""
-    picture = Message(
-        policy="user", payload=PartsPayload(parts=(MediaPart(modality="image", url="https://a.example/b"),))
-    )
-    target = Target(provider="toy", dialect="toy.parted", model="m-1")
-
-    plain = Renderer(PARTED, target).render([picture])
-    bytes_only = Renderer(PARTED, target, quirks=frozenset({"bytes"})).render([picture])
+    picture = said("user", PICTURE)
+    plain = renderer(PARTED).render([picture])
+    bytes_only = renderer(PARTED, quirks=frozenset({"bytes"})).render([picture])
 
     assert not plain.losses
     assert [loss.kind for loss in bytes_only.losses] == ["downgraded"]

@@ -47,7 +47,6 @@ def some(keywords: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def joined(draw: Any, inner: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
-    """An object, an array, or a union of such schemas."""
     arms = draw(st.lists(inner, min_size=1, max_size=2))
     match draw(st.sampled_from(["object", "array", "anyOf", "oneOf", "allOf"])):
         case "object":
@@ -115,59 +114,18 @@ def declared(body: Any, *, strict: bool = False) -> Iterator[tuple[str, Any, boo
             yield from declared(each)
 
 
-OPENAI_STRICT = frozenset(
-    [
-        "$defs",
-        "$ref",
-        "additionalProperties",
-        "anyOf",
-        "const",
-        "default",
-        "definitions",
-        "description",
-        "enum",
-        "exclusiveMaximum",
-        "exclusiveMinimum",
-        "format",
-        "items",
-        "maxItems",
-        "maximum",
-        "minItems",
-        "minimum",
-        "multipleOf",
-        "pattern",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ]
-)
-CLAUDE_STRICT = frozenset(
-    [
-        "$defs",
-        "$ref",
-        "additionalProperties",
-        "allOf",
-        "anyOf",
-        "const",
-        "default",
-        "definitions",
-        "description",
-        "enum",
-        "format",
-        "items",
-        "minItems",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ]
-)
+BOTH_STRICT = {
+    "$defs", "$ref", "additionalProperties", "anyOf", "const", "default", "definitions", "description", "enum",
+    "format", "items", "minItems", "properties", "required", "title", "type",
+}  # fmt: skip
+OPENAI_STRICT = BOTH_STRICT | {
+    "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maximum", "minimum", "multipleOf", "pattern",
+}  # fmt: skip
+CLAUDE_STRICT = BOTH_STRICT | {"allOf"}
 CLAUDE_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
 def parts_of(schema: Any) -> Iterator[dict[str, Any]]:
-    """A schema and every schema within it."""
     if isinstance(schema, dict):
         yield schema
         for name, value in schema.items():

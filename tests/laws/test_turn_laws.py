@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, chain
+from typing import TypeAlias
 
 import pytest
 from sabir.authoring import Row
@@ -18,13 +19,13 @@ from sabir.base.failures import Loss
 from sabir.contract.dialect import Rendering
 from sabir.rendering.pairing import side_of
 from sabir.vocabulary.messages import Message
-from sabir_testing.histories.samples import JSON_KINDS, error_result, message_by
+from sabir_testing.histories.samples import JSON_KINDS, call_message, error_result, message_by, result_message
 
-from tests.laws.conversations import MessageTurn, answer, call, opened
 from tests.laws.every import on_every
 from tests.laws.oracle import check_request, validators
 from tests.laws.targets import UNKNOWN, Wire, wires
 
+MessageTurn: TypeAlias = list[Message]
 ACCEPTED = set[int]()
 """Hashes of the items that a vendor's types took."""
 MODEL_NEXT = [message_by("llm", "So."), message_by("user", "And?")]
@@ -33,8 +34,12 @@ USER_NEXT = [message_by("user", "And?"), message_by("llm", "So.")]
 SCAN = json.JSONDecoder().raw_decode
 
 
+def opened(turns: Sequence[MessageTurn]) -> list[MessageTurn]:
+    """The turns after instructions and a question."""
+    return [[message_by("system", "Be brief."), message_by("user", "Hi")], *turns]
+
+
 def fresh(wire: Wire, history: list[Message]) -> Rendering:
-    """What a history renders to with nothing kept."""
     return wire.adapter.new_renderer().render(history)
 
 
@@ -113,7 +118,6 @@ def closed(turns: Sequence[MessageTurn]) -> list[MessageTurn]:
 
 
 def test_models_of_every_behaviour_are_tried() -> None:
-    """An empty list would let the law pass; so would one without the models that take no media in results."""
     tried = {wire.name for wire in wires()}
 
     assert {wire.name.partition(":")[0] for wire in wires()} >= {
@@ -132,13 +136,13 @@ def test_a_result_and_an_argument_of_each_kind_render_alike(wire: Wire, kind: st
     A turn of the model's text stands between them.
     """
     value = JSON_KINDS[kind]
-    alone = call("a", {}), call("b", {"value": value, "output": value})
-    beside = [call("c", {}), call("d", {})]
+    alone = call_message("a", {}), call_message("b", {"value": value, "output": value})
+    beside = [call_message("c", {}), call_message("d", {})]
     turns = opened([
-        [alone[0], answer(alone[0], {"result": "ok"})],
+        [alone[0], result_message("a", "ok")],
         [message_by("llm", "So.")],
-        [alone[1], answer(alone[1], {"result": value})],
-        [message_by("llm", "So."), *beside, answer(beside[0], {"result": value}), answer(beside[1], {"result": "ok"})],
+        [alone[1], result_message("b", value)],
+        [message_by("llm", "So."), *beside, result_message("c", value), result_message("d", "ok")],
     ])  # fmt: skip
     end = sum(map(len, turns))
 
@@ -147,9 +151,8 @@ def test_a_result_and_an_argument_of_each_kind_render_alike(wire: Wire, kind: st
 
 @on_every(wires())
 def test_an_error_renders_alike(wire: Wire) -> None:
-    """By itself, and beside a result."""
-    calls = [call("a", {}), call("b", {}), call("c", {})]
-    results = [error_result("a", "no", "weather"), error_result("b", "no", "weather"), answer(calls[2], {"result": 18})]
+    calls = [call_message("a", {}), call_message("b", {}), call_message("c", {})]
+    results = [error_result("a", "no"), error_result("b", "no"), result_message("c", 18)]
     turns = closed(opened([[calls[0], results[0]], [message_by("llm", "So.")], [*calls[1:], *results[1:]]]))
 
     check_alike(wire, turns, ends(turns))

@@ -26,7 +26,6 @@ def response(body: bytes = PNG, mime: str | None = "image/png", status: str = "2
 
 
 def redirect(location: str, status: str = "302 Found", **headers: str) -> bytes:
-    """A response that sends its reader elsewhere."""
     return response(b"", None, status, location=location, **headers)
 
 
@@ -57,11 +56,9 @@ class Loopback:
 
     @property
     def host(self) -> str:
-        """As allow_hosts names it."""
         return f"127.0.0.1:{self.port}"
 
     def url(self, path: str) -> str:
-        """The URL of one of its answers."""
         return f"http://{self.host}{path}"
 
 

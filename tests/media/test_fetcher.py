@@ -1,56 +1,65 @@
-"""Fetches from a real server on the loopback interface, by both drivers (UP-22)."""
+"""Fetches from a real server on the loopback interface, by both drivers, by http and by https (UP-22)."""
 
 import asyncio
+import contextlib
+import socket
+import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sabir.errors import MediaRefused, SettingsInvalid
 from sabir_media import AddressRefused, FetchFailed, FetchTimedOut, GuardedFetcher, SizeRefused
+from sabir_media.network import Deadline
 
 from tests.media.conftest import Fetch
-from tests.media.server import PNG, Loopback, Writer, dripping, redirect, response, serving
+from tests.media.server import PNG, Answer, Loopback, Writer, dripping, redirect, response, serving
 
 ENDLESS = b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 def endless(write: Writer) -> None:
-    """A body without a length and without an end."""
     write(ENDLESS)
     while True:
         write(b"10000\r\n" + PNG[:8] + b"\0" * (0x10000 - 8) + b"\r\n")
 
 
 def fetcher_for(server: Loopback, timeout: float = 20.0, max_bytes: int = 100_000) -> GuardedFetcher:
-    """A fetcher that may visit that server."""
     return GuardedFetcher(allow_hosts=[server.host], timeout=timeout, max_bytes=max_bytes)
 
 
-def test_a_medium_is_fetched_with_its_type_and_final_url(fetch: Fetch) -> None:
-    """The bytes, unchanged, from a server of one's own."""
-    with serving({"/a.png": response()}) as server:
-        media = fetch(fetcher_for(server), server.url("/a.png?size=1#part"))
-
-    assert (media.data, media.mime, media.url) == (PNG, "image/png", server.url("/a.png?size=1"))
-
-
-def test_a_chunked_body_and_one_that_ends_with_its_connection_are_read_whole(fetch: Fetch) -> None:
-    """RFC 9112 §6: a body's length need not be announced."""
-    chunks = b"8\r\n" + PNG[:8] + b"\r\n" + b"%x\r\n" % len(PNG[8:]) + PNG[8:] + b"\r\n0\r\n\r\n"
-    answers = {
-        "/chunked": response(chunks, transfer_encoding="chunked"),
-        "/closing": b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\n\r\n" + PNG,
-    }
-    with serving(answers) as server:
-        for path in answers:
-            assert fetch(fetcher_for(server), server.url(path)).data == PNG
+CHUNKS = b"8\r\n" + PNG[:8] + b"\r\n" + b"%x\r\n" % len(PNG[8:]) + PNG[8:] + b"\r\n0\r\n\r\n"
+BODIES: dict[str, tuple[Answer, int | type[MediaRefused]]] = {
+    "chunked": (response(CHUNKS, transfer_encoding="chunked"), len(PNG)),
+    "closing": (b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\n\r\n" + PNG, len(PNG)),
+    "longer than announced": (response(PNG + b"GET / HTTP/1.1\r\n", content_length=len(PNG)), len(PNG)),
+    "shorter than announced": (response(PNG, content_length=len(PNG) + 1), FetchFailed),
+    "at the limit": (response(PNG.ljust(100_000, b"\0")), 100_000),
+    "endless": (endless, SizeRefused),
+}
+"""Answers, and how many bytes of each are read, or how it is refused."""
 
 
-def test_this_machine_is_not_visited_unless_it_was_permitted(fetch: Fetch) -> None:
-    """UP-22: by its address, or by a name that resolves to it; no request reaches the server."""
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_body_ends_where_its_framing_or_the_limit_says(fetch: Fetch, kind: str) -> None:
+    """RFC 9112 §6: a length need not be announced, what comes after it is no part of the response, and what is missing
+    makes it broken. The limit holds while streaming.
+    """
+    answer, expected = BODIES[kind]
+    with serving({"/a": answer}) as server:
+        if isinstance(expected, int):
+            assert fetch(fetcher_for(server), server.url("/a")).data == PNG.ljust(expected, b"\0")
+        else:
+            told = "closed the connection|bytes or more, more than the limit"
+            with pytest.raises(expected, match=told):
+                fetch(fetcher_for(server), server.url("/a"))
+
+
+def test_this_machine_is_not_visited_unless_it_was_permitted(fetch: Fetch) -> None:  # UP-22
     with serving({"/a.png": response()}) as server:
         named = GuardedFetcher(resolver=lambda host, port: ["127.0.0.1"], allow_hosts=[f"other.test:{server.port}"])
         for fetcher, url, reason in (
@@ -65,10 +74,7 @@ def test_this_machine_is_not_visited_unless_it_was_permitted(fetch: Fetch) -> No
 
 
 def test_a_connection_goes_to_the_judged_address_though_the_name_would_now_resolve_elsewhere(fetch: Fetch) -> None:
-    """DNS rebinding: the second answer of this resolver is never asked for, and the system's never at all.
-
-    The name exists in no DNS (RFC 6761), so that a connection by name could not be made.
-    """
+    """The name exists in no DNS (RFC 6761), so that a connection by name could not be made."""
     asked: list[tuple[str, int]] = []
 
     def rebinding(host: str, port: int) -> Sequence[str]:
@@ -94,46 +100,17 @@ def test_the_next_address_is_tried_where_one_takes_no_connection(fetch: Fetch) -
 
 
 def test_redirects_are_followed_to_the_medium(fetch: Fetch) -> None:
-    """Relative and absolute, and the final URL is told."""
     answers = {"/a": redirect("/b?c=1"), "/d": response()}
     with serving(answers) as server:
-        server.answers["/b"] = redirect(server.url("/d"), "308 Permanent Redirect")
+        server.answers["/b"] = redirect(server.url("/d?e=2#part"), "308 Permanent Redirect")
         media = fetch(fetcher_for(server), server.url("/a"))
 
-    assert (media.data, media.url) == (PNG, server.url("/d"))
-
-
-def test_a_body_without_an_end_is_left_at_the_limit(fetch: Fetch) -> None:
-    """The limit holds while streaming; this test ends only because it does."""
-    with serving({"/a": endless}) as server, pytest.raises(SizeRefused, match="bytes or more, more than the limit"):
-        fetch(fetcher_for(server), server.url("/a"))
-
-
-def test_a_body_within_the_limit_is_taken(fetch: Fetch) -> None:
-    """Up to the last byte."""
-    body = PNG.ljust(100_000, b"\0")
-    with serving({"/a": response(body)}) as server:
-        assert fetch(fetcher_for(server), server.url("/a")).data == body
-
-
-def test_a_body_longer_than_announced_is_cut_and_one_shorter_is_refused(fetch: Fetch) -> None:
-    """A lying Content-Length: what comes after it is no part of the response; what is missing makes it broken."""
-    answers = {
-        "/longer": response(PNG + b"GET / HTTP/1.1\r\n", content_length=len(PNG)),
-        "/shorter": response(PNG, content_length=len(PNG) + 1),
-    }
-    with serving(answers) as server:
-        assert fetch(fetcher_for(server), server.url("/longer")).data == PNG
-        with pytest.raises(FetchFailed, match="closed the connection"):
-            fetch(fetcher_for(server), server.url("/shorter"))
+    assert (media.data, media.mime, media.url) == (PNG, "image/png", server.url("/d?e=2"))
 
 
 @pytest.mark.parametrize("path", ["/silent", "/slow", "/moved"])
 def test_the_time_limit_holds_for_the_whole_fetch(fetch: Fetch, path: str) -> None:
-    """A server that says nothing, one that is never silent for long but never done, and hops that are each fast enough.
-
-    Without a limit on the whole, the dripping answer arrives complete, and no refusal is raised.
-    """
+    """Without a limit on the whole, the dripping answer arrives complete, and no refusal is raised."""
     waiting = threading.Event()
     answers = {
         "/silent": lambda write: waiting.wait(),
@@ -147,8 +124,12 @@ def test_the_time_limit_holds_for_the_whole_fetch(fetch: Fetch, path: str) -> No
         waiting.set()
 
 
+def test_a_deadline_that_has_passed_leaves_no_time() -> None:
+    with pytest.raises(TimeoutError):
+        Deadline.after(0).remaining()
+
+
 def test_the_time_limit_holds_for_a_look_up(fetch: Fetch) -> None:
-    """A resolver may block for longer than a fetch may take."""
     waiting = threading.Event()
 
     def never(host: str, port: int) -> Sequence[str]:
@@ -182,7 +163,6 @@ def test_nothing_of_the_environment_is_used(fetch: Fetch, monkeypatch: pytest.Mo
 
 
 def test_no_cookie_and_no_credentials_are_sent(fetch: Fetch) -> None:
-    """Not to the next hop, and not at the next fetch; the request names nothing but itself."""
     answers = {"/a": redirect("/b", set_cookie="id=1"), "/b": response(PNG, "image/png", set_cookie="id=2")}
     with serving(answers) as server:
         fetcher = fetcher_for(server)
@@ -196,7 +176,6 @@ def test_no_cookie_and_no_credentials_are_sent(fetch: Fetch) -> None:
 
 
 async def test_threads_and_tasks_may_share_a_fetcher() -> None:
-    """At the same time; nothing of one fetch is seen by another, and a running event loop is in nobody's way."""
     answers = {f"/{number}": response(PNG + bytes([number])) for number in range(16)}
     with serving(answers) as server, ThreadPoolExecutor(16) as pool:
         fetcher = fetcher_for(server)
@@ -207,7 +186,6 @@ async def test_threads_and_tasks_may_share_a_fetcher() -> None:
 
 
 async def test_cancelling_a_fetch_closes_its_connection() -> None:
-    """The server sees its reader leave, in the middle of a body."""
     begun, left = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -250,7 +228,6 @@ BYTES = st.one_of(st.binary(max_size=200), st.lists(st.one_of(FRAGMENTS, st.bina
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(BYTES)
 def test_any_bytes_of_a_server_end_in_a_medium_or_a_refusal(fetch: Fetch, loopback: Loopback, answer: bytes) -> None:
-    """Law 10, over a real socket."""
     loopback.answers["/a"] = answer
     try:
         media = fetch(fetcher_for(loopback, timeout=5.0), loopback.url("/a"))
@@ -262,37 +239,90 @@ def test_any_bytes_of_a_server_end_in_a_medium_or_a_refusal(fetch: Fetch, loopba
 
 @pytest.fixture(scope="module")
 def loopback() -> Iterator[Loopback]:
-    """One server for many examples."""
     with serving({}) as server:
         yield server
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"max_bytes": 0},
-        {"max_redirects": -1},
-        {"timeout": 0},
-        {"timeout": -1.0},
-        {"timeout": float("inf")},
-        {"timeout": float("nan")},
-        {"allowed_mimes": "image/png"},
-        {"allowed_mimes": ["png"]},
-        {"allowed_mimes": ["image/svg+xml"]},
-        {"allowed_mimes": ["Text/HTML"]},
-        {"allow_hosts": "127.0.0.1:80"},
-        {"allow_hosts": ["127.0.0.1"]},
-        {"allow_hosts": ["http://127.0.0.1:80"]},
-        {"allow_hosts": ["example.com:0"]},
-        {"allow_hosts": ["example.com:65536"]},
-        {"allow_hosts": ["*:80"]},
+WRONG: dict[str, list[Any]] = {
+    "max_bytes": [0],
+    "max_redirects": [-1],
+    "timeout": [0, -1.0, float("inf"), float("nan")],
+    "allowed_mimes": ["image/png", ["png"], ["image/svg+xml"], ["Text/HTML"]],
+    "allow_hosts": [
+        "127.0.0.1:80", ["127.0.0.1"], ["http://127.0.0.1:80"], ["example.com:0"], ["example.com:65536"], ["*:80"],
     ],
-    ids=str,
-)
-def test_a_setting_that_cannot_be_is_named(setting: Mapping[str, object]) -> None:
-    """One line: the setting, what it is, what was expected."""
-    with pytest.raises(SettingsInvalid) as caught:
-        GuardedFetcher(**setting)  # type: ignore[arg-type]
+}  # fmt: skip
 
-    assert str(caught.value).startswith(next(iter(setting)))
+
+@pytest.mark.parametrize(("setting", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_a_setting_that_cannot_be_is_named(setting: str, value: Any) -> None:
+    with pytest.raises(SettingsInvalid, match=f"^{setting}.*$") as caught:
+        GuardedFetcher(**{setting: value})
+
     assert "\n" not in str(caught.value)
+
+
+WITHOUT_CERTIFICATES = "AECDH-AES256-SHA:@SECLEVEL=0"
+"""The cipher that the server and the context that trusts it agree on, so that no key has to be kept."""
+
+
+def context(protocol: int) -> ssl.SSLContext:
+    """A TLS context that neither shows nor asks for a certificate."""
+    made = ssl.SSLContext(protocol)
+    made.check_hostname = False
+    made.verify_mode = ssl.CERT_NONE
+    made.maximum_version = ssl.TLSVersion.TLSv1_2
+    made.set_ciphers(WITHOUT_CERTIFICATES)
+    return made
+
+
+@contextlib.contextmanager
+def serving_tls(names: list[str]) -> Iterator[int]:
+    """A port where a picture is served by TLS; the names that clients asked for are noted."""
+    tls = context(ssl.PROTOCOL_TLS_SERVER)
+    tls.sni_callback = lambda connection, name, context: names.append(str(name))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    client, _ = listener.accept()
+                    with contextlib.suppress(OSError), client:
+                        with tls.wrap_socket(client, server_side=True) as secured:
+                            names.append(secured.recv(65536).decode().split("\r\n")[1])
+                            secured.sendall(response())
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_tls_is_spoken_with_the_name_of_the_url_and_the_address_that_was_judged(fetch: Fetch) -> None:
+    """Server name and Host header are the URL's; the name itself is in no DNS."""
+    names: list[str] = []
+    with serving_tls(names) as port:
+        fetcher = GuardedFetcher(
+            allow_hosts=[f"media.test:{port}"],
+            resolver=lambda host, port: ["127.0.0.1"],
+            ssl_context=context(ssl.PROTOCOL_TLS_CLIENT),
+        )
+        media = fetch(fetcher, f"https://media.test:{port}/a.png")
+
+    assert media.data == PNG
+    assert names == ["media.test", f"Host: media.test:{port}"]
+
+
+def test_a_server_that_proves_no_identity_is_refused_by_default(fetch: Fetch) -> None:
+    """The system's certificates decide; without one there is no connection."""
+    with serving_tls([]) as port:
+        with pytest.raises(FetchFailed, match="no connection"):
+            fetch(GuardedFetcher(allow_hosts=[f"127.0.0.1:{port}"]), f"https://127.0.0.1:{port}/a.png")
+
+
+def test_the_time_limit_holds_for_a_handshake(fetch: Fetch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(FetchTimedOut):
+            fetch(GuardedFetcher(allow_hosts=[host], timeout=0.2), f"https://{host}/a.png")

@@ -54,8 +54,6 @@ def behave(path: str, body: Any) -> Any:
 
 
 def ask(llm: FetchingAdapter, surface: str, chat: Any, **how: Any) -> Any:
-    """One call on a surface, in a loop."""
-
     async def run() -> Any:
         match surface:
             case "complete":
@@ -82,7 +80,6 @@ SURFACES = (*REPLIES, "count", "count_sync")
 
 
 def test_nothing_is_fetched_without_it(tiny: Tiny) -> None:
-    """A target that takes only bytes gets a placeholder, and a loss says so; who wrote a fetcher there is told."""
     rendering = sabir.adapter("tiny:m").render(sabir.user("look", sabir.image(SKY)))
 
     assert [loss.kind for loss in rendering.losses] == ["downgraded"]
@@ -93,7 +90,6 @@ def test_nothing_is_fetched_without_it(tiny: Tiny) -> None:
 
 @pytest.mark.parametrize("surface", SURFACES)
 def test_media_are_fetched_for_a_target_that_takes_only_bytes(tiny: Tiny, surface: str) -> None:
-    """Once for all calls, on every surface; the message is the user's own still, and the loss is `rewritten`."""
     fetcher = Fetching()
     chat = [sabir.user("look", sabir.image(SKY), sabir.image(SKY), sabir.audio("https://example.org/a.wav"))]
     options: list[Any] = [sabir.Option.from_schema("f", "", {})]
@@ -172,7 +168,6 @@ def test_rendering_never_fetches(tiny: Tiny) -> None:
 
 @pytest.mark.parametrize("surface", REPLIES)
 def test_what_cannot_be_fetched_and_what_strict_forbids_stops_the_call(tiny: Tiny, surface: str) -> None:
-    """Refused by the fetcher, of a type that no part may carry, or a loss that the call rules out: nothing is sent."""
     llm = fetching(sabir.adapter("tiny:m"), Fetching())
     picture, sound = sabir.image(SKY), sabir.audio("https://example.org/a.wav")
 
@@ -188,7 +183,6 @@ def test_what_cannot_be_fetched_and_what_strict_forbids_stops_the_call(tiny: Tin
 
 @pytest.mark.parametrize("surface", REPLIES)
 def test_an_error_tells_what_was_rewritten_for_its_request(tiny: Tiny, surface: str) -> None:
-    """And the partial reply of a stream that broke."""
     answers = {"/talk": failing(400), "/stream": streamed(*WORDS[:3])}
     with Loopback(lambda path, _: answers[path]) as server:
         llm = fetching(sabir.adapter("tiny:m", base_url=server.url, settings=ONCE), Fetching())
@@ -201,7 +195,6 @@ def test_an_error_tells_what_was_rewritten_for_its_request(tiny: Tiny, surface: 
 
 
 def test_media_that_a_model_does_not_read_are_not_fetched(tiny: Tiny) -> None:
-    """Nor those of a type or modality that the wire takes in no form, nor what nothing would be left of."""
     fetcher = Fetching()
     info = ModelInfo(prefix="m", modalities=("audio",))
     blind = fetching(sabir.adapter("tiny:m", model_info=info, settings=Settings(unsupported_media="drop")), fetcher)
@@ -215,7 +208,6 @@ def test_media_that_a_model_does_not_read_are_not_fetched(tiny: Tiny) -> None:
 
 
 def test_it_is_a_member_of_a_fallback_and_may_stand_around_one(tiny: Tiny) -> None:
-    """What each member lost by it is told."""
     chat = sabir.user(sabir.image(SKY))
     with Loopback(lambda *_: failing(500)) as down, Loopback(behave) as up:
         first, second = (
@@ -235,7 +227,6 @@ def test_it_is_a_member_of_a_fallback_and_may_stand_around_one(tiny: Tiny) -> No
 
 
 def test_fetched_media_come_back_from_their_json() -> None:
-    """Bytes that are no UTF-8 included."""
     fetched = FetchedMedia(data=bytes(range(256)), mime="image/png", url=SKY)
 
     assert FetchedMedia.model_validate_json(fetched.model_dump_json()) == fetched

@@ -28,7 +28,6 @@ FOUND = ResponseHead(200, [(b"Content-Type", b"image/png")])
 
 
 def rules(max_bytes: int = 1000, max_redirects: int = 3, allow_hosts: Sequence[str] = ()) -> Rules:
-    """The usual rules."""
     return read_rules(
         max_bytes=max_bytes,
         max_redirects=max_redirects,
@@ -38,12 +37,10 @@ def rules(max_bytes: int = 1000, max_redirects: int = 3, allow_hosts: Sequence[s
 
 
 def moved(location: str, status: int = 302) -> ResponseHead:
-    """A redirect."""
     return ResponseHead(status, [(b"location", location.encode())])
 
 
 def test_a_fetch_looks_up_opens_and_reads_to_the_end() -> None:
-    """The whole fetch of a small image."""
     download = Download(fetch_steps(URL, rules()))
     steps = []
     for answer in (PUBLIC, FOUND, PNG[:9], PNG[9:], b""):
@@ -61,7 +58,6 @@ NOT_PUBLIC = st.ip_addresses(v=4).filter(lambda address: not address.is_global o
 
 @given(NOT_PUBLIC, st.sampled_from(["{}", "::ffff:{}"]), st.permutations([0, 1, 2]))
 def test_no_address_that_is_not_public_is_ever_opened(address: IPv4Address, spelling: str, order: list[int]) -> None:
-    """Whatever a resolver says, and wherever in its answer."""
     download = Download(fetch_steps(URL, rules()))
     answers = [(*PUBLIC, spelling.format(address))[index] for index in order]
 
@@ -124,8 +120,7 @@ REFUSED: dict[str, tuple[Answers, type[MediaRefused], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_fetch_ends_at_the_first_rule_that_is_broken(case: str) -> None:
-    """UP-22: addresses, also beside public ones; every hop; status and compression; size and type before the body."""
+def test_a_fetch_ends_at_the_first_rule_that_is_broken(case: str) -> None:  # UP-22
     answers, error, reason = REFUSED[case]
     permitted = ["example.com:443"] if "not an IP address" in reason else []  # a name would be looked up anew
     download = Download(fetch_steps(URL, rules(max_bytes=10, allow_hosts=permitted)))
@@ -175,10 +170,7 @@ HEADERS = st.lists(
 
 
 @given(st.integers(100, 599), HEADERS, st.lists(st.binary(min_size=1, max_size=50), max_size=4))
-def test_any_response_ends_in_a_medium_or_a_refusal(
-    status: int, headers: list[tuple[bytes, bytes]], chunks: list[bytes]
-) -> None:
-    """Law 10: whatever a server sends, and without leaving the steps."""
+def test_any_response_is_read_or_refused(status: int, headers: list[tuple[bytes, bytes]], chunks: list[bytes]) -> None:
     download = Download(fetch_steps(URL, rules(max_bytes=100)))
     download.resume(PUBLIC)
     due = iter([*chunks, b""])

@@ -1,7 +1,7 @@
-"""How a URL is read: strictly, and refused rather than repaired (UP-22)."""
+"""How a URL is read, strictly and refused rather than repaired, and which addresses may be visited (UP-22)."""
 
 import re
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import pytest
 from hypothesis import example, given
@@ -9,23 +9,20 @@ from hypothesis import strategies as st
 from sabir.errors import MediaRefused
 from sabir_media import ALLOWED_MIMES, AddressRefused
 from sabir_media.errors import public_name
-from sabir_media.targets import Rules, follow_redirect, read_rules, read_target
+from sabir_media.targets import Rules, address_refusal, follow_redirect, read_rules, read_target
 
 
 def rules(*allow_hosts: str) -> Rules:
-    """The usual rules, with some hosts permitted."""
     return read_rules(max_bytes=1000, max_redirects=3, allowed_mimes=ALLOWED_MIMES, allow_hosts=allow_hosts)
 
 
 def refused(url: str, *allow_hosts: str) -> str:
-    """The message with which a URL is refused."""
     with pytest.raises(AddressRefused) as caught:
         read_target(url, rules(*allow_hosts))
     return str(caught.value)
 
 
 def test_a_public_url_is_read_as_it_goes_on_the_wire() -> None:
-    """Host in lower case without its final dot, default port, encoded path with query; no fragment."""
     target = read_target("HTTPS://Media.Example.COM./a%20b/ü.png?q=1&r=ü#part", rules())
 
     assert (target.scheme, target.host, target.port) == ("https", "media.example.com", 443)
@@ -83,8 +80,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_is_no_plain_web_url_is_refused(reason: str) -> None:
-    """UP-22, D-02: schemes, users, unsafe characters, hosts and ports that parsers disagree about, local names."""
+def test_what_is_no_plain_web_url_is_refused(reason: str) -> None:  # UP-22, D-02
     for url in REFUSED[reason]:
         assert reason in refused(url), url
 
@@ -99,7 +95,6 @@ def test_what_is_no_plain_web_url_is_refused(reason: str) -> None:
     ],
 )  # fmt: skip
 def test_no_spelling_of_an_address_gets_past(host: str) -> None:
-    """Numeric, octal, hexadecimal and short hosts, other scripts' digits and dots, wrapped and padded IPv6."""
     assert "\n" not in refused(f"http://{host}/")
 
 
@@ -139,14 +134,13 @@ PRIVATE = st.one_of(
 
 @given(PRIVATE, st.sampled_from(["http", "https", "HTTP"]), st.sampled_from(["", ":80", ":443"]))
 def test_every_spelling_of_every_private_address_is_refused(address: IPv4Address, scheme: str, port: str) -> None:
-    """UP-22, whatever the notation."""
+    # UP-22
     for host in spellings(address):
         assert "was not fetched" in refused(f"{scheme}://{host}{port}/x")
 
 
 @given(st.ip_addresses(v=4).filter(lambda address: address.is_global and not address.is_multicast))
 def test_an_allowed_numeric_host_is_the_one_plain_spelling(address: IPv4Address) -> None:
-    """Even of a public address, every other IPv4 spelling is refused: no two parsers may differ about it."""
     for host in spellings(address)[2:9]:
         if host != str(address):
             assert re.search("in disguise|Invalid IPv4 address", refused(f"http://{host}/"))
@@ -155,7 +149,6 @@ def test_an_allowed_numeric_host_is_the_one_plain_spelling(address: IPv4Address)
 @given(st.text(max_size=60), st.sampled_from(["", "http://", "https://", "http://example.com/", "http://["]))
 @example("example.com:" + "9" * 5000, "http://")
 def test_any_text_is_a_target_or_one_refusal_of_one_line(text: str, prefix: str) -> None:
-    """Law 10: no other exception, whatever the text."""
     try:
         target = read_target(prefix + text, rules())
     except AddressRefused as error:
@@ -167,7 +160,6 @@ def test_any_text_is_a_target_or_one_refusal_of_one_line(text: str, prefix: str)
 
 
 def test_a_refusal_shows_no_credentials_and_no_query_and_what_to_allow() -> None:
-    """Signed URLs and passwords do not reach a log by way of an error; one line that can be read."""
     message = refused("ftp://me:secret@127.0.0.1:22/a.png?token=secret#secret")
 
     assert "ftp://127.0.0.1:22/a.png" in message
@@ -191,7 +183,6 @@ def test_a_malformed_url_shows_no_secret_either(url: str) -> None:
 
 
 def test_allow_hosts_permits_a_host_and_port_and_no_other() -> None:
-    """For a test's server or a file server of one's own; everything else is refused as before."""
     permitted = rules("127.0.0.1:8080", "Files.Intranet:80", "[0:0::1]:8080")
 
     assert read_target("http://127.0.0.1:8080/a", permitted).permitted
@@ -217,7 +208,6 @@ def test_allow_hosts_permits_a_host_and_port_and_no_other() -> None:
     ],
 )
 def test_a_redirect_is_read_relative_to_where_it_came_from(location: str, arrives: str) -> None:
-    """RFC 9110 §10.2.2."""
     start = read_target("https://example.com/a/a.png?secret=1", rules())
 
     assert follow_redirect(start, location, rules()).url.rstrip("/") == arrives.rstrip("/")
@@ -237,3 +227,69 @@ def test_a_redirect_is_refused_by_the_same_rules_as_the_first_url(location: str)
 
     with pytest.raises(MediaRefused, match="was not fetched"):
         follow_redirect(start, location, rules())
+
+
+NOT_PUBLIC = {
+    "an unspecified address": "0.0.0.0 ::",
+    "a private address": "10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 fc00::1 fd00:ec2::254",
+    "a carrier-grade NAT address": "100.64.0.1",
+    "a loopback address": "127.0.0.1 ::1",
+    "a cloud metadata address": "168.63.129.16",
+    "a link-local address": "169.254.169.254 fe80::1",
+    "a reserved address": "192.0.0.192 240.0.0.1 255.255.255.255 ::7f00:1 ::ffff:0:7f00:1 64:ff9b:1::a00:1 100::1",
+    "a benchmarking address": "198.18.0.1",
+    "a documentation address": "203.0.113.7 2001:db8::1 3fff::1",
+    "a 6to4 relay address": "192.88.99.1",
+    "a multicast address": "224.0.0.1 ff02::1",
+    "a site-local address": "fec0::1",
+    "a Teredo address": "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "a loopback address inside an IPv4-mapped one": "::ffff:127.0.0.1",
+    "a private address inside an NAT64 one": "64:ff9b::10.0.0.1",
+    "a private address inside an 6to4 one": "2002:c0a8:101::1",
+    "an address bound to one network interface": "fe80::1%eth0 2606:4700::1%eth0",
+}
+ALLOWED = "8.8.8.8 172.32.0.1 2606:4700:4700::1111 2a00:1450::200e ::ffff:8.8.8.8 64:ff9b::8.8.8.8 2002:808:808::1"
+# Refused although the standard library calls them global: the platform address of one cloud, the relays of a
+# tunnel that nobody runs any more, and the few exceptions inside 192.0.0.0/24.
+STRICTER = [IPv4Network(text) for text in ("168.63.129.16/32", "192.88.99.0/24", "192.0.0.0/24")]
+
+
+@pytest.mark.parametrize("reason", NOT_PUBLIC)
+def test_what_is_not_public_is_refused_by_its_kind(reason: str) -> None:
+    for text in NOT_PUBLIC[reason].split():
+        assert address_refusal(ip_address(text)) == reason, text
+    assert [text for text in ALLOWED.split() if address_refusal(ip_address(text))] == []
+
+
+def near(networks: list[str]) -> st.SearchStrategy[IPv4Address]:
+    """Addresses at and beside the edges of some ranges, where a wrong prefix length shows."""
+    edges = [int(IPv4Network(text)[end]) for text in networks for end in (0, -1)]
+    return st.builds(lambda edge, step: IPv4Address((edge + step) % 2**32), st.sampled_from(edges), st.integers(-2, 2))
+
+
+SPECIAL = [
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",
+    "240.0.0.0/4",
+]  # fmt: skip
+
+
+@given(st.one_of(st.ip_addresses(v=4), near(SPECIAL)))
+def test_ipv4_is_judged_as_the_standard_library_judges_it(address: IPv4Address) -> None:
+    """The table names what `is_global` and `is_multicast` leave out, and three ranges more."""
+    public = address.is_global and not address.is_multicast
+    stricter = any(address in network for network in STRICTER)
+
+    assert (address_refusal(address) is None) == (public and not stricter)
+
+
+WRAPPERS = [IPv6Network(text) for text in ("::ffff:0:0/96", "64:ff9b::/96", "2002::/16")]
+BELOW_2001 = st.ip_addresses(v=6, network="2001::/16")
+
+
+@given(st.one_of(st.ip_addresses(v=6), BELOW_2001))
+def test_no_ipv6_address_is_visited_that_the_standard_library_calls_special(address: IPv6Address) -> None:
+    """Outside the wrappers of IPv4, whatever may be visited is global unicast."""
+    if address_refusal(address) is None and not any(address in network for network in WRAPPERS):
+        assert address.is_global
+        assert not (address.is_private or address.is_multicast or address.is_reserved or address.is_link_local)

@@ -36,7 +36,6 @@ class Recorded:
         self.meters = MeterProvider([self._metrics], shutdown_on_exit=False)
 
     def providers(self) -> dict[str, Any]:
-        """As a Telemetry takes them."""
         return {
             "tracer_provider": self.tracers,
             "meter_provider": self.meters,
@@ -45,20 +44,16 @@ class Recorded:
 
     @property
     def spans(self) -> list[ReadableSpan]:
-        """The spans that ended, in that order."""
         return list(self._spans.get_finished_spans())
 
     def span(self) -> ReadableSpan:
-        """The only one."""
         (span,) = self.spans
         return span
 
     def attributes(self) -> dict[str, Any]:
-        """Those of the only span."""
         return dict(self.span().attributes or {})
 
     def events(self) -> list[tuple[str, dict[str, Any]]]:
-        """The events of the only span."""
         return [(event.name, dict(event.attributes or {})) for event in self.span().events]
 
     def records(self) -> list[Any]:
@@ -66,7 +61,6 @@ class Recorded:
         return [each.log_record for each in self._logs.get_finished_logs()]
 
     def points(self, metric: str) -> list[Any]:
-        """The data points of a metric."""
         data = self._metrics.get_metrics_data()
         metrics = [
             each for resource in (data.resource_metrics if data else ()) for scope in resource.scope_metrics
@@ -75,7 +69,6 @@ class Recorded:
         return [point for each in metrics if each.name == metric for point in each.data.data_points]
 
     def shutdown(self) -> None:
-        """Let nothing of it outlive its test."""
         self.tracers.shutdown()
         self.loggers.shutdown()
         self.meters.shutdown()
@@ -97,7 +90,6 @@ def no_hook_failed(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.fixture
 def recorded() -> Iterator[Recorded]:
-    """Where a test's calls are told."""
     found = Recorded()
     yield found
     found.shutdown()
@@ -112,6 +104,13 @@ def telling(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         monkeypatch.setattr("sabir.calling.adapter.installed_hooks", lambda: hooks)
 
     return tell
+
+
+@pytest.fixture
+def heard(recorded: Recorded, telling: Callable[..., None]) -> Recorded:
+    """What a Telemetry with its defaults tells, the only installed hook plugin."""
+    telling()
+    return recorded
 
 
 class Probe(Echo):
@@ -130,7 +129,6 @@ class Probe(Echo):
 
 @pytest.fixture
 def probe() -> Iterator[Probe]:
-    """Registered for one test."""
     provider = Probe()
     registry.register("probe", provider)
     yield provider

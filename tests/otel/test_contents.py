@@ -51,14 +51,11 @@ OFFERED = [{"type": "function", "name": "weather"}]
 
 
 def everything(recorded: Recorded) -> str:
-    """All that was told, as one text."""
     spans = [span.to_json() for span in recorded.spans]
     return "".join([*spans, *(str((each.attributes, each.body)) for each in recorded.records())])
 
 
-def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Telling) -> None:
-    """By default, in no span and in no event; whole, streamed, left, failed."""
-    telling()
+def test_contents_are_recorded_nowhere_unasked(heard: Recorded) -> None:
     llm = sabir.adapter("echo:small")
     llm.complete_sync(conversation(), options=[weather])
     llm.stream_sync(SECRET).reply()
@@ -68,9 +65,9 @@ def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Tell
         llm.complete_sync([sabir.user(SECRET), sabir.user("fail 400")])
     llm.complete_sync('call weather {"city": "Rome"}', options=[weather])
 
-    assert len(recorded.spans) == len(recorded.records()) == 5
-    assert (recorded.spans[-1].attributes or {})["gen_ai.response.finish_reasons"] == ("tool_call",)
-    told = everything(recorded)
+    assert len(heard.spans) == len(heard.records()) == 5
+    assert (heard.spans[-1].attributes or {})["gen_ai.response.finish_reasons"] == ("tool_call",)
+    told = everything(heard)
     assert all(word not in told for word in (SECRET, "weather", "brief", "Rome", *CONTENT))
 
 
@@ -78,7 +75,6 @@ def test_contents_are_recorded_nowhere_unasked(recorded: Recorded, telling: Tell
 def test_contents_are_recorded_where_they_are_asked_for(
     recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch, contents: Contents
 ) -> None:
-    """As JSON text on spans, as structures on events; a program that says "none" means it, whatever the environment."""
     telling(contents=contents)
     monkeypatch.setenv(CONTENTS_VARIABLE, "SPAN_AND_EVENT")
     sabir.adapter("echo:small").complete_sync(conversation(), options=[weather])
@@ -93,20 +89,17 @@ def test_contents_are_recorded_where_they_are_asked_for(
 
 @pytest.mark.parametrize("value", [*CONTENTS_VALUES, "sometimes"])
 def test_the_environment_asks_for_contents(
-    recorded: Recorded,
-    telling: Telling,
+    heard: Recorded,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     value: str,
 ) -> None:
-    """Each value of the conventions' variable, in any case; an unknown word asks for nothing, and is logged."""
-    telling()
     monkeypatch.setenv(CONTENTS_VARIABLE, value.lower())
     with caplog.at_level(logging.WARNING, "sabir"):
         sabir.adapter("echo:small").complete_sync("x")
 
-    (record,) = recorded.records()
-    found = ("gen_ai.input.messages" in recorded.attributes(), "gen_ai.input.messages" in record.attributes)
+    (record,) = heard.records()
+    found = ("gen_ai.input.messages" in heard.attributes(), "gen_ai.input.messages" in record.attributes)
     wanted = {"none": (False, False), "span": (True, False), "event": (False, True), "span_and_event": (True, True)}
     assert found == wanted[CONTENTS_VALUES.get(value, "none")]
     logged = "CAPTURE_MESSAGE_CONTENT is 'SOMETIMES'; expected one of NO_CONTENT, SPAN_ONLY" in caplog.text
@@ -114,7 +107,6 @@ def test_the_environment_asks_for_contents(
 
 
 def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, telling: Telling) -> None:
-    """They may quote what was said."""
     telling(contents="span")
     with pytest.raises(CallError) as caught:
         sabir.adapter("echo:small").complete_sync("fail 400")
@@ -127,7 +119,6 @@ def test_an_error_is_told_in_its_words_where_contents_are(recorded: Recorded, te
 def test_events_can_be_turned_off(
     recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], variable: str
 ) -> None:
-    """By the program or by the environment; spans stay."""
     telling(**given)
     monkeypatch.setenv(EVENTS_VARIABLE, variable)
     sabir.adapter("echo:small").complete_sync("x")
@@ -137,26 +128,22 @@ def test_events_can_be_turned_off(
 
 @pytest.mark.parametrize("given", [{"contents": "all"}, {"events": "yes"}])
 def test_another_word_is_refused(given: dict[str, Any]) -> None:
-    """When it is given, not at the first call."""
     (name,) = given
     with pytest.raises(SettingsInvalid, match=f"^{name} is '.*; expected "):
         Telemetry(**given)
 
 
-def test_an_event_says_what_the_span_says_and_belongs_to_it(recorded: Recorded, telling: Telling) -> None:
-    """The conventions' event of a call's details."""
-    telling()
+def test_an_event_says_what_the_span_says_and_belongs_to_it(heard: Recorded) -> None:
     sabir.adapter("echo:small").complete_sync("x")
 
-    (record,) = recorded.records()
-    span = recorded.span()
+    (record,) = heard.records()
+    span = heard.span()
     assert record.event_name == "gen_ai.client.inference.operation.details"
-    assert dict(record.attributes) == recorded.attributes()
+    assert dict(record.attributes) == heard.attributes()
     assert (record.trace_id, record.span_id) == (span.context.trace_id, span.context.span_id)
 
 
 def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
-    """Where they are part of the conversation they stay there, as above."""
     from sabir.contract.dialect import DecodedHistory
     from sabir_otel.contents import _history_attributes
 
@@ -169,7 +156,6 @@ def test_instructions_stand_apart_where_the_wire_has_a_place_for_them() -> None:
 
 
 def test_media_are_named_without_their_bytes() -> None:
-    """A URL as it is, a provider's file by its id, data by type and length."""
     message = sabir.user(
         sabir.image("https://example.org/a.png"),
         sabir.document("provider-file:openai/file-1"),
@@ -184,7 +170,6 @@ def test_media_are_named_without_their_bytes() -> None:
 
 
 def test_an_answer_is_one_message_however_many_hold_it() -> None:
-    """Text and calls of one answer together; a further answer is a message of its own."""
     opaque = OpaquePart(dialect="acme.talk", block={"secret": SECRET})
     said = sabir.assistant(ReasoningPart(text="Hm."), "Look.", RefusalPart(text="No."), opaque)
     origin = sabir.Origin(provider="acme", dialect="acme.talk", endpoint="", model="m")

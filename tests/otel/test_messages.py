@@ -1,6 +1,5 @@
 """One span a message that an actor handles: a thread's messages and its models' calls are found by one id."""
 
-import asyncio
 from collections import Counter
 from typing import Any
 
@@ -14,21 +13,17 @@ from tests.otel.conftest import Recorded
 
 
 def system(recorded: Recorded, model: str = "echo:small") -> ActorSystem:
-    """A system whose messages are told."""
     return ActorSystem(model, spans=lambda message: message_span(message, tracer_provider=recorded.tracers))
 
 
-def test_a_models_call_stands_below_the_messages_of_its_thread(recorded: Recorded, telling: Any) -> None:
-    """A trace is read from the start of a thread down to each call, all found by one id; nothing said is recorded."""
-    telling()
+async def test_a_models_call_stands_below_the_messages_of_its_thread(heard: Recorded) -> None:
+    """A trace is read from the start of a thread down to each call, all found by one id; nothing said is heard."""
 
-    async def a_thread() -> str:
-        async with system(recorded) as running:
-            client = ThreadClient(running)
-            thread_id = await client.create("user1", "Is this a secret?")
-            await client.start(thread_id)
-            await client.result(thread_id)
-            return thread_id
+    async with system(heard) as running:
+        client = ThreadClient(running)
+        thread_id = await client.create("user1", "Is this a secret?")
+        await client.start(thread_id)
+        await client.result(thread_id)
 
     def above(span: ReadableSpan) -> list[str]:
         if span.parent is None:
@@ -36,34 +31,31 @@ def test_a_models_call_stands_below_the_messages_of_its_thread(recorded: Recorde
         parent = by_id[span.parent.span_id]
         return [parent.name, *above(parent)]
 
-    thread_id = asyncio.run(a_thread())
-    by_id = {span.context.span_id: span for span in recorded.spans if span.context}
+    by_id = {span.context.span_id: span for span in heard.spans if span.context}
     conversation = "messaging.message.conversation_id"
-    names = Counter(span.name for span in recorded.spans if (span.attributes or {}).get(conversation) == thread_id)
+    names = Counter(span.name for span in heard.spans if (span.attributes or {}).get(conversation) == thread_id)
     known = ("START_THREAD", "PROCESS_PHASE", "PROCESS_WITH_AGENT", "THREAD_RESULT")
-    chats = [above(span) for span in recorded.spans if span.name == "chat small"]
+    chats = [above(span) for span in heard.spans if span.name == "chat small"]
 
     assert [names[each] for each in known] == [1, 6, 6, 1]
     assert chats == [["PROCESS_WITH_AGENT", "PROCESS_PHASE", "START_THREAD"]] * len(AEIOUY)
-    assert "secret" not in "".join(span.to_json() for span in recorded.spans)
+    assert "secret" not in "".join(span.to_json() for span in heard.spans)
 
 
 class Safe(Actor):
-    """Opens for nobody."""
-
     async def on_open(self, message: Message) -> dict[str, Any]:
         raise RuntimeError("the code is 1234")
 
 
-def test_a_span_has_the_names_of_the_conventions(recorded: Recorded) -> None:
-    async def heartbeat() -> Message:
-        async with system(recorded) as running:
-            running.add(Safe("safe", running))
-            asked = Message(type="HEARTBEAT", data={}, sender="me", receiver="safe", correlation_id="c1")
-            await running.send_message(asked)
-            return asked
+def sent(message_type: str) -> Message:
+    return Message(type=message_type, data={}, sender="me", receiver="safe", correlation_id="c1")
 
-    asked = asyncio.run(heartbeat())
+
+async def test_a_span_has_the_names_of_the_conventions(recorded: Recorded) -> None:
+    asked = sent("HEARTBEAT")
+    async with system(recorded) as running:
+        running.add(Safe("safe", running))
+        await running.send_message(asked)
 
     assert (recorded.span().name, recorded.span().kind) == ("HEARTBEAT", SpanKind.CONSUMER)
     assert recorded.attributes() == {
@@ -76,32 +68,22 @@ def test_a_span_has_the_names_of_the_conventions(recorded: Recorded) -> None:
     }
 
 
-def test_an_error_ends_the_span_as_one_by_its_code(recorded: Recorded) -> None:
-    """What an exception says may quote contents, and is not told."""
-
-    async def opened() -> None:
-        async with system(recorded) as running:
-            running.supervisor_id = None
-            running.add(Safe("safe", running))
-            await running.send_message(Message(type="OPEN", data={}, sender="me", receiver="safe"))
-
-    asyncio.run(opened())
+async def test_an_error_ends_the_span_as_one_by_its_code(recorded: Recorded) -> None:
+    async with system(recorded) as running:
+        running.supervisor_id = None
+        running.add(Safe("safe", running))
+        await running.send_message(sent("OPEN"))
 
     assert recorded.attributes()["error.type"] == "FAILED"
     assert recorded.span().status.status_code is StatusCode.ERROR
     assert "1234" not in recorded.span().to_json()
 
 
-def test_telemetry_that_cannot_begin_a_span_stops_no_thread(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, and the message is answered."""
-
+async def test_telemetry_that_cannot_begin_a_span_stops_no_thread(caplog: pytest.LogCaptureFixture) -> None:
     def broken(message: Message) -> Any:
         raise RuntimeError("no exporter")
 
-    async def heartbeat() -> str:
-        async with ActorSystem(spans=broken) as running:
-            running.add(Safe("safe", running))
-            return (await running.send_message(Message(type="HEARTBEAT", data={}, sender="me", receiver="safe"))).type
-
-    assert asyncio.run(heartbeat()) == "HEARTBEAT_RESPONSE"
+    async with ActorSystem(spans=broken) as running:
+        running.add(Safe("safe", running))
+        assert (await running.send_message(sent("HEARTBEAT"))).type == "HEARTBEAT_RESPONSE"
     assert "spans failed at HEARTBEAT: RuntimeError: no exporter" in caplog.text

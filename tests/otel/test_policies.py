@@ -14,7 +14,7 @@ from sabir_otel.contents import CONTENTS_VARIABLE
 from sabir_otel.policies import policy_span
 
 from tests.otel.conftest import Recorded
-from tests.otel.test_calls_at_once import parents
+from tests.otel.test_telemetry import parents
 
 Telling = Callable[..., None]
 
@@ -25,7 +25,6 @@ class SearchFailed(Exception):
 
 @pytest.fixture
 def installed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Telemetry:
-    """The Telemetry that the package installs, telling the test's providers."""
     telemetry = Telemetry(**recorded.providers())
     monkeypatch.setattr(module, "installed", telemetry)
     return telemetry
@@ -49,8 +48,7 @@ def installed(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Telemetry:
 )
 def test_a_policys_span_is_that_of_an_agent_or_of_the_option_that_it_answers(
     recorded: Recorded, call: str, name: str, described: dict[str, str]
-) -> None:
-    """Its name, operation and kind are the conventions' (RN-23, D-09); a sampler sees what is given at the start."""
+) -> None:  # RN-23, D-09
     given = {"app.run": "r1"}
     how: dict[str, Any] = {"description": "Answers.", "attributes": given, "tracer_provider": recorded.tracers}
     with policy_span("one", invocation_id=call, **how) as span:
@@ -71,7 +69,7 @@ def test_a_policys_span_is_that_of_an_agent_or_of_the_option_that_it_answers(
     ids=["failure", "interrupt"],
 )
 def test_a_failing_policy_ends_its_span_as_an_error(recorded: Recorded, error: BaseException, kind: str) -> None:
-    """The error passes through; its class is told, what it says is not (RN-23)."""
+    # RN-23
     with pytest.raises(type(error)) as caught, policy_span("search", tracer_provider=recorded.tracers):
         raise error
 
@@ -85,7 +83,6 @@ def test_a_failing_policy_ends_its_span_as_an_error(recorded: Recorded, error: B
 
 
 def test_a_cancelled_policy_was_left_and_did_not_fail(recorded: Recorded) -> None:
-    """As a cancelled call."""
     with pytest.raises(asyncio.CancelledError), policy_span("search", tracer_provider=recorded.tracers):
         assert recorded.spans == []
         raise asyncio.CancelledError
@@ -99,7 +96,6 @@ def test_a_cancelled_policy_was_left_and_did_not_fail(recorded: Recorded) -> Non
 def test_what_an_error_says_is_recorded_where_contents_are(
     recorded: Recorded, installed: Telemetry, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """As for calls."""
     if way == "configured":
         installed.configure(**recorded.providers(), contents="span")
     else:
@@ -113,10 +109,8 @@ def test_what_an_error_says_is_recorded_where_contents_are(
     assert "SearchFailed" in said["exception.stacktrace"]
 
 
-async def test_policies_at_once_keep_their_calls_apart(recorded: Recorded, telling: Telling) -> None:
-    """Each in a task of its own, all of them open at the same time, one failing."""
-    telling()
-    tracers = recorded.tracers
+async def test_policies_at_once_keep_their_calls_apart(heard: Recorded) -> None:
+    tracers = heard.tracers
     names = ["one", "two", "three"]
     all_are_open = asyncio.Barrier(len(names))
 
@@ -131,17 +125,16 @@ async def test_policies_at_once_keep_their_calls_apart(recorded: Recorded, telli
         outcomes = await asyncio.gather(*map(policy, names), return_exceptions=True)
 
     assert [type(outcome) for outcome in outcomes] == [type(None), SearchFailed, type(None)]
-    assert parents(recorded) == {
+    assert parents(heard) == {
         "invoke_agent above": None,
         **{f"invoke_agent {name}": "invoke_agent above" for name in names},
         **{f"chat {name}": f"invoke_agent {name}" for name in names},
     }
-    failed = [span.name for span in recorded.spans if span.status.status_code is StatusCode.ERROR]
+    failed = [span.name for span in heard.spans if span.status.status_code is StatusCode.ERROR]
     assert failed == ["invoke_agent two"]
 
 
 def test_without_a_provider_it_goes_where_calls_go(recorded: Recorded, installed: Telemetry) -> None:
-    """To what `configure` was given last."""
     elsewhere = Recorded()
     with policy_span("first"):
         pass
@@ -155,7 +148,6 @@ def test_without_a_provider_it_goes_where_calls_go(recorded: Recorded, installed
 
 
 def test_where_nothing_is_configured_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the block runs as it would without."""
     monkeypatch.setattr(module, "installed", Telemetry(tracer_provider=trace.NoOpTracerProvider()))
     ran: list[Any] = []
     with policy_span("search") as span:

@@ -41,9 +41,7 @@ def gpt(server: Server, **given: Any) -> sabir.ModelAdapter:
     return sabir.adapter("openai.chat:gpt-4.1", api_key="sk-test", base_url=f"{server.url}/v1", **given)
 
 
-def test_a_call_is_one_client_span_with_what_the_conventions_ask_for(recorded: Recorded, telling: Telling) -> None:
-    """Every attribute, from a real exchange through the vendor's SDK."""
-    telling()
+def test_a_call_is_one_client_span_with_what_the_conventions_ask_for(heard: Recorded) -> None:
     asked = {"title": "out", **weather.parameters}
     settings = Settings(max_output_tokens=50, temperature=0.5, top_p=0.9, stop="END", seed=7, response_format=asked)
     settings = settings.model_copy(update={"vendor": {"openai": {"n": 2}}})
@@ -51,9 +49,9 @@ def test_a_call_is_one_client_span_with_what_the_conventions_ask_for(recorded: R
         llm.complete_sync("Weather?", settings=settings)
         port = int(server.url.rpartition(":")[2])
 
-    span = recorded.span()
+    span = heard.span()
     assert (span.name, span.kind, span.status.status_code) == ("chat gpt-4.1", SpanKind.CLIENT, StatusCode.UNSET)
-    assert recorded.attributes() == {
+    assert heard.attributes() == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-4.1",
@@ -76,12 +74,10 @@ def test_a_call_is_one_client_span_with_what_the_conventions_ask_for(recorded: R
         "sabir.attempts": 1,
         "sabir.losses": 0,
     }
-    assert recorded.events() == []
+    assert heard.events() == []
 
 
-async def test_asynchronous_and_streamed_calls_are_told_alike(recorded: Recorded, telling: Telling) -> None:
-    """Adapters used directly, in all their ways; a stream says that it was one."""
-    telling()
+async def test_asynchronous_and_streamed_calls_are_told_alike(heard: Recorded) -> None:
     llm = sabir.adapter("echo:small")
     await llm.complete("one two")
     llm.complete_sync("one two")
@@ -90,7 +86,7 @@ async def test_asynchronous_and_streamed_calls_are_told_alike(recorded: Recorded
     llm.stream_sync("one two").reply()
     await llm.send(llm.render("one two").for_stream())
 
-    told = [dict(span.attributes or {}) for span in recorded.spans]
+    told = [dict(span.attributes or {}) for span in heard.spans]
     plain = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "echo",
@@ -105,19 +101,15 @@ async def test_asynchronous_and_streamed_calls_are_told_alike(recorded: Recorded
     assert told == [plain] * 3 + [{**plain, "gen_ai.request.stream": True}] * 3
 
 
-def test_losses_are_counted_and_their_kinds_told(recorded: Recorded, telling: Telling) -> None:
-    """One event for each kind that there is."""
-    telling()
+def test_losses_are_counted_and_their_kinds_told(heard: Recorded) -> None:
     message = sabir.user("look", sabir.image("https://example.org/a.png"), sabir.audio("https://example.org/a.wav"))
     sabir.adapter("echo:small").complete_sync(message)
 
-    assert recorded.attributes()["sabir.losses"] == 2
-    assert recorded.events() == [("sabir.lost", {"sabir.loss.kind": "downgraded", "sabir.loss.count": 2})]
+    assert heard.attributes()["sabir.losses"] == 2
+    assert heard.events() == [("sabir.lost", {"sabir.loss.kind": "downgraded", "sabir.loss.count": 2})]
 
 
-def test_attempts_that_failed_are_events_of_one_span(recorded: Recorded, telling: Telling) -> None:
-    """A call that succeeded in the end is no error."""
-    telling()
+def test_attempts_that_failed_are_events_of_one_span(heard: Recorded) -> None:
     answers = iter([(head(503), b'{"error": {"message": "secret words"}}'), (head(), json.dumps(ANSWER).encode())])
 
     class Turns(Server):
@@ -129,32 +121,28 @@ def test_attempts_that_failed_are_events_of_one_span(recorded: Recorded, telling
         llm.complete_sync("Weather?")
 
     failed = {"sabir.attempt": 1, "error.type": "Unavailable", "http.response.status_code": 503}
-    assert recorded.events() == [("sabir.attempt_failed", failed)]
-    assert recorded.span().status.status_code is StatusCode.UNSET
-    assert recorded.attributes()["sabir.attempts"] == 2
-    assert "error.type" not in recorded.attributes()
+    assert heard.events() == [("sabir.attempt_failed", failed)]
+    assert heard.span().status.status_code is StatusCode.UNSET
+    assert heard.attributes()["sabir.attempts"] == 2
+    assert "error.type" not in heard.attributes()
 
 
-def test_the_last_failure_is_the_spans(recorded: Recorded, telling: Telling) -> None:
-    """Each attempt is an event; no words of the provider; what was asked for is told, and tokens are not counted."""
-    telling()
+def test_the_last_failure_is_the_spans(heard: Recorded) -> None:
     settings = Settings(retries=RetryPolicy(attempts=2, first_delay=0), temperature=0.25)
     with pytest.raises(ServerFailed):
         sabir.adapter("echo:small", settings=settings).complete_sync("fail 500")
 
-    span = recorded.span()
+    span = heard.span()
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "ServerFailed 500")
-    assert recorded.attributes().items() >= {"error.type": "ServerFailed", "gen_ai.request.temperature": 0.25}.items()
-    assert [name for name, _ in recorded.events()] == ["sabir.attempt_failed"] * 2
-    assert "you asked for" not in str((recorded.events(), recorded.attributes()))
-    (duration,) = recorded.points(DURATION)
+    assert heard.attributes().items() >= {"error.type": "ServerFailed", "gen_ai.request.temperature": 0.25}.items()
+    assert [name for name, _ in heard.events()] == ["sabir.attempt_failed"] * 2
+    assert "you asked for" not in str((heard.events(), heard.attributes()))
+    (duration,) = heard.points(DURATION)
     assert duration.attributes["error.type"] == "ServerFailed"
-    assert recorded.points(TOKEN_USAGE) == []
+    assert heard.points(TOKEN_USAGE) == []
 
 
-def test_an_error_of_nobodys_is_named_with_its_module(recorded: Recorded, telling: Telling) -> None:
-    """A low number of values, as the conventions want it: no message."""
-    telling()
+def test_an_error_of_nobodys_is_named_with_its_module(heard: Recorded) -> None:
     llm = sabir.adapter("echo:small")
     bug = json.JSONDecodeError("secret words", "", 0)
 
@@ -170,37 +158,31 @@ def test_an_error_of_nobodys_is_named_with_its_module(recorded: Recorded, tellin
     with pytest.raises(json.JSONDecodeError):
         llm.complete_sync("x")
 
-    assert recorded.attributes()["error.type"] == "json.decoder.JSONDecodeError"
-    assert recorded.span().status.description == "json.decoder.JSONDecodeError"
+    assert heard.attributes()["error.type"] == "json.decoder.JSONDecodeError"
+    assert heard.span().status.description == "json.decoder.JSONDecodeError"
 
 
-def test_a_stream_left_early_ends_its_span_without_an_error(recorded: Recorded, telling: Telling) -> None:
-    """It says that it was left."""
-    telling()
+def test_a_stream_left_early_ends_its_span_without_an_error(heard: Recorded) -> None:
     with sabir.adapter("echo:small").stream_sync("one two three") as stream:
         next(stream)
-        assert recorded.spans == []
+        assert heard.spans == []
 
-    attributes = recorded.attributes()
+    attributes = heard.attributes()
     assert (attributes["sabir.left"], "error.type" in attributes) == (True, False)
-    assert recorded.span().status.status_code is StatusCode.UNSET
+    assert heard.span().status.status_code is StatusCode.UNSET
 
 
-def test_a_broken_stream_is_an_error_that_tells_what_had_come(recorded: Recorded, telling: Telling) -> None:
-    """The answer's id is known, why it ended is not."""
-    telling()
+def test_a_broken_stream_is_an_error_that_tells_what_had_come(heard: Recorded) -> None:
     script = [head(kind="text/event-stream"), f"data: {json.dumps(DELTA)}\n\n".encode()]
     with Server(script) as server, gpt(server) as llm, pytest.raises(StreamBroken):
         llm.stream_sync("Weather?").reply()
 
-    attributes = recorded.attributes()
+    attributes = heard.attributes()
     assert (attributes["error.type"], attributes["gen_ai.response.id"]) == ("StreamBroken", "chatcmpl-2")
     assert "gen_ai.response.finish_reasons" not in attributes
 
 
-def test_a_span_that_is_not_recorded_costs_no_reading_of_the_request(
-    telling: Telling, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unrecorded_span_costs_no_reading_of_the_request(telling: Telling, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody configured OpenTelemetry, installing the package changes little."""
 
     read: list[object] = []

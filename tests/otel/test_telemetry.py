@@ -1,7 +1,9 @@
-"""Metrics, installation, configuration, and faults that reach nobody."""
+"""Metrics, installation, configuration, faults that reach nobody, and calls at once that keep their spans apart."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import sabir
 import sabir_otel
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.trace import get_current_span
+from sabir.contract.provider import WireRequest
 from sabir.errors import CallError
 from sabir.hooks.plugins import Hooks, installed_hooks
 from sabir.vocabulary.settings import Target
@@ -21,14 +24,12 @@ from tests.otel.conftest import Probe, Recorded
 Telling = Callable[..., None]
 
 
-def test_each_call_is_measured_once(recorded: Recorded, telling: Telling) -> None:
-    """Seconds and tokens, in the conventions' buckets, with what tells calls apart and nothing that is always new."""
-    telling()
+def test_each_call_is_measured_once(heard: Recorded) -> None:
     llm = sabir.adapter("echo:small")
     llm.complete_sync("one two three")
     llm.stream_sync("one two three").reply()
 
-    (duration,) = recorded.points(DURATION)
+    (duration,) = heard.points(DURATION)
     shared = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "echo",
@@ -38,7 +39,7 @@ def test_each_call_is_measured_once(recorded: Recorded, telling: Telling) -> Non
     assert (dict(duration.attributes), duration.count) == (shared, 2)
     assert 0 < duration.sum < 60
     assert tuple(duration.explicit_bounds) == tuple(0.01 * 2**power for power in range(14))
-    tokens = {point.attributes["gen_ai.token.type"]: point for point in recorded.points(TOKEN_USAGE)}
+    tokens = {point.attributes["gen_ai.token.type"]: point for point in heard.points(TOKEN_USAGE)}
     assert {kind: (point.count, point.sum) for kind, point in tokens.items()} == {"input": (2, 6), "output": (2, 6)}
     assert dict(tokens["input"].attributes) == {**shared, "gen_ai.token.type": "input"}
     assert tokens["input"].explicit_bounds[-1] == 67_108_864
@@ -68,7 +69,6 @@ BEDROCK, VERTEX = "bedrock-runtime.eu-west-1.amazonaws.com", "europe-west1-aipla
 def test_a_provider_goes_by_the_conventions_name(
     provider: str, endpoint: str, name: str, server: tuple[str | None, int | None]
 ) -> None:
-    """By the host where that says more; one that the conventions do not know goes by its own."""
     found = target_attributes(Target(provider=provider, dialect="any.talk", model="m", endpoint=endpoint))
 
     assert found["gen_ai.provider.name"] == name
@@ -76,7 +76,6 @@ def test_a_provider_goes_by_the_conventions_name(
 
 
 def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded) -> None:
-    """Without any hook being registered by hand; a call that began before keeps its place."""
     installed_hooks.cache_clear()
     llm = sabir.adapter("echo:small")
     before = llm.stream_sync("one two")
@@ -93,7 +92,6 @@ def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded) -
 
 
 def test_two_telemetries_tell_each_to_its_own(recorded: Recorded, telling: Telling) -> None:
-    """Beside each other, neither span below the other's; nothing stays current."""
     other = Recorded()
     telling(Telemetry(**other.providers()))
     before = get_current_span()
@@ -105,7 +103,6 @@ def test_two_telemetries_tell_each_to_its_own(recorded: Recorded, telling: Telli
 
 
 def test_a_telemetry_that_tells_nobody_is_in_no_ones_way(recorded: Recorded, telling: Telling, probe: Probe) -> None:
-    """The installed one, where only another was configured."""
     tracer = recorded.tracers.get_tracer("client")
     probe.before = lambda: tracer.start_span("POST").end()
     telling(Telemetry(**recorded.providers()), tracer_provider=None, meter_provider=None, logger_provider=None)
@@ -116,7 +113,6 @@ def test_a_telemetry_that_tells_nobody_is_in_no_ones_way(recorded: Recorded, tel
 
 
 def test_a_telemetry_that_comes_late_leaves_a_call_alone(recorded: Recorded) -> None:
-    """It was not there when the call began."""
     hooks = Hooks([Telemetry(**recorded.providers())])
     rendering = sabir.adapter("echo:small").render("x")
     hooks.call_started(rendering, 2, 1)
@@ -127,8 +123,6 @@ def test_a_telemetry_that_comes_late_leaves_a_call_alone(recorded: Recorded) -> 
 
 
 class Bursting(SpanProcessor):
-    """A processor that fails where a span ends, and where it begins if it is told so."""
-
     def __init__(self, at_start: bool) -> None:
         self.at_start = at_start
 
@@ -141,12 +135,9 @@ class Bursting(SpanProcessor):
 
 
 @pytest.mark.parametrize("at_start", [False, True])
-def test_a_failing_exporter_breaks_no_call(
-    recorded: Recorded, telling: Telling, at_start: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """UP-27: the reply is the same, and the next call's too."""
-    recorded.tracers.add_span_processor(Bursting(at_start))
-    telling()
+def test_a_failing_exporter_breaks_no_call(heard: Recorded, at_start: bool, caplog: pytest.LogCaptureFixture) -> None:
+    # UP-27
+    heard.tracers.add_span_processor(Bursting(at_start))
     llm = sabir.adapter("echo:small")
     assert [llm.complete_sync("x").text, llm.stream_sync("y").reply().text] == ["x", "y"]
     with pytest.raises(CallError, match="you asked for 400"):
@@ -157,7 +148,6 @@ def test_a_failing_exporter_breaks_no_call(
 def test_a_request_that_its_dialect_cannot_read_is_told_without_its_contents(
     recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest is told."""
     telling(contents="span")
     monkeypatch.setattr("sabir_echo.plugin.PLAIN", replace(PLAIN, decode_history=lambda *_: 1 / 0))
     sabir.adapter("echo:small").complete_sync("x")
@@ -166,3 +156,98 @@ def test_a_request_that_its_dialect_cannot_read_is_told_without_its_contents(
     assert "gen_ai.input.messages" not in attributes
     assert "gen_ai.output.messages" in attributes
     assert attributes["gen_ai.usage.output_tokens"] == 1
+
+
+def parents(recorded: Recorded) -> dict[str, str | None]:
+    """Name of each span → name of its parent."""
+    names = {span.context.span_id: span.name for span in recorded.spans}
+    return {span.name: names[span.parent.span_id] if span.parent else None for span in recorded.spans}
+
+
+def test_two_threads_that_send_one_rendering_make_two_spans(heard: Recorded, probe: Probe) -> None:
+    both_are_out = Barrier(2, timeout=20)
+    probe.before = both_are_out.wait
+    llm = sabir.adapter("probe:m")
+    rendering = llm.render("x")
+    tracer = heard.tracers.get_tracer("test")
+
+    def send(name: str) -> None:
+        with tracer.start_as_current_span(name):
+            llm.send_sync(rendering)
+
+    threads = [Thread(target=send, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    names = {span.context.span_id: span.name for span in heard.spans}
+    chats = [span for span in heard.spans if span.name == "chat m"]
+    assert sorted(names[span.parent.span_id] for span in chats if span.parent) == ["one", "two"]
+
+
+async def test_streams_read_in_turns_keep_their_spans_apart(heard: Recorded) -> None:
+    first, second = sabir.adapter("echo:one").stream("a b c"), sabir.adapter("echo:two").stream("d e f g")
+    async for _ in first:
+        await anext(second)
+    await second.reply()
+
+    told = [(span.name, (span.attributes or {})["gen_ai.usage.output_tokens"]) for span in heard.spans]
+    assert told == [("chat one", 3), ("chat two", 4)]
+
+
+@pytest.mark.parametrize("way", ["complete_sync", "complete", "stream_sync"])
+async def test_the_clients_own_spans_are_below_the_call_where_it_is_awaited_whole(
+    heard: Recorded, probe: Probe, way: str
+) -> None:
+    """During a stream they are beside it: between its events the reader's own code runs."""
+    tracer = heard.tracers.get_tracer("client")
+    probe.before = lambda: tracer.start_span("POST").end()
+    llm = sabir.adapter("probe:m")
+    with tracer.start_as_current_span("above"):
+        if way == "complete":
+            await llm.complete("x")
+        else:
+            getattr(llm, way)("x").text if way == "complete_sync" else llm.stream_sync("x").reply()
+
+    assert parents(heard) == {
+        "POST": "above" if way == "stream_sync" else "chat m",
+        "chat m": "above",
+        "above": None,
+    }
+
+
+def test_nothing_stays_current_after_a_call_or_during_a_stream(heard: Recorded) -> None:
+    llm = sabir.adapter("echo:small")
+    before = get_current_span()
+    llm.complete_sync("x")
+    with pytest.raises(sabir.SabirError):
+        llm.complete_sync("fail 400")
+    with llm.stream_sync("x y") as stream:
+        next(stream)
+        assert get_current_span() is before
+
+    assert get_current_span() is before
+    assert len(heard.spans) == 3
+
+
+async def test_a_cancelled_call_ends_its_span(heard: Recorded, probe: Probe) -> None:
+    out = asyncio.Event()
+
+    class Silent:
+        async def open(self, request: WireRequest) -> Any:
+            out.set()
+            await asyncio.Event().wait()
+
+        async def aclose(self) -> None: ...
+
+    llm = sabir.adapter("probe:m")
+    llm._connection = Silent()  # type: ignore[assignment]
+    task = asyncio.create_task(llm.complete("x"))
+    await out.wait()
+    assert heard.spans == []
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert heard.attributes()["sabir.left"] is True

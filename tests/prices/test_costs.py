@@ -111,39 +111,40 @@ def known(found: Cost | None) -> Cost:
     return found
 
 
-def test_a_cost_is_the_rates_times_the_counts(table: None) -> None:
-    """1,000 × 2 $ and 100 × 10 $ for a million: 0.002 and 0.001."""
+PAID: dict[str, tuple[str, tuple[int | None, ...], dict[str, str]]] = {
+    "two rates": ("plain", (1000, 100), {"input": "0.002", "output": "0.001"}),
+    "cached": (
+        "cached", (1000, 100, 400, 100),  # of 1,000 in, 400 were read and 100 written
+        {"input": "0.001", "cache_read": "0.0002", "cache_write": "0.00025", "output": "0.001"},
+    ),
+    "cached without a rate of its own": ("plain", (1000, 0, 400), {"input": "0.002", "output": "0"}),
+    "below a threshold": ("tiered", (1000, 0), {"input": "0.002", "output": "0"}),
+    "beyond it": ("tiered", (2000, 0), {"input": "0.008", "output": "0"}),
+    "free": ("free", (1000, 100), {"input": "0", "output": "0"}),
+    "no output and no rate for it": ("inputs", (1000, 0), {"input": "0.002", "output": "0"}),
+}  # fmt: skip
+"""What is paid → model, figures, and the parts of the cost."""
+
+
+@pytest.mark.parametrize(("name", "figures", "parts"), PAID.values(), ids=list(PAID))
+def test_a_cost_is_the_rates_times_the_counts(
+    table: None, name: str, figures: tuple[int | None, ...], parts: dict[str, str]
+) -> None:
+    """No part is claimed for cached tokens without a rate of their own, which are paid as input."""
+    found = known(of(name, *figures))
+
+    expected = {part: Decimal(amount) for part, amount in parts.items()}
+    shown = {part: getattr(found, part) for part in ("input", "output", "cache_read", "cache_write")}
+    assert {part: amount for part, amount in shown.items() if amount is not None} == expected
+    assert (found.total, found.other) == (sum(expected.values()), 0)
+
+
+def test_a_cost_names_seller_model_and_table(table: None) -> None:
     found = known(of("plain", 1000, 100))
 
-    assert (found.input, found.output, found.total) == (Decimal("0.002"), Decimal("0.001"), Decimal("0.003"))
-    assert (found.cache_read, found.cache_write, found.other) == (None, None, 0)
     assert (found.provider, found.model) == ("openai", "plain")
     assert found.table == f"genai-prices {version('genai-prices')}"
     assert str(found) == "$0.003 for openai:plain"
-
-
-def test_cached_tokens_are_part_of_the_input_and_paid_once(table: None) -> None:
-    """Of 1,000 in, 400 were read (0.5 $) and 100 written (2.5 $): 500 × 2 + 400 × 0.5 + 100 × 2.5 millionths."""
-    found = known(of("cached", 1000, 100, 400, 100))
-
-    parts = (found.input, found.cache_read, found.cache_write, found.output, found.other)
-    assert parts == (Decimal("0.001"), Decimal("0.0002"), Decimal("0.00025"), Decimal("0.001"), 0)
-    assert found.total == sum(part or 0 for part in parts) == Decimal("0.00245")
-
-
-def test_cached_tokens_without_a_rate_of_their_own_are_paid_as_input(table: None) -> None:
-    """And no part is claimed for them."""
-    found = known(of("plain", 1000, 0, 400))
-
-    assert (found.input, found.cache_read) == (Decimal("0.002"), None)
-
-
-def test_a_rate_may_depend_on_the_length_of_the_input(table: None) -> None:
-    """Beyond the threshold it counts for all of it."""
-    assert (known(of("tiered", 1000, 0)).total, known(of("tiered", 2000, 0)).total) == (
-        Decimal("0.002"),
-        Decimal("0.008"),
-    )
 
 
 def test_the_providers_own_figures_say_more_where_they_agree(table: None) -> None:
@@ -162,42 +163,24 @@ def test_the_providers_own_figures_say_more_where_they_agree(table: None) -> Non
     [{"in": 999, "out": 100, "sound": 50}, {"in": 1000, "out": 100, "read": 1, "sound": 50}, {"sound": 50}, 5],
 )
 def test_figures_that_disagree_or_are_none_of_its_kind_are_not_used(table: None, details: Any) -> None:
-    """The neutral figures count then."""
     assert known(of("spoken", 1000, 100, details=details)).total == Decimal("0.003")
 
 
-@pytest.mark.parametrize(
-    ("name", "figures"),
-    [
-        ("unheard-of", (1000, 100)),
-        ("priceless", (1000, 100)),
-        ("priceless", (0, 0)),
-        ("inputs", (1000, 100)),
-        ("plain", (None, 100)),
-        ("plain", (1000, None)),
-        ("plain", (None, None)),
-        ("cached", (10, 1, 20)),
-    ],
-    ids=[
-        "model",
-        "no rates",
-        "no rates and no tokens",
-        "no rate for output",
-        "no input",
-        "no output",
-        "no usage",
-        "more cached than there was",
-    ],
-)
+UNKNOWN: dict[str, tuple[str, tuple[int | None, ...]]] = {
+    "model": ("unheard-of", (1000, 100)),
+    "no rates": ("priceless", (1000, 100)),
+    "no rates and no tokens": ("priceless", (0, 0)),
+    "no rate for output": ("inputs", (1000, 100)),
+    "no input": ("plain", (None, 100)),
+    "no output": ("plain", (1000, None)),
+    "no usage": ("plain", (None, None)),
+    "more cached than there was": ("cached", (10, 1, 20)),
+}
+
+
+@pytest.mark.parametrize(("name", "figures"), UNKNOWN.values(), ids=list(UNKNOWN))
 def test_what_is_not_known_has_no_cost(table: None, name: str, figures: tuple[int | None, ...]) -> None:
-    """None, never 0."""
     assert of(name, *figures) is None
-
-
-def test_what_the_table_says_is_free_costs_nothing(table: None) -> None:
-    """A rate of 0 is known; so is the cost of no output where only input has a rate."""
-    assert known(of("free", 1000, 100)).total == 0
-    assert known(of("inputs", 1000, 0)).total == Decimal("0.002")
 
 
 def reply(endpoint: str, provider: str = "openai", **more: Any) -> Reply:
@@ -328,18 +311,16 @@ def test_calls_that_a_provider_made_for_a_reply_are_paid_at_their_own_rates(
 
     assert (paid and paid.total) == (total and Decimal(total))
     if paid:
-        assert (paid.model, paid.total) == ("plain", sum(p or 0 for p in (
-            paid.input, paid.output, paid.cache_read, paid.cache_write, paid.other)))  # fmt: skip
+        parts = (paid.input, paid.output, paid.cache_read, paid.cache_write, paid.other)
+        assert (paid.model, paid.total) == ("plain", sum(part or 0 for part in parts))
 
 
 def test_a_time_needs_its_zone(table: None) -> None:
-    """Rates change with the hour."""
     with pytest.raises(SettingsInvalid, match="has no time zone"):
         cost(reply(OWN), at=datetime(2030, 1, 1))
 
 
 def test_a_reply_of_a_model_that_nobody_sells_has_no_cost() -> None:
-    """A real one; it has a usage."""
     answered = sabir.adapter("echo:small").complete_sync("one two")
 
     assert answered.usage.input_tokens == 2
@@ -415,7 +396,6 @@ def test_the_tables_own_rates_give_the_cost(provider: str, model: str) -> None:
 
 @pytest.mark.parametrize("model", ["openrouter/auto", "meta-llama/llama-3.3-70b-instruct:free"])
 def test_a_model_without_rates_has_no_cost(model: str) -> None:
-    """It may be known by name."""
     assert cost_of(Usage(input_tokens=1000, output_tokens=100), provider="openrouter", model=model, at=AT) is None
 
 

@@ -61,7 +61,6 @@ def through_json(message: Kind) -> Kind:
 
 
 def made_of(copy: RoledMessage) -> Any:  # a Message, whatever its payload
-    """The message of the vocabulary that is made of a working copy."""
     message = copy.to_message()
     assert message is not None
     return message

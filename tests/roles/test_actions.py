@@ -20,16 +20,14 @@ def look(place: str) -> str:
 @pytest.mark.parametrize(
     ("function", "name"), [("look", "look"), (look, "look"), (len, "len"), (sabir.option(name="see")(look), "see")]
 )
-def test_a_function_is_named_by_itself_or_its_name(function: Any, name: str) -> None:
-    """LA-45: an option by the name that it is offered by."""
+def test_a_function_is_named_by_itself_or_its_name(function: Any, name: str) -> None:  # LA-45
     assert ActionRequest.create(function).function == name
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["a"], 0, False, 5, "", "x", "[1]", "null", b"{}", {"a"}, '{"a":' * 100_000, {"a": object()}]
 )
-def test_other_arguments_are_refused(arguments: Any) -> None:
-    """LA-46, D-54: created or updated."""
+def test_other_arguments_are_refused(arguments: Any) -> None:  # LA-46, D-54
     with refuses():
         ActionRequest.create("look", arguments)
     made = ActionRequest.create("look", {"a": 1})
@@ -38,8 +36,7 @@ def test_other_arguments_are_refused(arguments: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [{}, {"function": "see"}, {"arguments": {}}, {"sender": "x"}, {"template": "x"}])
-def test_a_responded_request_is_not_updated(change: dict[str, Any]) -> None:
-    """LA-48: whatever is given."""
+def test_a_responded_request_is_not_updated(change: dict[str, Any]) -> None:  # LA-48
     made = ActionRequest.create("look")
     response = ActionResponse.create(made, 1)
     with refuses("'look'", "already has a response", of=made):
@@ -48,8 +45,7 @@ def test_a_responded_request_is_not_updated(change: dict[str, Any]) -> None:
         made.update(action_response=response)
 
 
-def test_an_update_links_a_response() -> None:
-    """LA-47, LA-49, D-55: both ways; the request that it answered before is unanswered again."""
+def test_an_update_links_a_response() -> None:  # LA-47, LA-49, D-55
     first, second = ActionRequest.create("look", {"a": 1}), ActionRequest.create("see", {"b": 2})
     response = ActionResponse.create(first, 0)
     second.update(arguments={"b": 3}, action_response=response)
@@ -65,8 +61,7 @@ class Found(BaseModel):
 FALSY: list[Any] = [0, "", [], {}, False, None, 0.0]
 
 
-def test_a_response_answers_its_request() -> None:
-    """LA-50: from whom was asked to who asked; linked both ways."""
+def test_a_response_answers_its_request() -> None:  # LA-50
     request = ActionRequest.create("look", {"a": 1}, sender="me", recipient="you")
     made = ActionResponse.create(request, 5)
     assert (made.role, made.sender, made.recipient) == ("action", "you", "me")
@@ -76,8 +71,7 @@ def test_a_response_answers_its_request() -> None:
 @pytest.mark.parametrize(
     "bad", [{"output": object()}, {"response_model": 5}, {"sender": ""}, {"recipient": 5}, {"template": "{{"}]
 )
-def test_a_response_that_is_refused_leaves_its_request_unanswered(bad: dict[str, Any]) -> None:
-    """LA-50: whatever is wrong; and an answered one keeps its answer."""
+def test_a_response_that_is_refused_leaves_its_request_unanswered(bad: dict[str, Any]) -> None:  # LA-50
     request = ActionRequest.create("look")
     with refuses(of=request):
         ActionResponse.create(request, **bad)
@@ -88,18 +82,21 @@ def test_a_response_that_is_refused_leaves_its_request_unanswered(bad: dict[str,
 
 
 @pytest.mark.parametrize("output", [*FALSY, 7])
-def test_the_output_of_a_response_model_wins(output: Any) -> None:
-    """LA-51, D-32: falsy or not, created or updated."""
-    made = ActionResponse.create(ActionRequest.create("look"), "other", response_model=Found(output=output))
-    assert made.output == output
-    made.update(output="other", response_model=SimpleNamespace(output=output))
-    assert made.output == output
+def test_any_output_is_kept_and_that_of_a_response_model_wins(output: Any) -> None:  # LA-51, D-32, LA-53, D-33
+    """Created, updated, rendered, stored and as an option result, whether it is falsy or not."""
+    request = ActionRequest.create
+    made = ActionResponse.create(request("look"), "other", response_model=Found(output=output))
+    updated, modelled = (ActionResponse.create(request("look"), "x") for _ in range(2))
+    updated.update(output=output)
+    modelled.update(output="other", response_model=SimpleNamespace(output=output))
+    for each in (made, updated, modelled, ActionResponse.create(request("look"), output), through_json(made)):
+        assert (type(each.output), each.output) == (type(output), output)
+        assert json.loads(each.text)["output"] == made_of(each).result.result == output
     with refuses("response_model", "dict", "output", of=made):
         made.update(response_model={"output": 1})
 
 
-def test_function_arguments_output_and_response_are_read_as_copies() -> None:
-    """LA-52: what is done to them is not done to the message."""
+def test_function_arguments_output_and_response_are_read_as_copies() -> None:  # LA-52
     request = ActionRequest.create("look", {"a": [1]})
     made = ActionResponse.create(request, {"b": [2]})
     assert (made.function, made.arguments, made.output) == ("look", {"a": [1]}, {"b": [2]})
@@ -111,21 +108,7 @@ def test_function_arguments_output_and_response_are_read_as_copies() -> None:
     assert made.action_request_id == request.id
 
 
-@pytest.mark.parametrize("output", FALSY)
-def test_a_falsy_output_is_kept(output: Any) -> None:
-    """LA-53, D-33: created, updated, rendered, stored, and as an option result."""
-    made = ActionResponse.create(ActionRequest.create("look"), "x")
-    made.update(output=output)
-    for each in (made, ActionResponse.create(ActionRequest.create("look"), output), through_json(made)):
-        assert each.output == output
-        assert type(each.output) is type(output)
-        assert json.loads(each.text)["output"] == output
-        message = made_of(each)
-        assert message.result.result == output
-
-
-def test_a_response_moves_to_another_request() -> None:
-    """LA-54, D-55: both links agree at all times; the output stays unless it is given."""
+def test_a_response_moves_to_another_request() -> None:  # LA-54, D-55
     first, second = ActionRequest.create("look", {"a": 1}), ActionRequest.create("see", {"b": 2})
     made = ActionResponse.create(first, 1)
     made.update(second)
@@ -140,8 +123,7 @@ def test_a_response_moves_to_another_request() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"output": object()}, {"sender": ""}, {"template": 5}, {"mark": object()}])
-def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
-    """LA-54: neither the response, nor its request, nor the other one."""
+def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:  # LA-54
     first, second, third = (ActionRequest.create("look") for _ in range(3))
     made = ActionResponse.create(first, 1)
     ActionResponse.create(third, 1)
@@ -156,8 +138,7 @@ def test_an_update_that_is_refused_changes_nothing(bad: dict[str, Any]) -> None:
 
 
 @given(json_values)
-def test_a_response_is_an_option_result(output: Any) -> None:
-    """LA-55: of the call's invocation id, and back; the same result, also through JSON."""
+def test_a_response_is_an_option_result(output: Any) -> None:  # LA-55
     request = ActionRequest.create("look", {"a": 1})
     made = ActionResponse.create(request, output)
     call, message = made_of(request), made_of(made)
@@ -170,8 +151,7 @@ def test_a_response_is_an_option_result(output: Any) -> None:
     assert through_json(taken).to_message() == message
 
 
-def test_an_error_of_the_vocabulary_is_an_output_and_goes_back_as_it_was() -> None:
-    """LA-55: until another output is said."""
+def test_an_error_of_the_vocabulary_is_an_output_and_goes_back_as_it_was() -> None:  # LA-55
     builder = sabir.MessageBuilder.continue_step(sabir.assistant("let me look"))
     builder.add_option_call("look")
     failed = sabir.OptionResultBuilder.response_to(builder.to_messages()[0]).error("TimeoutError", "too late")

@@ -23,8 +23,7 @@ def eager_threads() -> Iterator[None]:
     sys.setswitchinterval(usual)
 
 
-async def test_a_hundred_tasks_lose_nothing() -> None:
-    """LA-65: all are there, once, and both views are of one order; clearing beside them leaves the system message."""
+async def test_a_hundred_tasks_lose_nothing() -> None:  # LA-65
     manager = MessageManager(system=System.create("Be brief."))
 
     async def add(number: int) -> RoledMessage:
@@ -41,7 +40,6 @@ async def test_a_hundred_tasks_lose_nothing() -> None:
 
 
 def at_once(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
-    """What each thread's work gives; all begin together."""
     barrier = threading.Barrier(threads)
 
     def begin(number: int) -> Any:

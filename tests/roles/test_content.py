@@ -26,7 +26,6 @@ def is_held(value: object) -> bool:
 
 @given(json_values)
 def test_what_is_held_equals_what_was_given(value: Any) -> None:
-    """Held, copied, copied deeply and pickled: the same JSON."""
     held = watch(value, deaf)
     assert is_held(held)
     assert (
@@ -35,7 +34,6 @@ def test_what_is_held_equals_what_was_given(value: Any) -> None:
 
 
 def test_nothing_is_shared_with_what_was_given() -> None:
-    """A change of what was given afterwards is no change of the content."""
     data: dict[str, Any] = {"a": [{"b": 1}]}
     message = RoledMessage(content=data)
     data["a"][0]["b"] = 2
@@ -89,7 +87,6 @@ def test_each_way_to_change_content_is_heard_of(name: str) -> None:
 
 @pytest.mark.parametrize("value", [object(), float("nan"), "\ud800", {"a": [object()]}])
 def test_what_is_no_json_is_refused_wherever_it_is_put(value: object) -> None:
-    """Made, assigned, set, merged, appended, updated: nothing changes."""
     message = RoledMessage(content={"a": [1], "d": {}})
     with refuses("is not a JSON value", "use JSON values"):
         RoledMessage(content={"x": value})
@@ -109,7 +106,6 @@ def test_what_is_no_json_is_refused_wherever_it_is_put(value: object) -> None:
 
 
 def test_the_names_of_values_are_strings() -> None:
-    """A number names nothing."""
     message = RoledMessage()
     with refuses("the name 1 of a value", "strings", of=message):
         message.content[1] = 2  # type: ignore[index]

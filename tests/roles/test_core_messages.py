@@ -58,8 +58,7 @@ def same(first: list[Message], second: list[Message]) -> bool:
     return len(first) == len(second) and all(one is other for one, other in zip(first, second, strict=True))
 
 
-def test_each_kind_becomes_a_message_of_its_side() -> None:
-    """LA-55: policies, hints, invocation ids; ids are the working copies'."""
+def test_each_kind_becomes_a_message_of_its_side() -> None:  # LA-55
     manager = asked_and_answered()
     system, asked, request, response, said, _ = sent = manager.to_messages()
 
@@ -72,8 +71,7 @@ def test_each_kind_becomes_a_message_of_its_side() -> None:
     assert response.result.result == "rain"
 
 
-def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:
-    """LA-05, LA-55: so that a model sees the same side, and a record says who spoke."""
+def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:  # LA-05, LA-55
     named = [
         Instruction.create("go", sender="planner"),
         System.create("Be brief.", sender="owner"),
@@ -87,8 +85,7 @@ def test_a_named_sender_is_the_policy_and_the_role_is_its_hint() -> None:
     ]  # fmt: skip
 
 
-def test_a_call_and_its_result_go_both_ways() -> None:
-    """LA-55: the invocation id links them, and what a record held is held again."""
+def test_a_call_and_its_result_go_both_ways() -> None:  # LA-55
     history = [call(raw_arguments='{"a":1}', state={"sealed": "s"}), result(result={"celsius": 18})]
     manager = MessageManager.from_messages(history)
     request, response = manager.action_requests[0], manager.action_responses[0]
@@ -142,7 +139,6 @@ def test_any_history_goes_through_the_manager_and_its_json(history: list[Message
 
 
 def test_an_edited_answer_is_made_anew_and_says_what_it_lost() -> None:
-    """Another id, no origin, no state, no parts of its maker's own; every other message is the same object."""
     spoken = parts(
         "llm",
         ReasoningPart(text="hm", state={"sealed": "r"}),
@@ -179,10 +175,7 @@ def test_an_edited_answer_is_made_anew_and_says_what_it_lost() -> None:
 
 
 def test_what_says_the_same_again_is_the_same_again() -> None:
-    """An edit that is taken back loses nothing, nor does one that changes nothing that a message holds.
-
-    What was made of an edit is kept by JSON, with its id.
-    """
+    """An edit that is taken back loses nothing, nor does one that changes nothing that a message holds."""
     spoken = parts("llm", ReasoningPart(text="hm", state={"sealed": "r"}), TextPart(text="rain"), origin=HERE)
     manager = MessageManager.from_messages([spoken])
     answer = manager.last_response
@@ -200,7 +193,6 @@ def test_what_says_the_same_again_is_the_same_again() -> None:
 
 
 def test_an_edited_call_loses_the_state_that_signed_it() -> None:
-    """Its id still pairs it with its result, which is untouched."""
     history = [call(state={"sealed": "c"}, raw_arguments='{"a":1}'), result(result="rain")]
     manager = MessageManager.from_messages(history)
     manager.action_requests[0].content["action_request"]["arguments"] = {"a": 2}
@@ -260,7 +252,6 @@ def test_images_that_stay_keep_their_place_and_all_that_they_say() -> None:
 
 
 def test_a_detail_is_changed_where_it_was_asked_for() -> None:
-    """In the section of the provider that it was said to."""
     seen = MediaPart(modality="image", url=IMAGE, vendor={"acme": {"detail": "low"}})
     manager = MessageManager.from_messages([parts("user", seen)])
     assert manager.instructions[0].image_detail == "low"
@@ -270,7 +261,6 @@ def test_a_detail_is_changed_where_it_was_asked_for() -> None:
 
 
 def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None:
-    """An edit of such a call gives it arguments; the text that was none goes back no more."""
     broken = call(arguments={}, raw_arguments='{"a": bad', invalid_arguments=True)
     manager = MessageManager.from_messages([broken])
     manager.action_requests[0].update(function="other")
@@ -288,7 +278,6 @@ def test_a_call_whose_text_was_broken_is_told_of_when_it_becomes_whole() -> None
     ],
 )
 def test_content_that_no_message_can_be_made_of_is_refused_by_name(wrong: dict[str, Any], words: str) -> None:
-    """When the message is made: what is set by hand, or was stored so, is looked at then."""
     asked = Instruction.create("x")
     asked.content.update(wrong)
     with pytest.raises(RoleError, match=words):
@@ -296,7 +285,6 @@ def test_content_that_no_message_can_be_made_of_is_refused_by_name(wrong: dict[s
 
 
 def test_a_stored_source_of_another_kind_is_refused() -> None:
-    """A call cannot come from a message of parts."""
     stored = ActionRequest.create("f").to_dict()
     stored["source"] = json.loads(sabir.dumps([parts("user", TextPart(text="x"))]))[0]
     with pytest.raises(RoleError, match="a parts message cannot be of kind ActionRequest"):

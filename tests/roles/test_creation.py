@@ -37,6 +37,7 @@ KINDS: dict[str, tuple[type[RoledMessage], list[dict[str, Any]]]] = {
             {"request_fields": ["name"]},
             {"tool_schemas": []},
             {"instruction": Instruction.create("one")},
+            {"instruction": "one", "system_datetime": False},
         ],
     ),
     "assistant_response": (AssistantResponse, [{"assistant_response": ""}, {"assistant_response": {"a": 1}}]),
@@ -52,8 +53,7 @@ CASES = [pytest.param(made, given, id=f"{kind}-{'-'.join(given)}") for kind, (ma
 
 
 @pytest.mark.parametrize(("made", "given"), CASES)
-def test_the_keywords_say_the_kind(made: type[RoledMessage], given: dict[str, Any]) -> None:
-    """LA-61, D-33, D-34, D-48: falsy values count; the message is returned, and is the last, a system's the first."""
+def test_the_keywords_say_the_kind(made: type[RoledMessage], given: dict[str, Any]) -> None:  # LA-61, D-33, D-34, D-48
     manager = MessageManager()
     manager.add_message(instruction="before")
 
@@ -64,8 +64,7 @@ def test_the_keywords_say_the_kind(made: type[RoledMessage], given: dict[str, An
     assert len(manager) == 2
 
 
-def test_two_kinds_at_once_are_refused() -> None:
-    """LA-62, D-48: any two, an instruction's parts beside an action's included."""
+def test_two_kinds_at_once_are_refused() -> None:  # LA-62, D-48
     firsts = [all_[0] for _, all_ in KINDS.values()]
     pairs = [{**one, **two} for one, two in combinations([*firsts, {"action_output": 0, "action_request": REQUEST}], 2)]
     for given in [*pairs, {"context": "c", "action_function": "f"}, {"action_output": 0, "assistant_response": ""}]:
@@ -73,8 +72,7 @@ def test_two_kinds_at_once_are_refused() -> None:
             MessageManager().add_message(**given)
 
 
-def test_what_every_kind_takes_reaches_it() -> None:
-    """D-48, D-50: sender, recipient, template, and what the template sees besides its content."""
+def test_what_every_kind_takes_reaches_it() -> None:  # D-48, D-50
     shared: dict[str, Any] = {
         "sender": "planner", "recipient": "critic", "template": "{{ tone }}!", "template_context": {"tone": "calm"},
     }  # fmt: skip
@@ -87,8 +85,7 @@ def test_what_every_kind_takes_reaches_it() -> None:
     assert (response.sender, response.text) == ("planner", "calm!")
 
 
-def test_each_kind_has_its_maker() -> None:
-    """LA-67: new ones are added nowhere."""
+def test_each_kind_has_its_maker() -> None:  # LA-67
     manager = MessageManager()
     request = manager.create_action_request(function="weather", arguments={"city": "Paris"}, sender="planner")
     response = manager.create_action_response(action_request=request, action_output="rain")
@@ -105,8 +102,7 @@ def test_each_kind_has_its_maker() -> None:
     assert len(manager) == 0
 
 
-def test_a_maker_updates_what_it_is_given() -> None:
-    """LA-67: the same object, changed; a request that is answered is left alone."""
+def test_a_maker_updates_what_it_is_given() -> None:  # LA-67
     manager = MessageManager()
     asked, said, system = Instruction.create("one"), AssistantResponse.create("yes"), System.create("Be brief.")
     request = ActionRequest.create("weather")

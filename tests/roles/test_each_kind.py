@@ -32,8 +32,6 @@ from tests.roles.support import made_of, refuses, through_json
 
 
 class Row(NamedTuple):
-    """How one kind is made, whose it is, and what its template shows."""
-
     make: Callable[..., RoledMessage]
     people: tuple[str, str, str]
     """Role, sender, recipient."""
@@ -47,7 +45,6 @@ CALL = {"function": "look", "arguments": {"a": "{{ x }}"}}
 
 
 def response(**how: Any) -> ActionResponse:
-    """A response to a request of the default people."""
     return ActionResponse.create(ActionRequest.create("look", CALL["arguments"]), ["{{ x }}"], **how)  # type: ignore[arg-type]
 
 
@@ -69,8 +66,7 @@ each_kind = pytest.mark.parametrize("row", KINDS.values(), ids=KINDS)
 
 
 @each_kind
-def test_a_kind_has_its_own_people_unless_others_are_given(row: Row) -> None:
-    """LA-19, LA-26, LA-42, LA-45: and a template of one's own takes the place of the package's (LA-21)."""
+def test_a_kind_has_its_own_people_unless_others_are_given(row: Row) -> None:  # LA-19, LA-26, LA-42, LA-45, LA-21
     made = row.make()
     assert (made.role, made.sender, made.recipient) == row.people
     assert made.chat_msg == {"role": row.people[0], "content": made.text}
@@ -79,16 +75,14 @@ def test_a_kind_has_its_own_people_unless_others_are_given(row: Row) -> None:
 
 
 @each_kind
-def test_the_default_template_shows_content_as_it_is(row: Row) -> None:
-    """LA-56: a text whatever it looks like, else JSON."""
+def test_the_default_template_shows_content_as_it_is(row: Row) -> None:  # LA-56
     made = row.make()
     assert made.template == f"{row.template}.jinja2"
     assert (made.text if isinstance(row.shown, str) else json.loads(made.text)) == row.shown
 
 
 @pytest.mark.parametrize("kind", ["system", "answer", "request"])
-def test_further_values_are_content(kind: str) -> None:
-    """LA-23: falsy ones too, for a template to use; created or updated."""
+def test_further_values_are_content(kind: str) -> None:  # LA-23
     made = KINDS[kind].make(tone="calm", level=0, template="{{ tone }} {{ level }}")
     assert (made.content["tone"], made.rendered) == ("calm", "calm 0")
     made.update(tone="", mark=1)
@@ -97,8 +91,7 @@ def test_further_values_are_content(kind: str) -> None:
 
 @each_kind
 @pytest.mark.parametrize("bad", [{"sender": ""}, {"recipient": 5}, {"template": "{{"}, {"tone": object()}])
-def test_what_is_refused_changes_nothing(row: Row, bad: dict[str, Any]) -> None:
-    """LA-06, LA-24, LA-43: neither created nor updated in part."""
+def test_what_is_refused_changes_nothing(row: Row, bad: dict[str, Any]) -> None:  # LA-06, LA-24, LA-43
     right: dict[str, Any] = {"sender": "x", "recipient": "y", "template": "z"}
     takes_more = row.template not in ("instruction_message", "action_response")
     if takes_more or "tone" not in bad:
@@ -112,8 +105,7 @@ def test_what_is_refused_changes_nothing(row: Row, bad: dict[str, Any]) -> None:
 DEFAULT = "You are a helpful AI assistant. Let's think step by step."
 
 
-def test_what_a_system_message_is_where_nothing_is_given() -> None:
-    """LA-19: the text of the document."""
+def test_what_a_system_message_is_where_nothing_is_given() -> None:  # LA-19
     for system in (System.create(), System.create(None, system=None)):
         assert (system.system_message, system.rendered) == (DEFAULT, DEFAULT)
         assert system.content == {"system_message": DEFAULT}
@@ -122,8 +114,7 @@ def test_what_a_system_message_is_where_nothing_is_given() -> None:
     assert (made.policy, made.text) == ("system", DEFAULT)
 
 
-def test_the_time_of_now_is_read_once() -> None:
-    """LA-20: at create; it is content from then on, and comes back from JSON."""
+def test_the_time_of_now_is_read_once() -> None:  # LA-20
     system = System.create("x", system_datetime=True)
     told = system.system_datetime
     assert told is not None
@@ -131,8 +122,7 @@ def test_the_time_of_now_is_read_once() -> None:
     assert system.rendered == f"x\n\n## Time\n{told}" == through_json(system).rendered
 
 
-def test_the_old_name_of_the_text_works_and_warns() -> None:
-    """LA-22: created and updated; the warning is of the line that uses it; the new name warns of nothing."""
+def test_the_old_name_of_the_text_works_alone_and_warns() -> None:  # LA-22
     with pytest.warns(DeprecationWarning, match="system_message=") as caught:
         assert System.create(system="x").rendered == "x"
     assert caught[0].filename == __file__
@@ -143,17 +133,12 @@ def test_the_old_name_of_the_text_works_and_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert System.create(system_message="x", system=None).rendered == "x"
+    for texts in (("x", "y"), ("x", "x"), ("", "")):
+        with refuses("system", "system_message"):
+            System.create(texts[0], system=texts[1])
 
 
-@pytest.mark.parametrize("texts", [("x", "y"), ("x", "x"), ("", "")])
-def test_both_names_of_the_text_at_once_are_refused(texts: tuple[str, str]) -> None:
-    """LA-22: also where they say the same."""
-    with refuses("system", "system_message"):
-        System.create(texts[0], system=texts[1])
-
-
-def test_an_update_changes_what_is_given() -> None:
-    """LA-24: the time alone too; False takes it away; None is not given."""
+def test_an_update_changes_what_is_given() -> None:  # LA-24
     system = System.create("x")
     system.update(system_datetime="now")
     assert (system.system_message, system.system_datetime) == ("x", "now")
@@ -197,8 +182,7 @@ class Mute:
         ([{"a": 1}, {"b": None}], [{"a": 1}, {"b": None}]),
     ],
 )
-def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:
-    """LA-39, LA-40: a model, a mapping, lists of those; no shape is guessed (LA-44)."""
+def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:  # LA-39, LA-40, LA-44
     made = AssistantResponse.create(value)
     assert json.loads(made.response) == raw == made.model_response == made.metadata["model_response"]
     assert through_json(made).model_response == raw
@@ -206,8 +190,7 @@ def test_data_is_kept_and_its_json_is_the_text(value: Any, raw: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [Mute(), {"a": object()}, [object()]])
-def test_what_has_no_text_is_refused(value: Any) -> None:
-    """LA-39: created or updated, in one line."""
+def test_what_has_no_text_is_refused(value: Any) -> None:  # LA-39
     with refuses():
         AssistantResponse.create(value)
     made = AssistantResponse.create({"a": 1})
@@ -216,8 +199,7 @@ def test_what_has_no_text_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["", None, 0, [], {}, False])
-def test_falsy_input_is_no_text(value: Any) -> None:
-    """LA-41: created, and set."""
+def test_falsy_input_is_no_text(value: Any) -> None:  # LA-41
     made = AssistantResponse.create(value)
     assert (made.response, made.rendered, made.model_response, made.chat_msg) == ("", "", {}, None)
     made.response = "x"
@@ -225,8 +207,7 @@ def test_falsy_input_is_no_text(value: Any) -> None:
     assert (made.response, made.rendered) == ("", "")
 
 
-def test_an_update_replaces_text_and_raw_data_together() -> None:
-    """LA-43, D-57: wholly; a text has no raw data; other metadata stays."""
+def test_an_update_replaces_text_and_raw_data_together() -> None:  # LA-43, D-57
     made = AssistantResponse.create({"a": 1, "b": 2})
     made.metadata["extra"] = 1
     made.update({"a": 3})
@@ -241,8 +222,7 @@ def test_an_update_replaces_text_and_raw_data_together() -> None:
 
 
 @pytest.mark.parametrize("given_as", [lambda body: body, json.dumps, lambda body: json.dumps(body).encode()])
-def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
-    """LA-44, D-58: an object or its body's text; the message of the vocabulary is the plugin's own."""
+def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:  # LA-44, D-58
     made = AssistantResponse.create(given_as(BODY), dialect="openai.chat")
     assert (made.response, made.model_response, made.sender) == ("hello", BODY, "llm")
     message = made_of(made)
@@ -253,8 +233,7 @@ def test_a_providers_response_is_decoded_by_its_plugin(given_as: Any) -> None:
 
 
 @pytest.mark.parametrize("adapter", ["openai.chat:gpt-5", sabir.adapter("openai.chat:gpt-5")])
-def test_la_44_an_adapter_decodes_a_providers_response(adapter: Any) -> None:
-    """D-31, D-58: by the dialect of the adapter or of the model string, for new and for changed messages."""
+def test_an_adapter_decodes_a_providers_response(adapter: Any) -> None:  # D-31, D-58, LA-44
     made = AssistantResponse.create(BODY, adapter=adapter)
     assert (made.response, made.model_response) == ("hello", BODY)
     assert made_of(made).origin.dialect == "openai.chat"
@@ -265,8 +244,7 @@ def test_la_44_an_adapter_decodes_a_providers_response(adapter: Any) -> None:
         AssistantResponse.create(BODY, adapter=adapter, dialect="openai.chat")
 
 
-def test_a_reply_is_taken_with_its_origin() -> None:
-    """LA-44, D-58: its text, its facts as raw data, and its message."""
+def test_a_reply_is_taken_with_its_origin() -> None:  # LA-44, D-58
     reply = sabir.dialect("openai.chat").decode(json.dumps(BODY))
     made = AssistantResponse.create(reply)
     assert (made.response, made.model_response["finish_reason"]) == ("hello", "stop")
@@ -285,8 +263,7 @@ ENUMS: list[tuple[type[Enum], list[str]]] = [
 
 
 @pytest.mark.parametrize(("kind", "words"), ENUMS)
-def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:
-    """LA-01, LA-02, LA-03, LA-04: each is a string, and equal to its word."""
+def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:  # LA-01, LA-02, LA-03, LA-04
     assert {each.name: each.value for each in kind} == {word.upper(): word for word in words}
     assert issubclass(kind, str)
     assert ENUMS[-1][1] == MESSAGE_FIELDS
@@ -302,8 +279,7 @@ def test_a_word_is_its_name(kind: type[Enum], words: list[str]) -> None:
         (None, MessageRole.UNSET),
     ],
 )
-def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebody: str) -> None:
-    """LA-05: a role by its word, a policy or an actor by a name of its own, a message by its id."""
+def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebody: str) -> None:  # LA-05
     assert (found := validate_sender_recipient(given)) == somebody
     assert type(found) is type(somebody)
     message = Instruction.create("x")
@@ -313,7 +289,6 @@ def test_somebody_is_a_role_a_name_or_an_object_with_an_id(given: object, somebo
 @pytest.mark.parametrize(
     "value", [123, 0, False, "", b"user", 1.5, [], {}, ["user"], object(), SimpleNamespace(id=""), UUID(int=1)]
 )
-def test_anything_else_is_nobody(value: object) -> None:
-    """LA-06: the error tells what was given, and what to give."""
+def test_anything_else_is_nobody(value: object) -> None:  # LA-06
     with refuses("not a sender or recipient", "MessageRole"):
         validate_sender_recipient(value)

@@ -37,8 +37,7 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def test_each_part_is_a_property() -> None:
-    """LA-25: what was given, as JSON."""
+def test_each_part_is_a_property() -> None:  # LA-25
     made = Instruction.create(**EVERYTHING)
     assert {name: getattr(made, name) for name in EVERYTHING} == EVERYTHING
     assert made.response_format is None
@@ -48,25 +47,16 @@ def test_each_part_is_a_property() -> None:
 
 @pytest.mark.parametrize(
     ("context", "held"),
-    [
-        ("a", ["a"]),
-        ({"b": 1}, [{"b": 1}]),
-        (0, [0]),
-        (["a", "b"], ["a", "b"]),
-        (("a",), ["a"]),
-        ([], []),
-        ([["a"]], [["a"]]),
-    ],
-)
-def test_context_is_a_list(context: Any, held: list[Any]) -> None:
-    """LA-27: a single value is a list of one."""
+    [("a", ["a"]), ({"b": 1}, [{"b": 1}]), (0, [0]), (["a", "b"], ["a", "b"]), (("a",), ["a"]), ([], []),
+     ([["a"]], [["a"]])],
+)  # fmt: skip
+def test_context_is_a_list(context: Any, held: list[Any]) -> None:  # LA-27
     assert Instruction.create("x", context=context).context == held
 
 
 @pytest.mark.parametrize("word", ["request_model", "response_format"])
 @pytest.mark.parametrize("model", [City, City(name="x")])
-def test_a_model_says_the_form_of_the_answer(word: str, model: Any) -> None:
-    """LA-29: by either name: its fields, its schema, the sentence that asks for JSON, and what Settings take."""
+def test_a_model_says_the_form_of_the_answer(word: str, model: Any) -> None:  # LA-29
     made = Instruction.create("x", **{word: model})
     assert made.response_format is City
     assert made.request_fields == {"name": "what it is called", "people": "integer"}
@@ -85,8 +75,7 @@ def test_a_model_says_the_form_of_the_answer(word: str, model: Any) -> None:
         (["a", "b"], {"a": "any", "b": "any"}),
     ],
 )
-def test_fields_say_the_form_of_the_answer(fields: Any, held: dict[str, Any]) -> None:
-    """LA-29: names to what they are, or names; no schema, and no settings."""
+def test_fields_say_the_form_of_the_answer(fields: Any, held: dict[str, Any]) -> None:  # LA-29
     made = Instruction.create("x", request_fields=fields)
     assert (made.request_fields, made.respond_schema_info, made.settings) == (held, None, Settings())
 
@@ -103,8 +92,7 @@ def test_fields_say_the_form_of_the_answer(fields: Any, held: dict[str, Any]) ->
         ({"request_fields": [1]}, ["request_fields", "list"]),
     ],
 )
-def test_another_form_is_refused(form: dict[str, Any], words: list[str]) -> None:
-    """LA-29: created or updated, in one line."""
+def test_another_form_is_refused(form: dict[str, Any], words: list[str]) -> None:  # LA-29
     with refuses(*words):
         Instruction.create("x", **form)
     made = Instruction.create("x", request_model=City)
@@ -113,8 +101,7 @@ def test_another_form_is_refused(form: dict[str, Any], words: list[str]) -> None
     assert made.response_format is City
 
 
-def test_plain_content_takes_the_place_of_the_sections() -> None:
-    """LA-30, D-56: of the text alone; images stay, and `instruction` is what was given."""
+def test_plain_content_takes_the_place_of_the_sections() -> None:  # LA-30, D-56
     made = Instruction.create("x", guidance="g", plain_content="## Context\nplain", images=[CAT])
     assert made.text == "## Context\nplain"
     assert (made.instruction, len(made.rendered)) == ("x", 2)
@@ -122,9 +109,10 @@ def test_plain_content_takes_the_place_of_the_sections() -> None:
         Instruction.create("x", plain_content=5)  # type: ignore[arg-type]
 
 
-def test_images_make_a_chat_array() -> None:
-    """LA-32: the text first, then each image in order; without images it is the text."""
+def test_images_make_a_chat_array() -> None:  # LA-32, LA-09
     assert Instruction.create("x", images=[]).rendered == "x"
+    assert Instruction.create("x", images=[]).image_content is None
+    assert RoledMessage(content={"image_url": CAT}).image_content is None
     assert Instruction.create("x", images=[CAT, DATA]).rendered == [
         {"type": "text", "text": "x"},
         {"type": "image_url", "image_url": {"url": CAT, "detail": "auto"}},
@@ -143,8 +131,7 @@ def test_images_make_a_chat_array() -> None:
         ("_9j_4AA=", "data:image/jpeg;base64,/9j/4AA="),
     ],
 )
-def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:
-    """LA-33, D-53: kept as given, rendered as a URL, sent as a URL."""
+def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:  # LA-33, D-53
     made = Instruction.create("x", images=image)  # one alone is a list of one
     assert made.images == [image]
     assert [entry["image_url"]["url"] for entry in made.image_content or []] == [url]
@@ -155,23 +142,11 @@ def test_an_image_is_a_url_or_base64(image: str, url: str) -> None:
 @pytest.mark.parametrize(
     "images",
     [
-        ["ftp://example.com/cat.png"],
-        ["file:///etc/passwd"],
-        ["javascript:alert(1)"],
-        ["gs://bucket/cat"],
-        [CAT, "https://"],
-        ["data:image/png"],
-        [""],
-        [None],
-        [b"x"],
-        5,
-        {"url": CAT},
-        b"x",
-        "no base64!",
+        ["ftp://example.com/cat.png"], ["file:///etc/passwd"], ["javascript:alert(1)"], ["gs://bucket/cat"],
+        [CAT, "https://"], ["data:image/png"], [""], [None], [b"x"], 5, {"url": CAT}, b"x", "no base64!",
     ],
-)
-def test_other_images_are_refused(images: Any) -> None:
-    """LA-33, D-02: created, updated or added; the error names the place in the list, and nothing changes."""
+)  # fmt: skip
+def test_other_images_are_refused(images: Any) -> None:  # LA-33, D-02
     with refuses("image"):
         Instruction.create("x", images=images)
     made = Instruction.create("x", images=[CAT])
@@ -180,8 +155,7 @@ def test_other_images_are_refused(images: Any) -> None:
             change()
 
 
-def test_what_is_no_base64_is_refused_where_it_becomes_a_message() -> None:
-    """D-53: the working copy keeps it as it was given."""
+def test_what_is_no_base64_is_refused_where_it_becomes_a_message() -> None:  # D-53
     made = Instruction.create("x", images=["abc"])
     assert through_json(made).images == ["abc"]
     for use in (lambda: made.rendered, made.to_message):
@@ -190,8 +164,7 @@ def test_what_is_no_base64_is_refused_where_it_becomes_a_message() -> None:
 
 
 @pytest.mark.parametrize("detail", ["low", "high", "auto"])
-def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
-    """LA-34, D-29: for whichever provider knows it; and it comes back from the vocabulary."""
+def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:  # LA-34, D-29
     made = Instruction.create("x", images=[CAT, RAW], image_detail=detail)
     assert [entry["image_url"]["detail"] for entry in made.image_content or []] == [detail, detail]
     message = made_of(made)
@@ -201,8 +174,7 @@ def test_image_detail_is_a_hint_of_each_image(detail: Any) -> None:
     assert (taken.image_detail, taken.to_message()) == (detail, message)
 
 
-def test_images_are_added_after_those_that_are_there() -> None:
-    """LA-35: the detail stays unless it is given, and is of all."""
+def test_images_are_added_after_those_that_are_there() -> None:  # LA-35
     made = Instruction.create("x", images=[CAT], image_detail="low")
     made.extend_images([DATA])
     assert (made.images, made.image_detail) == ([CAT, DATA], "low")
@@ -213,8 +185,7 @@ def test_images_are_added_after_those_that_are_there() -> None:
     assert len(first.rendered) == 2
 
 
-def test_context_is_added_to() -> None:
-    """LA-36: each argument as it is, each named one as an object of one field."""
+def test_context_is_added_to() -> None:  # LA-36
     made = Instruction.create("x")
     made.extend_context()
     made.extend_context("a", ["b"], 0, c=1, d=[2])
@@ -226,8 +197,7 @@ def test_context_is_added_to() -> None:
         made.extend_context("f", object())
 
 
-def test_a_new_form_replaces_the_old_one() -> None:
-    """LA-37: wholly; what is left is of the new form."""
+def test_a_new_form_replaces_the_old_one() -> None:  # LA-37
     made = Instruction.create("x", request_model=City)
     made.update(guidance="g")
     assert made.response_format is City
@@ -238,7 +208,6 @@ def test_a_new_form_replaces_the_old_one() -> None:
 
 
 def test_the_model_holds_for_as_long_as_the_content_asks_for_it() -> None:
-    """Content that is replaced asks for what it says itself."""
     asked = Instruction.create("x", response_format=City)
     assert asked.settings.response_format is not None
     asked.content = {"instruction": "plain now"}

@@ -28,8 +28,7 @@ from sabir_roles.message_manager import MessageManager as ByItsOtherName
 from tests.roles.support import asked_and_answered, made_by
 
 
-def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """LA-72, D-34: verbatim, but for its imports and its two unpackings; both module names have the manager."""
+def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:  # LA-72, D-34
     # 1) Create a manager
     manager = MessageManager(system=System.create())
 
@@ -49,8 +48,7 @@ def test_the_document_s_example_prints_what_it_says(capsys: pytest.CaptureFixtur
     assert ByItsOtherName is MessageManager
 
 
-def test_the_system_message_is_first_however_it_came() -> None:
-    """LA-57, D-49: as `system=`, among the messages, or later."""
+def test_the_system_message_is_first_however_it_came() -> None:  # LA-57, D-49
     system, asked = System.create("Be brief."), Instruction.create("Umbrella?")
     later = MessageManager([asked])
     later.set_system(system)
@@ -62,8 +60,7 @@ def test_the_system_message_is_first_however_it_came() -> None:
     assert [each.text for each in MessageManager([asked, system]).to_messages()] == ["Be brief.", "Umbrella?"]
 
 
-def test_the_progression_is_the_ids_in_their_order() -> None:
-    """LA-58, D-49: `progression=` orders what is given; an id that is unknown, or left out, is refused."""
+def test_the_progression_is_the_ids_in_their_order() -> None:  # LA-58, D-49
     one, two = Instruction.create("one"), Instruction.create("two")
 
     assert MessageManager([one, two]).progression == [one.id, two.id]
@@ -73,8 +70,7 @@ def test_the_progression_is_the_ids_in_their_order() -> None:
             MessageManager([one, two], progression=wrong)
 
 
-def test_each_kind_has_its_view_in_order() -> None:
-    """LA-59: the latest of a kind, None where there is none, and all of a kind."""
+def test_each_kind_has_its_view_in_order() -> None:  # LA-59
     empty, manager = MessageManager(), asked_and_answered()
     kinds = [type(each) for each in manager]
 
@@ -91,8 +87,7 @@ def test_each_kind_has_its_view_in_order() -> None:
     assert len(manager) == 6
 
 
-def test_set_system_takes_the_place_of_the_old_one() -> None:
-    """LA-60, D-49: the new one is first; the present one changes nothing."""
+def test_set_system_takes_the_place_of_the_old_one() -> None:  # LA-60, D-49
     manager = asked_and_answered()
     new = System.create("Be wordy.")
     rest = manager.messages[1:]
@@ -106,8 +101,7 @@ def test_set_system_takes_the_place_of_the_old_one() -> None:
     assert before[0].text == "Be wordy."
 
 
-def test_a_message_that_is_here_keeps_its_place() -> None:
-    """LA-63: added again it is no duplicate, and what else is given updates it."""
+def test_a_message_that_is_here_keeps_its_place() -> None:  # LA-63
     manager = MessageManager()
     first = manager.add_message(instruction="one")
     manager.add_message(instruction="two")
@@ -119,29 +113,19 @@ def test_a_message_that_is_here_keeps_its_place() -> None:
     assert first.context == ["more"]
 
 
-def test_metadata_is_kept_as_extra() -> None:
-    """LA-64: beside what the message has of its own."""
-    manager = MessageManager()
-    made = manager.add_message(instruction="one", metadata={"ticket": 7})
-
-    assert made.metadata == {"extra": {"ticket": 7}}
-    assert MessageManager.from_dict(manager.to_dict()).messages[0].metadata == {"extra": {"ticket": 7}}
-
-
-def test_la_64_metadata_is_merged_into_extra() -> None:
-    """Into what earlier calls added; other metadata stays, and a new value replaces the old one of its name."""
+def test_metadata_is_merged_into_extra() -> None:  # LA-64
     manager = MessageManager()
     message = manager.add_message(instruction="one", metadata={"ticket": 7, "tags": ["a"]})
     message.metadata["own"] = 1
     manager.add_message(instruction=message, metadata={"tags": ["b"], "priority": "high"})
 
     assert message.metadata == {"own": 1, "extra": {"ticket": 7, "tags": ["b"], "priority": "high"}}
+    assert MessageManager.from_dict(manager.to_dict()).messages[0].metadata == message.metadata
     manager.add_message(instruction=message, context="more")
     assert message.metadata["extra"]["priority"] == "high"
 
 
-async def test_clearing_keeps_the_system_message() -> None:
-    """LA-65, LA-66: of both forms."""
+async def test_clearing_keeps_the_system_message() -> None:  # LA-65, LA-66
     manager, other = asked_and_answered(), asked_and_answered()
     system = manager.system
     manager.clear_messages()
@@ -152,8 +136,7 @@ async def test_clearing_keeps_the_system_message() -> None:
     assert [each.text for each in manager.to_messages()] == ["Be brief."]
 
 
-def test_tool_schemas_are_taken_from_the_last_instruction() -> None:
-    """LA-69: without an instruction nothing happens."""
+def test_tool_schemas_are_taken_from_the_last_instruction() -> None:  # LA-69
     manager = MessageManager()
     manager.remove_last_instruction_tool_schemas()
     kept = manager.add_message(instruction="one", tool_schemas=[{"name": "weather"}])
@@ -186,8 +169,7 @@ def test_trailing_responses_become_context_oldest_first() -> None:
         manager.concat_recent_action_responses_to_instruction("And?")  # type: ignore[arg-type]
 
 
-def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:
-    """LA-71, D-26: [] gives [], an unknown id is refused, and None is never among them."""
+def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:  # LA-71, D-26
     manager = asked_and_answered()
     ids = manager.progression
     unset = AssistantResponse.create("nobody says this")
@@ -205,7 +187,6 @@ def test_the_chat_form_is_of_all_or_of_the_named_ones() -> None:
 
 
 def test_json_holds_the_whole_manager() -> None:
-    """Order, ids, links and what was made: the loaded one says the same, and is edited on its own."""
     manager = asked_and_answered()
     sent = manager.to_messages()
     loaded = MessageManager.from_dict(json.loads(json.dumps(manager.to_dict())))
@@ -244,9 +225,6 @@ def test_one_append_to_a_thousand_messages_makes_one_message(monkeypatch: pytest
 REFUSED: list[dict[str, Any]] = [
     {},
     {"instruction": None},
-    {"instruction": "one", "assistant_response": "two"},
-    {"instruction": "one", "action_output": 1},
-    {"context": "more", "action_function": "weather"},
     {"nonsense": 1},
     {"instruction": "one", "metadata": 5},
     {"instruction": "one", "metadata": {"x": object()}},
@@ -291,8 +269,7 @@ def updates(manager: MessageManager) -> list[dict[str, Any]]:
 
 @settings(max_examples=settings().max_examples // 3)
 @given(data=st.data())
-def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> None:
-    """LA-28, LA-61, LA-62, LA-68 and every other refusal: ValueError, in one line, and the same JSON as before."""
+def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> None:  # LA-28, LA-61, LA-62, LA-68
     manager = asked_and_answered()
     sent, stored = manager.to_messages(), manager.to_dict()
     for _ in range(data.draw(st.integers(1, 4))):
@@ -316,7 +293,6 @@ def test_what_is_refused_leaves_the_manager_as_it_was(data: st.DataObject) -> No
 
 
 def test_another_message_of_the_same_id_is_refused_before_anything_changes() -> None:
-    """A loaded copy of one that is here; neither it nor the manager is changed."""
     manager = asked_and_answered()
     stored = manager.to_dict()
     for place, word in ((1, "instruction"), (2, "action_request"), (3, "action_response"), (4, "assistant_response")):
@@ -352,7 +328,6 @@ def test_a_history_that_holds_a_message_twice_is_taken() -> None:
 
 
 def test_a_copy_of_a_manager_goes_its_own_way() -> None:
-    """By copy, deepcopy and pickle: messages and links are there, and neither hears of the other's changes."""
     manager = asked_and_answered()
     for twin in (copy.copy(manager), copy.deepcopy(manager), pickle.loads(pickle.dumps(manager))):
         assert (twin.to_dict(), twin.to_messages()) == (manager.to_dict(), manager.to_messages())
@@ -376,13 +351,6 @@ def test_a_copy_of_a_manager_goes_its_own_way() -> None:
         lambda: MessageManager.from_messages(3),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], object]) -> None:
-    """LA-57: in a line of ours, never by an error of Python's."""
+def test_what_is_no_list_of_the_right_things_is_refused(refused: Callable[[], object]) -> None:  # LA-57
     with pytest.raises(RoleError, match=r"; (pass|list)"):
         refused()
-
-
-def test_no_time_is_no_message() -> None:
-    """`system_datetime=False` says that none is wanted, beside whatever is added."""
-    manager = MessageManager()
-    assert isinstance(manager.add_message(instruction="x", system_datetime=False), Instruction)

@@ -50,22 +50,13 @@ def of_every_kind() -> list[RoledMessage]:
 every_kind = pytest.mark.parametrize("message", of_every_kind(), ids=lambda message: type(message).__name__)
 
 
-def test_a_field_that_there_is_not_is_refused() -> None:
-    """LA-07, LA-08: neither made nor set, and a role is one of the enum; an id stays."""
+def test_a_field_that_there_is_not_is_refused() -> None:  # LA-07, LA-08
     with refuses("colour"):
         RoledMessage(colour="x")
     message = RoledMessage()
     for name, value in (("colour", "x"), ("id", "x"), ("role", "king"), ("sender", 5), ("metadata", 5)):
         with refuses(name, of=message):
             setattr(message, name, value)
-
-
-def test_image_content_is_the_image_entries_of_the_chat_array() -> None:
-    """LA-09: and None where there is no image."""
-    shown = {"type": "image_url", "image_url": {"url": IMAGE, "detail": "auto"}}
-    assert Instruction.create("x", images=[IMAGE, IMAGE]).image_content == [shown, shown]
-    assert Instruction.create("x").image_content is None
-    assert RoledMessage(content={"image_url": IMAGE}).image_content is None
 
 
 @pytest.mark.parametrize(
@@ -78,31 +69,27 @@ def test_image_content_is_the_image_entries_of_the_chat_array() -> None:
         System.create(""),
     ],
 )
-def test_what_is_unset_or_says_nothing_has_no_chat_message(message: RoledMessage) -> None:
-    """LA-10: nor a message of the vocabulary, and a loss tells why."""
+def test_what_is_unset_or_says_nothing_has_no_chat_message(message: RoledMessage) -> None:  # LA-10
     assert message.chat_msg is None
     assert message.to_message() is None
     assert [loss.kind for loss in message.losses] == ["dropped"]
 
 
-def test_what_is_rendered_is_of_the_template_or_readable_text() -> None:
-    """LA-11: one text is that text, else it is JSON."""
+def test_what_is_rendered_is_of_the_template_or_readable_text() -> None:  # LA-11
     assert RoledMessage(content={"a": 1}, template="a is {{ a }}").rendered == "a is 1"
     assert RoledMessage(content={"a": "x"}).rendered == "x"
     assert RoledMessage().rendered == ""
     assert json.loads(str(RoledMessage(content={"a": 0, "b": None}).rendered)) == {"a": 0, "b": None}
 
 
-def test_the_base_creates_nothing() -> None:
-    """LA-12: each kind makes its own."""
+def test_the_base_creates_nothing() -> None:  # LA-12
     for given_values in ({}, {"content": {}}):
         with pytest.raises(NotImplementedError, match="call create of System"):
             RoledMessage.create(**given_values)
 
 
 @every_kind
-def test_what_was_stored_comes_back_of_its_own_kind(message: RoledMessage) -> None:
-    """LA-13: through JSON text, equal, with falsy values, and flagged; a second time too."""
+def test_what_was_stored_comes_back_of_its_own_kind(message: RoledMessage) -> None:  # LA-13
     loaded = through_json(message)
     assert type(loaded) is type(message)
     assert loaded == message
@@ -136,18 +123,16 @@ GOOD = System.create("x").to_dict()
         ({**GOOD, "made": "x"}, "stored message"),
     ],
 )
-def test_what_describes_no_message_is_refused(stored: Any, word: str) -> None:
-    """LA-13: in one line that names what is wrong."""
+def test_what_describes_no_message_is_refused(stored: Any, word: str) -> None:  # LA-13
     with refuses(word):
         RoledMessage.from_dict(stored)
 
 
 @every_kind
-def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessage) -> None:
-    """LA-14: it points to its source, and is a clone also after it was stored."""
+def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessage) -> None:  # LA-14
     twin = message.clone()
     assert type(twin) is type(message)
-    assert twin.id != message.id
+    assert twin.id != message.id and twin != message
     assert (twin.content, twin.role, twin.template) == (message.content, message.role, message.template)
     assert (twin.sender, twin.recipient, twin.created_at) == (message.sender, message.recipient, message.created_at)
     assert (twin.is_clone(), message.is_clone(), twin.flag) == (True, False, MessageFlag.MESSAGE_CLONE)
@@ -163,8 +148,7 @@ def test_a_clone_is_equal_but_for_its_id_and_shares_nothing(message: RoledMessag
     assert stored.metadata["clone_from"] == message.id
 
 
-def test_a_clone_may_lose_its_role_and_keeps_what_is_live() -> None:
-    """LA-14: UNSET; the compiled template and the model class go along."""
+def test_a_clone_may_lose_its_role_and_keeps_what_is_live() -> None:  # LA-14
     template = Template("{{ instruction }}")
     twin = Instruction.create("x", response_format=Answer, template=template).clone(keep_role=False)
     assert twin.role is MessageRole.UNSET
@@ -174,8 +158,7 @@ def test_a_clone_may_lose_its_role_and_keeps_what_is_live() -> None:
 
 
 @every_kind
-def test_a_log_is_an_immutable_copy(message: RoledMessage) -> None:
-    """LA-15: of all fields as they are at that moment."""
+def test_a_log_is_an_immutable_copy(message: RoledMessage) -> None:  # LA-15
     log = message.to_log()
     before = message.to_dict()
     assert log.content == before
@@ -193,8 +176,7 @@ def test_a_log_is_an_immutable_copy(message: RoledMessage) -> None:
     assert log.content == before
 
 
-def test_an_update_changes_what_is_given_and_merges_the_rest() -> None:
-    """LA-16: falsy content is given, None for sender, recipient and template is not."""
+def test_an_update_changes_what_is_given_and_merges_the_rest() -> None:  # LA-16
     message = RoledMessage(content={"a": 1, "b": {"c": 1}}, role=MessageRole.USER, sender="me", template="{{ a }}")
     message.update(recipient="you", a=0, b={}, d=None)
     assert message.content == {"a": 0, "b": {}, "d": None}
@@ -204,8 +186,7 @@ def test_an_update_changes_what_is_given_and_merges_the_rest() -> None:
 
 
 @every_kind
-def test_serialising_changes_nothing(message: RoledMessage) -> None:
-    """LA-17, LA-38: twice the same, whichever way; what was given out is no part of the message."""
+def test_serialising_changes_nothing(message: RoledMessage) -> None:  # LA-17, LA-38
     vars_before = dict(message.__dict__)
     first = message.to_dict()
     message.model_dump_json()
@@ -231,8 +212,7 @@ def test_what_a_compiled_template_made_is_stored_until_an_edit() -> None:
     assert (made.text, made.id == compiled.id) == ("y", False)
 
 
-def test_the_string_of_a_message_tells_what_it_is_in_one_line() -> None:
-    """D-52: kind, sender, recipient and the start of the text."""
+def test_the_string_of_a_message_tells_what_it_is_in_one_line() -> None:  # D-52
     shown = str(Instruction.create("line\n" * 100, sender="me"))
     assert shown.startswith("Instruction (me → assistant): line line")
     assert "\n" not in shown
@@ -241,27 +221,15 @@ def test_the_string_of_a_message_tells_what_it_is_in_one_line() -> None:
 
 
 @every_kind
-def test_equal_messages_hash_alike_and_an_edit_keeps_the_hash(message: RoledMessage) -> None:
-    """So that a message is found in a set after it was loaded or edited."""
-    edited = copy.deepcopy(message)
-    assert edited == message
-    assert {message} == {edited}
-    edited.content["added"] = 1
-    assert edited != message
-    assert hash(edited) == hash(message)
-    assert message != message.clone()
-
-
-@every_kind
-def test_copies_and_pickles_hold_content_of_their_own(message: RoledMessage) -> None:
-    """Each is equal and of the same id, and hears of changes of its own content alone."""
+def test_copies_are_equal_hash_alike_and_hold_content_of_their_own(message: RoledMessage) -> None:
     for twin in (copy.copy(message), copy.deepcopy(message), pickle.loads(pickle.dumps(message))):
-        assert twin == message
+        assert twin == message and {twin} == {message}
         before = message.to_dict()
         twin.template, shown = None, twin.rendered
         twin.content["added"] = [1]
-        assert twin.rendered != shown
+        assert twin.rendered != shown and twin != message
         assert message.to_dict() == before
+        assert hash(twin) == hash(message)
 
 
 @pytest.mark.parametrize("asks_before_storing", [True, False])
@@ -304,6 +272,5 @@ def test_a_kind_is_stored_under_the_name_that_its_class_assigns() -> None:
 
 
 def test_a_message_whose_template_fails_is_stored_all_the_same() -> None:
-    """What the template would have made is not there to be stored."""
     broken = System.create("x", template=Template("{{ 1 / 0 }}"))
     assert through_json(broken).content == broken.content

@@ -65,7 +65,6 @@ HOSTILE = [
 
 @pytest.mark.parametrize("source", HOSTILE)
 def test_a_hostile_template_is_ended_within_its_limits(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a few seconds and 200 MB, with one line that says so."""
     monkeypatch.setattr(template_limits, "SECONDS", 1.0)
     tracemalloc.start()
     try:
@@ -81,7 +80,6 @@ def test_a_hostile_template_is_ended_within_its_limits(source: str, monkeypatch:
 
 
 def test_a_template_with_much_content_is_rendered() -> None:
-    """A million passes of loops are allowed, and texts of megabytes."""
     source = "{% for i in range(1000) %}{{ '%05d' % i }} {{ (text ~ i)|center(20) }}\n{% endfor %}{{ long|text }}"
     lines = render(source, {"text": "a", "long": "b" * 2_000_000}).splitlines()
 
@@ -103,7 +101,6 @@ def test_digits_and_signs_outside_of_a_width_are_allowed(source: str, text: str)
 
 
 def test_a_stored_message_with_a_hostile_template_is_refused_when_it_is_rendered() -> None:
-    """Reading it back from its dictionary is not enough to run it."""
     stored = Instruction.create("Hello").to_dict() | {"template": "{{ 'a' * 10**9 }}"}
     message = Instruction.from_dict(stored)
 

@@ -63,8 +63,7 @@ def said(value: Any) -> str | None:
 @example(["## Instruction\nx", "y", "a\n\n## Guidance\nb", None])
 @example([None, "## Context", None, None])
 @example([None, "\\## Context\n\\\\## Tools \t", "x\r", ["## Context\u2028"]])
-def test_no_content_changes_the_structure_of_an_instruction(given_values: list[Any]) -> None:
-    """LA-31: a parser finds the sections that were given, in their order, and in each what was given, to the letter."""
+def test_no_content_changes_the_structure_of_an_instruction(given_values: list[Any]) -> None:  # LA-31
     guidance, instruction, context, tools = given_values
     message = Instruction.create(instruction, guidance=guidance, context=context, tool_schemas=tools)
     listed = context if isinstance(context, list) or context is None else [context]
@@ -92,7 +91,6 @@ def test_no_content_changes_the_structure_of_a_system_message(text: str, time: s
 
 
 def test_an_unchanged_message_is_rendered_once() -> None:
-    """Any change has it rendered once more: in place, by attribute, by update."""
     calls: list[int] = []
     made = environment()
     made.globals["count"] = lambda: calls.append(1) or ""
@@ -118,6 +116,7 @@ def test_an_unchanged_message_is_rendered_once() -> None:
     assert len(calls) == 5
 
 
+GIVEN = System.create("x").to_dict()
 ESCAPES = [
     "{{ ''.__class__ }}",
     "{{ ''.__class__.__mro__[1].__subclasses__() }}",
@@ -134,24 +133,16 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("source", ESCAPES)
-def test_a_source_runs_in_the_sandbox(source: str) -> None:
-    """What reaches for Python, or for a file, fails, and the error names the template."""
-    with refuses("the template"):
-        _ = System.create(template=source).rendered
-
-
-def test_a_loaded_template_runs_in_the_sandbox_too() -> None:
-    """What was serialised is no more trusted than what a program gives."""
-    loaded = RoledMessage.from_dict({**System.create("x").to_dict(), "template": "{{ ''.__class__ }}"})
-    with refuses("SecurityError"):
-        _ = loaded.rendered
+def test_a_source_runs_in_the_sandbox_loaded_or_not(source: str) -> None:
+    for message in (System.create(template=source), RoledMessage.from_dict({**GIVEN, "template": source})):
+        with refuses("the template"):
+            _ = message.rendered
 
 
 @pytest.mark.parametrize(
     ("source", "name"), [("{{ deadline }}", "deadline"), ("{% if due %}x{% endif %}", "due"), ("{{ role.x.y }}", "'x'")]
 )
 def test_an_undefined_name_is_an_error_that_names_it(source: str, name: str) -> None:
-    """With the template, and the names that there are; the message itself can still be shown."""
     message = System.create(template=source)
     with refuses(source, name, "system_message", "created_at"):
         _ = message.rendered
@@ -159,7 +150,6 @@ def test_an_undefined_name_is_an_error_that_names_it(source: str, name: str) -> 
 
 
 def test_template_context_is_laid_over_what_a_template_sees() -> None:
-    """Also over who and when; what is no mapping is refused."""
     message = System.create("x", template="{{ system_message }} {{ role }} {{ tone }}")
     message.update(template_context={"tone": "calm", "role": "judge"})
     assert message.rendered == "x judge calm"
@@ -182,8 +172,7 @@ def test_template_context_is_laid_over_what_a_template_sees() -> None:
         (["x"], "list"),
     ],
 )
-def test_what_is_no_template_is_refused_however_it_is_given(template: Any, word: str) -> None:
-    """LA-16, LA-21: created, set or updated; one class of error, and nothing changes."""
+def test_what_is_no_template_is_refused_however_it_is_given(template: Any, word: str) -> None:  # LA-16, LA-21
     message = System.create("x")
     with refuses(word, error=TemplateFailed):
         System.create("x", template=template)

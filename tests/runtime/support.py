@@ -6,7 +6,10 @@ from typing import Any
 import sabir
 from sabir import Message
 from sabir.vocabulary.messages import OptionCallPayload
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner
+from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy, InMemoryRunner
+
+Names = list[str] | None
+"""Options, as policies are given them."""
 
 
 def call(name: str, invocation_id: str = "call-1", *, step_num: int | None = None, **arguments: Any) -> Message:
@@ -18,7 +21,7 @@ def call(name: str, invocation_id: str = "call-1", *, step_num: int | None = Non
 def choosing(*batch: Message) -> Any:
     """A policy that always chooses that batch."""
 
-    async def chooser(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def chooser(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
         return list(batch)
 
     return chooser
@@ -27,15 +30,15 @@ def choosing(*batch: Message) -> Any:
 def rule(choose: Callable[[list[Message]], list[Message] | None]) -> Any:
     """A policy that chooses what a function makes of its observations; nothing where that gives None."""
 
-    async def ruled(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def ruled(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
         return choose(observations) or []
 
     return ruled
 
 
 async def search_web(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, query: str, most: int = 3
-) -> list[Message]:
+    ctx: BaseContext, observations: Batch, options: Names = None, *, query: str, most: int = 3
+) -> Batch:
     """Search the web.
 
     Args:
@@ -44,7 +47,7 @@ async def search_web(
     return [sabir.assistant(f"{most} × {query}", policy="search")]
 
 
-async def broken(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+async def broken(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     """Fail."""
     raise RuntimeError("no disk")
 

@@ -4,11 +4,10 @@ from typing import ClassVar
 
 import pytest
 import sabir
-from sabir import Message
-from sabir_runtime import BaseContext, InMemoryRunner, PolicyInvalid, UnknownOption
+from sabir_runtime import BaseContext, Batch, InMemoryRunner, PolicyInvalid, UnknownOption
 from sabir_runtime.contexts import context_names
 
-from tests.runtime.support import Context, call, results, search_web
+from tests.runtime.support import Context, Names, call, results, search_web
 
 HISTORY = [sabir.user("Umbrella today?")]
 
@@ -43,16 +42,10 @@ async def test_a_bound_policy_has_one_name_of_its_own() -> None:
 
 
 def test_a_context_is_stored_under_the_names_that_its_class_assigns() -> None:
-    """Its own class's name by default; a subclass has its own."""
-
     class Desk(BaseContext):
-        """Got a name when it was stored already."""
-
         stored_as: ClassVar[str] = "desk"
 
     class Counter(Desk):
-        """Was called Desk before."""
-
         stored_before: ClassVar[tuple[str, ...]] = ("Desk",)
 
     place = "test_a_context_is_stored_under_the_names_that_its_class_assigns.<locals>"
@@ -66,10 +59,7 @@ async def test_leaving_a_context_closes_its_policies_and_its_runner() -> None:
     closed = []
 
     class Closable:
-        async def __call__(
-            self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None
-        ) -> list[Message]:
-            """Nothing."""
+        async def __call__(self, ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
             return []
 
         async def aclose(self) -> None:

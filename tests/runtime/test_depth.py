@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir import Message
 from sabir.errors import CallsTooDeep
 from sabir.options.execution import MOST_DEPTH
-from sabir_runtime import BaseContext, InMemoryRunner, loop_policy
+from sabir_runtime import BaseContext, Batch, InMemoryRunner, loop_policy
 from sabir_session import evaluate, evaluate_sync
 from sabir_testing.scripted import ScriptedAdapter, always, calls
 
-from tests.runtime.support import call
+from tests.runtime.support import Names, call
 
 DEEP = f"is nested in {MOST_DEPTH} other calls"
 
@@ -29,21 +28,19 @@ class Endless(BaseContext):
         self.agent = self._bind(loop_policy("chooser"))
         self.down = self._bind(self.descend)
 
-    async def to_pong(self, ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def to_pong(self, ctx: Any, observations: Batch, options: Names = None) -> Batch:
         self.begun += 1
         return await self.pong(observations)
 
-    async def to_ping(self, ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def to_ping(self, ctx: Any, observations: Batch, options: Names = None) -> Batch:
         self.begun += 1
         return (await asyncio.gather(self.ping(observations)))[0]
 
-    async def choose(self, ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def choose(self, ctx: Any, observations: Batch, options: Names = None) -> Batch:
         self.begun += 1
         return [call(self.offered, f"c{self.begun}")]
 
-    async def descend(
-        self, ctx: Any, observations: list[Message], options: list[str] | None = None, *, levels: int
-    ) -> list[Message]:
+    async def descend(self, ctx: Any, observations: Batch, options: Names = None, *, levels: int) -> Batch:
         return await self.down(observations, levels=levels - 1) if levels > 1 else [sabir.assistant("There.")]
 
 
@@ -58,7 +55,6 @@ async def test_an_option_that_offers_itself_ends_at_a_depth(offered: str) -> Non
 
 
 async def test_calls_up_to_that_depth_are_performed() -> None:
-    """And calls after each other are not within each other."""
     context = Endless()
     for _ in range(3):
         assert (await context.down("Hi.", levels=MOST_DEPTH))[0].text == "There."
@@ -68,7 +64,6 @@ async def test_calls_up_to_that_depth_are_performed() -> None:
 
 @pytest.mark.parametrize("way", ["waiting", "awaited", "in threads"])
 async def test_an_evaluation_in_an_option_that_offers_itself_ends_at_a_depth(way: str) -> None:
-    """Each of them asks once."""
     llm = ScriptedAdapter(always(calls(ask={})))
 
     def ask() -> str:

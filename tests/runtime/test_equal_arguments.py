@@ -4,6 +4,7 @@ given ──by the parameter's type──▶ what the policy gets        in memo
                               └──▶ JSON and back, the same     where it is written down or sent; else refused by name
 """
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -12,12 +13,12 @@ from typing import Any
 import pytest
 import sabir
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
-from sabir import Message, ToolContext
+from sabir import ToolContext
 from sabir.errors import WrongWord
-from sabir_runtime import BaseContext, BaseRunner, PolicyFailed, PolicyInvalid
+from sabir_runtime import BaseContext, BaseRunner, Batch, PolicyFailed, PolicyInvalid
 
 from tests.runtime.every_runner import RUNNERS
-from tests.runtime.support import call, choosing, results
+from tests.runtime.support import Names, call, choosing, results
 from tests.servers.postgres import postgres
 from tests.servers.shared_nats import nats
 
@@ -27,8 +28,6 @@ TRAVELLING = [name for name in RUNNERS if name != "memory"]
 
 
 class Town(BaseModel):
-    """Where it rains."""
-
     name: str
 
 
@@ -39,57 +38,50 @@ class Capital(Town):
 
 
 class Login(BaseModel):
-    """Who asks."""
-
     user: str
     password: SecretStr
 
 
 @dataclass
 class Key:
-    """What opens something, not at once to be seen."""
-
     held: dict[str, list[SecretBytes]]
 
 
 class Unit(StrEnum):
-    """A text that is more than that."""
-
     CELSIUS = "C"
 
 
 async def tell(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, number: int = 0,
-    days: list[date] | None = None, town: Town | None = None, rate: float = 0.0, any: Any = None,
-    login: Login | None = None, key: Key | None = None,
-) -> list[Message]:  # fmt: skip
-    """What was given, with its types."""
+    ctx: BaseContext,
+    observations: Batch,
+    options: Names = None,
+    *,
+    number: int = 0,
+    days: list[date] | None = None,
+    town: Town | None = None,
+    rate: float = 0.0,
+    any: Any = None,
+    login: Login | None = None,
+    key: Key | None = None,
+) -> Batch:
     return [sabir.assistant(repr((number, days, town, rate, any)))]
 
 
-async def tell_all(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, **others: Any
-) -> list[Message]:
-    """What was given by names of the caller's own."""
+async def tell_all(ctx: BaseContext, observations: Batch, options: Names = None, **others: Any) -> Batch:
     return [sabir.assistant(repr(others))]
 
 
-async def need(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, city: str
-) -> list[Message]:
-    """Something that must be given."""
+async def need(ctx: BaseContext, observations: Batch, options: Names = None, *, city: str) -> Batch:
     return [sabir.assistant(city)]
 
 
 async def save(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, path: str, context: ToolContext
-) -> list[Message]:
-    """Save a file."""
+    ctx: BaseContext, observations: Batch, options: Names = None, *, path: str, context: ToolContext
+) -> Batch:
     return [sabir.assistant(f"{path} for {context.call_id}")]
 
 
-async def scribble(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Use the lists as if nobody else had them."""
+async def scribble(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     count = len(observations)
     observations.append(sabir.user("Mine."))
     if options is not None:
@@ -97,14 +89,11 @@ async def scribble(ctx: BaseContext, observations: list[Message], options: list[
     return [sabir.assistant(str(count))]
 
 
-async def twice(ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Ask one that scribbles two times."""
+async def twice(ctx: Any, observations: Batch, options: Names = None) -> Batch:
     return [*await ctx.scribble(observations, options), *await ctx.scribble(observations, options)]
 
 
 class Desk(BaseContext):
-    """All of them."""
-
     def __init__(self, runner: BaseRunner) -> None:
         super().__init__(runner)
         self.tell, self.tell_all, self.need = self._bind(tell), self._bind(tell_all), self._bind(need)
@@ -112,51 +101,45 @@ class Desk(BaseContext):
         self.choose = self._bind(choosing(call("save", "call-7", path="a.txt"), call("save", "call-8", path="b.txt")))
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_arguments_are_of_their_parameters_types_under_every_runner(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
+@pytest.fixture(params=RUNNERS)
+async def desk(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+    """The context under each runner."""
+    async with RUNNERS[request.param](request, Desk) as runner:
+        yield Desk(runner)
+
+
+async def test_arguments_are_of_their_parameters_types_under_every_runner(desk: Desk) -> None:
     """RN-21, RN-29: a text for a number, a tuple for a list, a text for a date are what the types make of them.
 
     WI-48: the context of its run is no argument, so nothing of it is written down or sent.
     """
-    async with RUNNERS[runner](request, Desk) as made:
-        given = {"number": "7", "days": ("2026-11-21",), "town": {"name": "Rome"}, "rate": 1}
-        ctx = Desk(made)
-        (found,) = await ctx.tell([], **given)
-        assert results(await ctx.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
-        with pytest.raises(PolicyFailed, match="'save' needs 'context', a ToolContext, which is not available here"):
-            await ctx.save([], path="a.txt")
-
+    given = {"number": "7", "days": ("2026-11-21",), "town": {"name": "Rome"}, "rate": 1}
+    (found,) = await desk.tell([], **given)
     assert found.text == repr((7, [date(2026, 11, 21)], Town(name="Rome"), 1.0, None))
+    assert results(await desk.choose([], ["save"])) == ["a.txt for call-7", "b.txt for call-8"]
+    with pytest.raises(PolicyFailed, match="'save' needs 'context', a ToolContext, which is not available here"):
+        await desk.save([], path="a.txt")
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_arguments_that_do_not_fit_are_refused_under_every_runner(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
+async def test_arguments_that_do_not_fit_are_refused_under_every_runner(desk: Desk) -> None:
     """RN-21: by name, before anything is run: of another type, missing, unknown, or named as what
     every policy is given; and messages that are none."""
-    async with RUNNERS[runner](request, Desk) as made:
-        ctx = Desk(made)
-        with pytest.raises(PolicyInvalid, match=r"for policy 'tell': argument 'number': .*valid integer"):
-            await ctx.tell([], number="seven")
-        with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'city': missing"):
-            await ctx.need([])
-        with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'town': unknown; the policy accepts city"):
-            await ctx.need([], city="Rome", town="Rome")
-        with pytest.raises(PolicyInvalid, match="for policy 'tell_all': argument 'ctx': the library fills in"):
-            await ctx.tell_all([], ctx=1)
-        with pytest.raises(WrongWord, match=r"messages\[1\] is a str"):
-            await ctx.tell([HISTORY[0], "Hi."])
+    with pytest.raises(PolicyInvalid, match=r"for policy 'tell': argument 'number': .*valid integer"):
+        await desk.tell([], number="seven")
+    with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'city': missing"):
+        await desk.need([])
+    with pytest.raises(PolicyInvalid, match="for policy 'need': argument 'town': unknown; the policy accepts city"):
+        await desk.need([], city="Rome", town="Rome")
+    with pytest.raises(PolicyInvalid, match="for policy 'tell_all': argument 'ctx': the library fills in"):
+        await desk.tell_all([], ctx=1)
+    with pytest.raises(WrongWord, match=r"messages\[1\] is a str"):
+        await desk.tell([HISTORY[0], "Hi."])
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_a_policy_has_lists_of_its_own(runner: str, request: pytest.FixtureRequest) -> None:
+async def test_a_policy_has_lists_of_its_own(desk: Desk) -> None:
     """RN-09, RN-06, RN-21: what it appends to them reaches neither its caller nor the policy that is asked next."""
     history = list(HISTORY)
-    async with RUNNERS[runner](request, Desk) as made:
-        found = await Desk(made).twice(history, ["tell"])
+    found = await desk.twice(history, ["tell"])
 
     assert [message.text for message in found] == ["2", "2"]
     assert history == HISTORY
@@ -178,14 +161,10 @@ CHANGED: dict[str, tuple[str, dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("runner", TRAVELLING)
-async def test_arguments_that_would_change_on_their_way_are_refused_by_name(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.parametrize("desk", TRAVELLING, indirect=True)
+async def test_arguments_that_would_change_on_their_way_are_refused_by_name(desk: Desk) -> None:
     """RN-29: before anything is written down or sent; of a secret, no text shows."""
-    async with RUNNERS[runner](request, Desk) as made:
-        ctx = Desk(made)
-        for policy, arguments, told in CHANGED.values():
-            with pytest.raises(PolicyInvalid, match=told) as refused:
-                await getattr(ctx, policy)([], **arguments)
-            assert "hidden" not in str(refused.value)
+    for policy, arguments, told in CHANGED.values():
+        with pytest.raises(PolicyInvalid, match=told) as refused:
+            await getattr(desk, policy)([], **arguments)
+        assert "hidden" not in str(refused.value)

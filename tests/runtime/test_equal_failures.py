@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir import Message, OptionFailed
+from sabir import OptionFailed
 from sabir.errors import RateLimited
-from sabir_runtime import BaseContext, BaseRunner, PolicyFailed, PolicyInvalid
+from sabir_runtime import BaseContext, BaseRunner, Batch, PolicyFailed, PolicyInvalid
 
 from tests.runtime.every_runner import RUNNERS
+from tests.runtime.support import Names
 from tests.servers.postgres import postgres
 from tests.servers.shared_nats import nats
 
@@ -18,8 +19,6 @@ __all__ = ["nats", "postgres"]
 
 
 class Overheated(Exception):
-    """A class that only this program knows."""
-
     retryable = True
 
 
@@ -61,16 +60,12 @@ RAISED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }  # fmt: skip
 
 
-async def fail(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, how: str
-) -> list[Message]:
-    """Fail in one of these ways."""
+async def fail(ctx: BaseContext, observations: Batch, options: Names = None, *, how: str) -> Batch:
     made: Any = RAISED[how][0]()
     return await made if asyncio.iscoroutine(made) else made  # type: ignore[no-any-return]
 
 
-async def chain(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Fail for a reason that has a reason."""
+async def chain(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     try:
         raises(OSError("disk gone"), Overheated("too hot"))()
     except OSError as error:
@@ -78,8 +73,7 @@ async def chain(ctx: BaseContext, observations: list[Message], options: list[str
     return []
 
 
-async def group(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Fail in several ways at once, one of them for a reason."""
+async def group(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     cause = ValueError("bad")
     try:
         raises(Overheated("too hot"), cause)()
@@ -88,8 +82,7 @@ async def group(ctx: BaseContext, observations: list[Message], options: list[str
     return []
 
 
-async def ask(ctx: Any, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """A policy that knows what to do about an error of another."""
+async def ask(ctx: Any, observations: Batch, options: Names = None) -> Batch:
     try:
         return await ctx.fail([], how="builtin")  # type: ignore[no-any-return]
     except LookupError as error:
@@ -97,14 +90,11 @@ async def ask(ctx: Any, observations: list[Message], options: list[str] | None =
         return [sabir.assistant(f"caught {error}")]
 
 
-async def press(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Press Ctrl-C."""
+async def press(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     raise KeyboardInterrupt
 
 
 class Desk(BaseContext):
-    """All of them."""
-
     def __init__(self, runner: BaseRunner) -> None:
         super().__init__(runner)
         self.fail, self.chain, self.group, self.ask = map(self._bind, (fail, chain, group, ask))

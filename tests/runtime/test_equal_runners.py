@@ -15,10 +15,10 @@ from sabir import Message, OptionFailed
 from sabir.authoring import CallDepth
 from sabir.errors import CallsTooDeep
 from sabir.options.execution import MOST_DEPTH
-from sabir_runtime import BaseContext, BaseRunner, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
+from sabir_runtime import BaseContext, BaseRunner, Batch, BoundPolicy, InMemoryRunner, PolicyFailed, loop_policy
 
 from tests.runtime.every_runner import RUNNERS
-from tests.runtime.support import call
+from tests.runtime.support import Names, call
 from tests.servers.postgres import postgres
 from tests.servers.shared_nats import nats
 
@@ -28,8 +28,7 @@ HISTORY = [sabir.system("Be brief."), sabir.user("Umbrella today?", sabir.image(
 OPTIONS = ["search", "show", "count", "limited", "broken", "planner"]
 
 
-async def model(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Choose as a model would: two turns of calls, then a text."""
+async def model(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     turn = len({message.step_num for message in observations if message.kind == "option_result"})
     calls = [
         [call("search", "a-1", step_num=1, query="rain", day="2026-11-21"), call("broken", "a-2", step_num=1)],
@@ -42,49 +41,36 @@ async def model(ctx: BaseContext, observations: list[Message], options: list[str
     return [sabir.assistant("Let me see."), *calls[turn]] if turn < len(calls) else [sabir.assistant("Take one.")]
 
 
-async def search(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, query: str, day: date
-) -> list[Message]:
-    """Search the web."""
+async def search(ctx: BaseContext, observations: Batch, options: Names = None, *, query: str, day: date) -> Batch:
     return [sabir.assistant(f"{query} on {day:%d %B}", policy="search")]
 
 
-async def show(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Show the sky."""
+async def show(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     return [sabir.assistant("The sky:", sabir.image(PIXEL))]
 
 
-async def count(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Count, by way of a policy's own calls."""
+async def count(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     both = await asyncio.gather(*(ctx.search([], query=each, day=date(2026, 1, 1)) for each in "ab"))  # type: ignore[attr-defined]
     return [sabir.assistant(" + ".join(batch[0].text for batch in both))]
 
 
-async def limited(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Fail in its own words."""
+async def limited(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     raise OptionFailed("quota", "try tomorrow", retryable=True)
 
 
-async def broken(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Fail."""
+async def broken(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     raise LookupError("no disk")
 
 
-async def planner(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, request: str
-) -> list[Message]:
-    """Choose an option of its own."""
+async def planner(ctx: BaseContext, observations: Batch, options: Names = None, *, request: str) -> Batch:
     return [call("search", "inner", query=request, day="2026-02-03")]
 
 
-async def again(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
-    """Choose itself."""
+async def again(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
     return [call("again", "same")]
 
 
 class Assistant(BaseContext):
-    """All of them, and a loop."""
-
     agent: BoundPolicy
     broken: BoundPolicy
     again: BoundPolicy
@@ -105,7 +91,10 @@ def contents(batch: list[Message]) -> list[object]:
 
 @pytest.mark.parametrize("runner", RUNNERS)
 async def test_the_same_policies_give_the_same_messages(runner: str, request: pytest.FixtureRequest) -> None:
-    """RN-21, RN-29, RN-32: texts, media, values, refusals, errors in their own words, nested calls, two at once."""
+    """RN-21, RN-29, RN-32: texts, media, values, refusals, errors in their own words, nested calls, two at once.
+
+    D-44: a batch of text alone becomes a result with that text; another batch becomes dumps, with its media beside.
+    """
     expected = await Assistant(InMemoryRunner()).agent(HISTORY, OPTIONS)
     async with RUNNERS[runner](request, Assistant) as made:
         found = await Assistant(made).agent(HISTORY, OPTIONS)
@@ -114,17 +103,7 @@ async def test_the_same_policies_give_the_same_messages(runner: str, request: py
     errors = [message.result.error_type for message in found if message.result and message.result.is_error]
     assert errors == ["LookupError", "quota", "invalid_arguments", "option_not_offered"]
     assert found[-1].text == "Take one."
-
-
-@pytest.mark.parametrize("runner", RUNNERS)
-async def test_d_44_a_batch_becomes_the_same_result_under_every_runner(
-    runner: str, request: pytest.FixtureRequest
-) -> None:
-    """D-44: text alone is the joined text; other batches are dumps, with their media beside."""
-    async with RUNNERS[runner](request, Assistant) as made:
-        batch = await Assistant(made).agent(HISTORY, OPTIONS)
-
-    results = [message for message in batch if message.result and not message.result.is_error]
+    results = [message for message in found if message.result and not message.result.is_error]
     values = [message.result.plain_result() for message in results if message.result]
     texts = [value for value in values if isinstance(value, str)]
     assert texts == ["rain on 21 November", "a on 01 January + b on 01 January"]

@@ -11,8 +11,6 @@ from sabir_runtime.failures import MOST_CHARACTERS, MOST_FAILURES, StoredFailure
 
 
 class Unsure(Exception):
-    """Cannot say whether it may pass."""
-
     @property
     def retryable(self) -> bool:
         raise LookupError("unknown")
@@ -40,7 +38,6 @@ def test_a_failure_keeps_class_words_and_whether_to_try_again(
 
 
 def test_causes_of_causes_end() -> None:
-    """Also where they go round."""
     one, two = ValueError("one"), ValueError("two")
     one.__cause__, two.__cause__ = two, one
 
@@ -68,8 +65,6 @@ def all_of(failure: StoredFailure) -> Iterator[StoredFailure]:
 
 
 def test_what_cannot_tell_of_itself_is_told_all_the_same() -> None:
-    """By its class, or as an exception where that has no name."""
-
     class Silent(SystemExit):
         def __repr__(self) -> str:
             raise ValueError("no text")
@@ -81,7 +76,6 @@ def test_what_cannot_tell_of_itself_is_told_all_the_same() -> None:
 
 
 def test_an_error_of_pythons_own_keeps_its_plain_arguments_and_attributes() -> None:
-    """What is no plain value stays where it was raised, as do the arguments of other classes."""
     key, file = (
         PolicyFailed.from_exception(KeyError("a")),
         PolicyFailed.from_exception(FileNotFoundError(2, "No such file", "town.txt")),

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from sabir import Message
 from sabir_runtime import (
     BaseContext,
+    Batch,
     InMemoryRunner,
     LoopLimit,
     PolicyInvalid,
@@ -22,7 +23,7 @@ from sabir_runtime import (
 from sabir_runtime.signatures import read_policy
 from sabir_testing.scripted import ScriptedAdapter, calls
 
-from tests.runtime.support import Context, call, results, search_web
+from tests.runtime.support import Context, Names, call, results, search_web
 
 HISTORY = [sabir.user("Umbrella today?")]
 
@@ -31,10 +32,10 @@ async def test_functions_methods_partials_and_objects_are_policies() -> None:
     """RN-01: whatever is called like one; what gives something to await says so, or wraps a policy."""
 
     class Rule:
-        async def __call__(self, ctx: Any, observations: Any, options: Any = None, **others: Any) -> list[Message]:
+        async def __call__(self, ctx: Any, observations: Any, options: Any = None, **others: Any) -> Batch:
             return [sabir.assistant(f"object {sorted(others)}")]
 
-        async def method(self, ctx: Any, observations: Any, options: Any = None) -> list[Message]:
+        async def method(self, ctx: Any, observations: Any, options: Any = None) -> Batch:
             return [sabir.assistant("method")]
 
     def later(ctx: "Unknown", observations: Any, options: Any = None) -> Awaitable[list[Message]]:  # type: ignore[name-defined]  # noqa: F821
@@ -71,7 +72,7 @@ async def test_a_model_a_person_and_a_rule_are_interchangeable() -> None:
     def person(question: Question) -> str | Message:
         return "Take one." if any(each.result for each in question.observations) else call("search", query="rain")
 
-    async def rule(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    async def rule(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
         answered = any(each.result for each in observations)
         return [sabir.assistant("Take one.") if answered else call("search", query="rain")]
 
@@ -82,28 +83,23 @@ async def test_a_model_a_person_and_a_rule_are_interchangeable() -> None:
 
 
 class Place(BaseModel):
-    """Somewhere."""
-
     city: str
 
 
 async def typed(
     ctx: BaseContext,
-    observations: list[Message],
-    options: list[str] | None = None,
+    observations: Batch,
+    options: Names = None,
     *,
     day: date,
     place: Place,
     seen: tuple[Message, ...] = (),
-) -> list[Message]:
-    """A policy whose parameters are no plain JSON."""
+) -> Batch:
     return []
 
 
 class Rule:
-    """A policy that is an object."""
-
-    async def __call__(self, ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> Any:
+    async def __call__(self, ctx: BaseContext, observations: Batch, options: Names = None) -> Any:
         "Follow a rule."
 
 
@@ -134,11 +130,11 @@ def test_an_option_is_made_once_for_what_is_offered_beside_it() -> None:
 def test_a_plain_function_is_refused_when_it_is_bound() -> None:
     """RN-01, RN-10: its batch could not be awaited, whoever calls it; nor is one what takes no observations."""
 
-    def rule(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> list[Message]:
+    def rule(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
         return []
 
     class Rules:
-        def __call__(self, ctx: BaseContext, observations: Any, options: Any = None) -> list[Message]:
+        def __call__(self, ctx: BaseContext, observations: Any, options: Any = None) -> Batch:
             return []
 
     for what in (lambda: None, lambda ctx, observations: None, 3):
@@ -160,7 +156,7 @@ NOTED = Noted(policy="user", payload=sabir.user("x").payload)
 async def test_what_is_no_batch_is_named(returned: Any) -> None:
     """RN-04: a policy returns a list of messages."""
 
-    async def wrong(ctx: BaseContext, observations: list[Message], options: list[str] | None = None) -> Any:
+    async def wrong(ctx: BaseContext, observations: Batch, options: Names = None) -> Any:
         return returned
 
     ctx = Context()
@@ -173,7 +169,7 @@ async def test_what_is_no_batch_is_named(returned: Any) -> None:
 async def test_a_model_or_a_person_is_asked_what_the_call_says() -> None:
     """RN-03: `request` is its parameter, the call no part of what it sees. RN-02: a person's answer may be awaited."""
 
-    async def ask(question: Question) -> list[Message]:
+    async def ask(question: Question) -> Batch:
         assert [option.name for option in question.options] == ["search"]
         assert question.text == "Umbrella today?"
         return [call("search", query="rain")]

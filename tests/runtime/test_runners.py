@@ -10,19 +10,10 @@ import sabir
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from sabir import Message
-from sabir_runtime import (
-    BaseContext,
-    BaseRunner,
-    BoundCall,
-    InMemoryRunner,
-    PolicyFailed,
-    Runner,
-    RuntimeFault,
-)
+from sabir_runtime import BaseContext, BaseRunner, Batch, BoundCall, InMemoryRunner, PolicyFailed, Runner, RuntimeFault
 from sabir_runtime.policies import AnyPolicy
 
-from tests.runtime.support import Context, call, results
+from tests.runtime.support import Context, Names, call, results
 
 HISTORY = [sabir.user("Umbrella today?")]
 
@@ -57,9 +48,7 @@ async def test_what_a_runner_wraps_in_a_plain_function_is_a_policy_like_any_othe
         def create_bind_function(self, ctx: BaseContext) -> Callable[..., Any]:
             def bind(policy: AnyPolicy) -> AnyPolicy:
                 @wraps(policy)
-                async def bound(
-                    observations: list[Message], options: list[str] | None = None, **arguments: Any
-                ) -> list[Message]:
+                async def bound(observations: Batch, options: Names = None, **arguments: Any) -> Batch:
                     heard.append(policy.__name__)
                     return await policy(ctx, observations, options, **arguments)
 
@@ -80,9 +69,7 @@ async def test_untraced_calls_pass_the_context_and_know_no_tracing() -> None:
     """RN-22, D-10."""
     seen = []
 
-    async def spy(
-        ctx: BaseContext, observations: list[sabir.Message], options: list[str] | None = None
-    ) -> list[sabir.Message]:
+    async def spy(ctx: BaseContext, observations: Batch, options: Names = None) -> Batch:
         seen.append(ctx)
         return []
 

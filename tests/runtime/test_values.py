@@ -9,23 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
-from sabir import Message, ToolContext
-from sabir_runtime import BaseContext, PolicyInvalid
+from sabir import ToolContext
+from sabir_runtime import BaseContext, Batch, PolicyInvalid
 from sabir_runtime.signatures import difference, read_policy, secret_in
+
+from tests.runtime.support import Names
 
 
 class Kept(BaseModel):
-    """A model of which a dump leaves something out."""
-
     shown: int = 0
     left_out: int = Field(default=0, exclude=True)
     _noted: int = PrivateAttr(default=0)
 
 
-async def tell(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, any: Any = None
-) -> list[Message]:
-    """Take anything."""
+async def tell(ctx: BaseContext, observations: Batch, options: Names = None, *, any: Any = None) -> Batch:
     return []
 
 
@@ -69,18 +66,13 @@ def test_what_equal_values_lose_is_a_difference() -> None:
     assert difference(iter([1]), iter([1])) == "the value is an iterator, which can be read only once"
 
 
-async def meet(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, when: datetime
-) -> list[Message]:
-    """Take a time."""
+async def meet(ctx: BaseContext, observations: Batch, options: Names = None, *, when: datetime) -> Batch:
     return []
 
 
 async def tell_all(
-    ctx: BaseContext, observations: list[Message], options: list[str] | None = None, *, context: ToolContext,
-    **others: Any,
-) -> list[Message]:  # fmt: skip
-    """Take anything, by any name that is free."""
+    ctx: BaseContext, observations: Batch, options: Names = None, *, context: ToolContext, **others: Any
+) -> Batch:
     return []
 
 
@@ -99,13 +91,11 @@ NO_OBJECT = "the arguments are not a JSON object"
     ],
 )  # fmt: skip
 def test_a_text_that_holds_no_arguments_is_refused_in_plain_words(text: str, told: str) -> None:
-    """Whoever sent it, and whatever the policy takes besides."""
     with pytest.raises(PolicyInvalid, match=told):
         read_policy(tell_all).decode(text)
 
 
 def test_a_secret_is_found_wherever_it_is() -> None:
-    """As a key too; what is none is none."""
     assert secret_in({"a": ("b", [SecretStr("x")])}) == "['a'][1][0]"
     assert secret_in(SecretStr("x")) == ""
     assert secret_in({"a": ("b", [1, None])}) is None

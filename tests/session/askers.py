@@ -33,7 +33,6 @@ class OwnStore(SQLiteStore):
     """A user's store, which excludes neither other processes nor other objects."""
 
     def claim(self, name: str) -> Claim:
-        """Claim nothing."""
         return Claim(name)
 
 
@@ -76,7 +75,6 @@ def booking(log: Path) -> Callable[[str], str]:
     """The option; two of them that overlap leave two beginnings in a row."""
 
     def book(seat: str) -> str:
-        """Book a seat."""
         for step in ("begin", "end"):
             with log.open("a") as file:
                 file.write(f"{step} {seat}\n")
@@ -137,7 +135,6 @@ class Askers:
             return dict([*outcomes, *(each.result() for each in running)])
 
     def close(self) -> None:
-        """Close the objects."""
         for chat in self.chats:
             if chat is not None:
                 chat.close()
@@ -156,20 +153,16 @@ class Child:
         assert self._receive() == "ready"
 
     def go(self) -> None:
-        """Have the child ask."""
         self._send("go")
 
     def outcomes(self) -> Outcomes:
-        """Wait for the outcome of each question."""
         return dict(self._receive())
 
     def let_go(self) -> None:
-        """Have the child close its conversations."""
         self._send("close")
         assert self._receive() == "closed"
 
     def end(self) -> None:
-        """End the process."""
         self._process.communicate(timeout=30)
 
     def _send(self, command: object) -> None:

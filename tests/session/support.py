@@ -37,13 +37,11 @@ class ListJournal:
         self._before = before
 
     def append(self, kind: str, body: str) -> None:
-        """Keep a record."""
         if self._before is not None:
             self._before(InnerMessage.model_validate_json(body))
         self.lines.append((kind, body))
 
     def read(self) -> list[Line]:
-        """All records."""
         return list(self.lines)
 
 
@@ -202,7 +200,6 @@ class Town:
         self._stops = stops
 
     def weather(self, city: str) -> str:
-        """Current weather in a city."""
         if city == self._stops:
             raise Stopped
         context = ToolContext.current()
@@ -212,7 +209,6 @@ class Town:
     def run(
         self, llm: sabir.Adapter, session: Session, *, resume: bool = False, evaluation_id: str | None = None
     ) -> PromptResponse[None]:
-        """Evaluate, waiting."""
         return evaluate_sync(
             llm, PROMPT, session=session, options=[self.weather], resume=resume, evaluation_id=evaluation_id
         )

@@ -26,13 +26,8 @@ def test_a_record_has_the_fields_and_defaults_of_its_specification() -> None:
     record = InnerMessage(role="user", content="Hello", evaluation_id="e", sequence=3)
 
     assert call.model_dump() == {"call_id": "c1", "name": "weather", "arguments": "{}", "status": "pending"}
-    assert (record.tool_calls, record.tool_call_id, record.turn, record.prompt_ns, record.usage) == (
-        (),
-        None,
-        0,
-        "",
-        None,
-    )
+    fields = (record.tool_calls, record.tool_call_id, record.turn, record.prompt_ns, record.usage)
+    assert fields == ((), None, 0, "", None)
     with pytest.raises(ValidationError, match="InnerMessage has no field 'mood'"):
         InnerMessage(role="user", content="", evaluation_id="e", sequence=0, mood="good")  # type: ignore[call-arg]
 
@@ -76,10 +71,8 @@ def test_an_id_that_comes_again_in_a_later_turn_belongs_to_the_nearest_call() ->
 
     record_all(session, [told(4, "call-1", fails=True)])
 
-    assert [record.tool_calls[0].status for record in session.select_all(InnerMessage)[1:4:2]] == [
-        "completed",
-        "failed",
-    ]
+    calls = [record.tool_calls[0] for record in session.select_all(InnerMessage)[1:4:2]]
+    assert [each.status for each in calls] == ["completed", "failed"]
 
 
 def test_a_session_that_was_not_told_to_record_does_not_say_that_its_journal_is_empty() -> None:

@@ -63,7 +63,6 @@ class Told:
         return f"thread:{self.thread_id}"
 
     def messages(self) -> list[Message]:
-        """What the program sends, each time that it is started."""
         thread = {"thread_id": self.thread_id}
         change = {"agent_id": f"{self.thread_id}/yield", "config": {"temperature": 0.5}}
         given = {"user_id": "user1", "initial_input": f"{QUESTION}{self.name}?", "chain": CHAIN.name}
@@ -194,7 +193,6 @@ async def program(told: Told, fuse: Fuse, store: Store) -> None:
 
 
 def run(told: Told) -> None:
-    """Run the program to its end, and note the points that were passed."""
     fuse = Fuse(told.die_at)
     with opened(told.store) as store:
         asyncio.run(program(told, fuse, dying(store, fuse)))
@@ -223,7 +221,6 @@ class Crew:
         return self.thread("crew")
 
     def numbered(self, number: int) -> Told:
-        """One of the threads that the program asks for."""
         return self.thread(f"fern-{number}")
 
     @property
@@ -231,7 +228,6 @@ class Crew:
         return max((int(each.stem.split("-")[1]) + 1 for each in self.folder.glob("fern-*.answers")), default=0)
 
     def file(self, name: str) -> Path:
-        """One of the files that say what is wanted, or what is."""
         return self.folder / name
 
     def numbers(self) -> Iterator[int]:
@@ -240,7 +236,6 @@ class Crew:
         return takewhile(lambda number: number < begun or not self.file("enough").exists(), count())
 
     def fuse(self, die_at: int | str) -> Fuse:
-        """A fuse that notes the point at which the process dies."""
         return Fuse(die_at, lambda name: self.own.note("deaths", name, os.getpid()))
 
 
@@ -256,7 +251,6 @@ class DyingQueue(DurableQueue):
 
 
 def work(crew: Crew, die_at: int | str, name: str = "worker", beat: float = BEAT) -> None:
-    """Work until it is over, or until that point."""
     thread_runs.LOOK, thread_runs.SWEEP = LOOK, SWEEP
     fuse = crew.fuse(die_at)
     with opened(named(crew.store, name)) as store:
@@ -287,7 +281,6 @@ async def _working(crew: Crew, fuse: Fuse, store: Store, name: str, beat: float)
 
 
 def ask(crew: Crew, die_at: int | str) -> None:
-    """Ask for threads until there are enough, and wait for the end of each."""
     fuse = crew.fuse(die_at)
     with opened(crew.store) as store:
         asyncio.run(_asking(crew, fuse, dying(store, fuse)))

@@ -10,8 +10,6 @@ from sabir import ModelAdapter
 from sabir.authoring import InProcessResponse, WireRequest
 from sabir_session import evaluate_sync
 
-from tests.laws.oracle import check_request
-from tests.laws.rules import RULES, check_pairing
 from tests.session.crash import wires
 from tests.session.crash.child import PROMPT
 from tests.session.support import Line, ListJournal, numbers_of, recording, records_of
@@ -44,9 +42,6 @@ def strict(dialect: str, bodies: list[bytes]) -> ModelAdapter:
 
     def serve(request: WireRequest) -> InProcessResponse:
         bodies.append(request.body)
-        check_pairing(dialect, request.body)
-        if dialect in RULES:
-            check_request(dialect, request.body)
         return InProcessResponse(200, [wires.answer(dialect, request.body)])
 
     return wires.adapter(dialect, serve)
@@ -59,14 +54,6 @@ def recorded(dialect: str, lines: list[Line] | None = None, *, resume: bool = Fa
     llm = strict(dialect, bodies)
     evaluate_sync(llm, PROMPT, session=recording(journal), options=[look_up, book], resume=resume)
     return journal, bodies
-
-
-def test_the_wires_are_told_apart_by_what_they_seal() -> None:
-    """Else the test below would hold of nothing: each dialect's own records go back to it with their seals."""
-    for dialect, seal in WHERE_SEALED.items():
-        journal, bodies = recorded(dialect)
-        assert any(seal in body for _, body in journal.lines)
-        assert seal.encode() in bodies[-1]
 
 
 @pytest.mark.parametrize("first", DIALECTS)
@@ -86,8 +73,8 @@ def test_a_conversation_recorded_anywhere_is_resumed_everywhere(first: str, seco
         assert len(bodies) == 3 - sum(role == "assistant" for role, _, _ in NUMBERS[:length])
         assert resumed.lines[:length] == journal.lines[:length]
         assert [_words(record) for record in records_of(session)] == [_words(record) for record in whole]
-        if first != second and first in WHERE_SEALED:
-            assert not any(WHERE_SEALED[first].encode() in body for body in bodies)
+        if first in WHERE_SEALED:
+            assert any(WHERE_SEALED[first].encode() in body for body in bodies) == (first == second)
 
 
 def _words(record: dict[str, Any]) -> tuple[Any, ...]:

@@ -15,6 +15,9 @@ import sabir
 from sabir import ModelAdapter
 from sabir.authoring import Access, InProcessConnection, InProcessResponse, WireRequest
 
+from tests.laws.oracle import check_request
+from tests.laws.rules import RULES, check_pairing
+
 MODELS: Mapping[str, str] = {
     "openai.chat": "gpt-5",
     "openai.responses": "gpt-5",
@@ -115,7 +118,13 @@ SPOKEN: Mapping[str, Callable[[Turn], Any]] = {
 
 
 def answer(dialect: str, body: bytes) -> bytes:
-    """The answer to a request, by the results that it holds; KeyError for a number that no run of this comes to."""
+    """The answer to a request that the wire's rules and the vendor's own types accept, by the results that it holds.
+
+    Anything else raises; KeyError a number of results that no run of this comes to.
+    """
+    check_pairing(dialect, body)
+    if dialect in RULES:
+        check_request(dialect, body)
     history = sabir.dialect(dialect).decode_history(body)
     results = sum(message.result is not None for message in history.messages)
     return json.dumps(SPOKEN[dialect](TURNS[results])).encode()
@@ -136,7 +145,6 @@ class StandIn:
         return getattr(self._real, name)
 
     def connect(self, access: Access) -> InProcessConnection:
-        """To the function."""
         return InProcessConnection(self._serve)
 
 
@@ -144,3 +152,10 @@ def adapter(dialect: str, serve: Callable[[WireRequest], InProcessResponse]) -> 
     """An adapter of that dialect whose requests go to a function."""
     provider = StandIn(dialect, serve)
     return ModelAdapter(provider, sabir.dialect(dialect).dialect, MODELS[dialect], Access())
+
+
+def import_all() -> None:
+    """Import what speaks and checks each dialect, which is otherwise imported at the first use."""
+    for dialect in MODELS:
+        llm = adapter(dialect, lambda request: InProcessResponse(200, []))
+        answer(dialect, llm.render("Hi").body_bytes)

@@ -137,7 +137,8 @@ def _spread_text(answer: ChangeableAnswer) -> tuple[Changes, str]:
         if not text.strip() or "".join(fragment.text for fragment in group) != text:
             continue
         pieces = [fragment.text for fragment in group]
-        pieces[0], pieces[-1] = f"\n  {pieces[0]}", f"{pieces[-1]} \n\n"
+        pieces[0] = f"\n  {pieces[0]}"
+        pieces[-1] = f"{pieces[-1]} \n\n"  # possibly the same piece
         if len(pieces) > 2:
             pieces[1] = " \n "
         changes: dict[Place, Any] = {

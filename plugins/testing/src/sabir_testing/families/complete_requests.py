@@ -87,8 +87,8 @@ class CompleteRequestCases(Suite):
 
     @pytest.mark.parametrize("name", SETTINGS)
     def test_a_vendor_setting_replaces_no_other_silently(self, subject: AdapterUnderTest, name: str) -> None:
-        """A vendor setting that has the request's field of a neutral setting is refused, or a loss reports the setting
-        that it replaced, if both are set.
+        """If a vendor setting and a neutral setting have the same field in the request, and both are set, the vendor
+        setting is refused, or a loss reports the neutral setting.
         """
         one, other = (Settings.model_validate({name: value}) for value in SETTINGS[name][:2])
         alone, changed = (subject.request_for([QUESTION], OPTIONS, settings) for settings in (one, other))

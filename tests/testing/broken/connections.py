@@ -23,7 +23,6 @@ from sabir.errors import ConnectionFailed, CredentialsMissing
 
 from tests.testing.harness import Delegate
 
-
 BLOCKED = 3
 """Seconds, more than the kit's server waits for the event loop."""
 

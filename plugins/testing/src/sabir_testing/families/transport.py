@@ -182,9 +182,9 @@ class TransportCases(AccessCases):
         release = threading.Event()
         script: list[Step] = [release, head(), OK] if where == "before_the_head" else [head(), release, OK]
         server = Server(script, patience=PATIENCE / 5)  # a blocked event loop sets the event too late
-        with AsyncCaller() as caller, server, wire.connected(caller, server.url) as connection:
-            with exceptions_as_failures("open() or chunks() of a valid response raises"):
-                caller.run(_tick_meanwhile(connection, wire, release))
+        raising = exceptions_as_failures("open() or chunks() of a valid response raises")
+        with AsyncCaller() as caller, server, wire.connected(caller, server.url) as connection, raising:
+            caller.run(_tick_meanwhile(connection, wire, release))
         moment = "open() waits for the headers" if where == "before_the_head" else "chunks() waits for the body"
         remedy = "use an async client, or run the call in a thread"
         expect(not server.gave_up.is_set(), f"while {moment}, no other task of the event loop runs; {remedy}")

@@ -37,7 +37,7 @@ VARIED = ("option_choice", "reasoning_effort")
 """Settings of which each value is a feature of its own."""
 
 
-class Conversation(NamedTuple):
+class StoredFeature(NamedTuple):
     """The arguments of a rendering."""
 
     history: Sequence[Message]
@@ -45,42 +45,42 @@ class Conversation(NamedTuple):
     settings: Settings | None = None
 
 
-def _with_setting(name: str, value: object) -> Callable[[AdapterUnderTest], Conversation]:
-    settings = Settings.model_validate({name: value})
-    return lambda subject: Conversation([QUESTION], OPTIONS, settings)
+def _with_setting(name: str, sample: object) -> Callable[[AdapterUnderTest], StoredFeature]:
+    settings = Settings.model_validate({name: sample})
+    return lambda subject: StoredFeature([QUESTION], OPTIONS, settings)
 
 
-def _with_medium(modality: Any, form: str) -> Callable[[AdapterUnderTest], Conversation]:
-    def conversation(subject: AdapterUnderTest) -> Conversation:
+def _with_medium(modality: Any, form: str) -> Callable[[AdapterUnderTest], StoredFeature]:
+    def conversation(subject: AdapterUnderTest) -> StoredFeature:
         part, _ = medium(modality, form, subject.target.provider)
-        return Conversation([message_by("user", "What is this?", part)])
+        return StoredFeature([message_by("user", "What is this?", part)])
 
     return conversation
 
 
-def _with_call(*results: Message) -> Callable[[AdapterUnderTest], Conversation]:
+def _with_call(*results: Message) -> Callable[[AdapterUnderTest], StoredFeature]:
     calls = [SUN, call_message("kit-call-2", {"kit_word": "kit-moon", "a": 1, "Z": [None, {}]})][: len(results)]
     history = [message_by("system", INSTRUCTION), QUESTION, *calls, *results, message_by("user", "So?")]
-    return lambda subject: Conversation(history, OPTIONS)
+    return lambda subject: StoredFeature(history, OPTIONS)
 
 
-def _with_recordings(subject: AdapterUnderTest) -> Conversation:
+def _with_recordings(subject: AdapterUnderTest) -> StoredFeature:
     """Return a conversation with every recorded reply without calls, among them reasoning with its state."""
     history: list[Message] = []
     for reply in own_replies(subject):
         if not reply.option_calls:
             history += [message_by("user", "And?"), *reply.messages]
-    return Conversation([*history, message_by("user", "Go on.")])
+    return StoredFeature([*history, message_by("user", "Go on.")])
 
 
-def _with_reasoning(subject: AdapterUnderTest) -> Conversation:
+def _with_reasoning(subject: AdapterUnderTest) -> StoredFeature:
     thought = message_by(subject.adapter.speaks_as, ReasoningPart(text="kit-thought"), "No.")
     thought = thought.model_copy(update={"origin": subject.scope().origin()})
-    return Conversation([QUESTION, thought, message_by("user", "Why?")])
+    return StoredFeature([QUESTION, thought, message_by("user", "Why?")])
 
 
-FEATURES: Mapping[str, Callable[[AdapterUnderTest], Conversation]] = {
-    "options": lambda subject: Conversation([QUESTION], OPTIONS),
+FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
+    "options": lambda subject: StoredFeature([QUESTION], OPTIONS),
     **{f"option_choice.{each}": _with_setting("option_choice", choice) for each, choice in CHOICES.items()},
     **{name: _with_setting(name, SETTINGS[name][0]) for name in SETTINGS if name not in VARIED},
     **{f"reasoning_effort.{each}": _with_setting("reasoning_effort", each) for each in SETTINGS["reasoning_effort"]},
@@ -165,11 +165,12 @@ def _check_nested_field(subject: AdapterUnderTest, body: Any, path: JSONPath, us
     expect(is_kept or is_reported, f"{what} return a loss that names it", details=details)
 
 
-def _object_paths(value: Any, path: JSONPath) -> Iterator[JSONPath]:
+def _object_paths(document: Any, path: JSONPath) -> Iterator[JSONPath]:
     """Yield the paths of all objects in a JSON value, the value's own first."""
-    if isinstance(value, dict):
+    if isinstance(document, dict):
         yield path
-    steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    is_list = isinstance(document, list)
+    steps: Any = document.items() if isinstance(document, dict) else enumerate(document) if is_list else ()
     for step, member in steps:
         yield from _object_paths(member, (*path, step))
 

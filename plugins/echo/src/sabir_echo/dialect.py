@@ -33,6 +33,8 @@ from sabir.errors import HistoryInvalid, SettingsInvalid
 NAME = "echo.plain"
 FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_calls", "limit": "length"}
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}
+ITEM_FIELDS = {"from", "text", "call", "answers", "failed"}
+CALL_FIELDS = {"id", "name", "arguments"}
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -65,7 +67,8 @@ def decode(body: bytes, scope: DecodeScope) -> sabir.Reply:
 def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
     """Return the messages, options and settings of a stored request.
 
-    Raises HistoryInvalid for a result without its call. Core raises HistoryInvalid if the body is not a request.
+    Raises HistoryInvalid for a result without its call and for unknown fields of an item, which would be lost. Core
+    raises HistoryInvalid if the body is not a request.
     """
     request = json.loads(body)
     policies, calls = {"system": "system", "user": "user", "assistant": scope.policy}, dict[str, str]()
@@ -127,7 +130,9 @@ class PlainDecoder:
             self._index += 1
         elif "finish" in piece:
             reason, usage = piece["finish"], sabir.Usage(**piece["usage"])
-            yield sabir.ReplyEnd(finish_reason=FINISH_REASONS[reason], raw_finish_reason=reason, usage=usage)
+            yield sabir.ReplyEnd(
+                finish_reason=FINISH_REASONS.get(reason, "other"), raw_finish_reason=reason, usage=usage
+            )
 
     def close(self) -> tuple[sabir.StreamEvent, ...]:
         """Return no events, because only the last piece ends the reply."""
@@ -138,7 +143,12 @@ def _decode_item(
     item: Mapping[str, JSONValue], calls: dict[str, str], scope: DecodeScope
 ) -> sabir.PartsPayload | sabir.OptionCallPayload | sabir.OptionResultPayload:
     """Return the payload of one item. `calls` maps the ids of earlier calls to option names, and is updated."""
-    if call := item.get("call"):
+    call = item.get("call")
+    if unknown := unknown_fields(item, ITEM_FIELDS) or unknown_fields(call or {}, CALL_FIELDS):
+        raise HistoryInvalid(
+            f"an item has the unknown fields {', '.join(unknown)}, which echo cannot keep; remove them"
+        )
+    if call:
         calls[call["id"]] = scope.option_names.get(call["name"], call["name"])
         return scope.read_call(call["id"], call["name"], call["arguments"])
     if "answers" not in item:

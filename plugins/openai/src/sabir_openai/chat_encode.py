@@ -216,7 +216,7 @@ def _assistant_message(turn: Turn, scope: TurnScope, losses: LossLog) -> list[Ch
 class _AssistantMessage:
     """Builds one assistant message from the pieces of a turn."""
 
-    __slots__ = ("calls", "fields", "losses", "parts", "refusals", "scope", "turn")
+    __slots__ = ("calls", "fields", "last_entry", "losses", "parts", "refusals", "scope", "turn")
 
     def __init__(self, turn: Turn, scope: TurnScope, losses: LossLog) -> None:
         self.turn = turn
@@ -225,6 +225,8 @@ class _AssistantMessage:
         self.parts: list[ChatObject] = []
         self.calls: list[ChatObject] = []
         self.fields: ChatObject = {}
+        self.last_entry: Entry | None = None
+        """The entry of the last text."""
         self.refusals: list[tuple[ChatObject, KnownPart, Entry]] = []
         """The refusals among `parts`, each with its source part and entry."""
 
@@ -246,7 +248,7 @@ class _AssistantMessage:
                 self.losses.lose("withheld", reason, piece, entry, ".state")
             audio_id = object_or_empty(self.fields.get("audio")).get("id") if self.fields else None
             if piece.text and (audio_id is None or state.get("transcript_of") != audio_id):
-                self.parts.append({"type": "text", "text": piece.text})
+                self._append_text(piece.text, entry)
         elif isinstance(piece, MediaPart):
             self._add_audio_id(piece, text_or_empty(object_or_empty(state.get("audio")).get("id")), entry)
         elif isinstance(piece, ReasoningPart):
@@ -254,21 +256,24 @@ class _AssistantMessage:
         elif "plain_text" in self.scope.quirks:
             reason = f"{self.scope.target} accepts no refusals; the refusal was sent as text"
             self.losses.lose("downgraded", reason, piece, entry)
-            self._append_text(piece.text)
+            self._append_text(piece.text, entry)
         else:
             self.parts.append({"type": "refusal", "refusal": piece.text})
             self.refusals.append((self.parts[-1], piece, entry))
 
-    def _append_text(self, text: str) -> None:
+    def _append_text(self, text: str, entry: Entry) -> None:
+        """Add a text; for the quirk `plain_text`, which joins texts, with a blank line between two messages."""
         if text:
-            self.parts.append({"type": "text", "text": text})
+            is_next = bool(self.parts) and self.last_entry is not entry and "plain_text" in self.scope.quirks
+            self.parts.append({"type": "text", "text": f"\n\n{text}" if is_next else text})
+            self.last_entry = entry
 
     def _add_audio_id(self, piece: MediaPart, identifier: str, entry: Entry) -> None:
         if identifier and "audio" not in self.fields:
             self.fields["audio"] = {"id": identifier}
             return
         reason = f"{self.scope.target.dialect} accepts an assistant's audio only by its id, at the API that created it"
-        self._append_text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses))
+        self._append_text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses), entry)
 
     def _add_reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
         name, details = text_or_empty(state.get("field")), list_or_empty(state.get("details"))

@@ -4,17 +4,33 @@ ProviderConformance     for a provider that is reached over HTTP: tested with re
 OfflineConformance      for a provider on this machine: tested live, without transport tests
 """
 
+from sabir_testing.families.changed_replies import ChangedReplyCases
+from sabir_testing.families.complete_requests import CompleteRequestCases
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.errors import ErrorCases
+from sabir_testing.families.framings import FramingCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
 from sabir_testing.families.replies import ReplyCases
 from sabir_testing.families.requests import RequestCases
+from sabir_testing.families.stored_requests import StoredRequestCases
 from sabir_testing.families.streams import StreamCases
 from sabir_testing.families.transport import TransportCases
 
 
-class OfflineConformance(ContractCases, RequestCases, LawCases, ReplyCases, StreamCases, ErrorCases, HandoverCases):
+class OfflineConformance(
+    ContractCases,
+    RequestCases,
+    CompleteRequestCases,
+    LawCases,
+    StoredRequestCases,
+    ReplyCases,
+    ChangedReplyCases,
+    StreamCases,
+    FramingCases,
+    ErrorCases,
+    HandoverCases,
+):
     """Base class of a conformance suite for a provider on this machine: every test except those of the HTTP transport.
     The tests ask the questions while they run.
 
@@ -25,7 +41,18 @@ class OfflineConformance(ContractCases, RequestCases, LawCases, ReplyCases, Stre
 
 
 class ProviderConformance(
-    ContractCases, RequestCases, LawCases, ReplyCases, StreamCases, ErrorCases, HandoverCases, TransportCases
+    ContractCases,
+    RequestCases,
+    CompleteRequestCases,
+    LawCases,
+    StoredRequestCases,
+    ReplyCases,
+    ChangedReplyCases,
+    StreamCases,
+    FramingCases,
+    ErrorCases,
+    HandoverCases,
+    TransportCases,
 ):
     """Base class of a conformance suite for a provider that is reached over HTTP: every test of the kit. Answers come
     from recordings.

@@ -74,7 +74,7 @@ class RequestCases(Suite):
         history = [message_by("user", WORDS), message_by("llm", "Yes."), message_by("user", "So?"), words, go_on]
         request = subject.request_for(history)
         frames = [without_words(item) for item in subject.items(request.rendering) if WORDS in json.dumps(item)]
-        is_distinct = _is_lost([words], request) or len(frames) < 2 or frames[0] != frames[-1]
+        is_distinct = is_lost_message([words], request) or len(frames) < 2 or frames[0] != frames[-1]
         what = f"encode_turn returns the same item for a message by {speaker!r} as for a message by 'user'"
         request.expect(is_distinct, f"{what}, and no loss reports the message; encode another role, or add a loss")
 
@@ -114,7 +114,7 @@ class RequestCases(Suite):
         """
         result, marks = VALUES[value]
         request = subject.request_for([QUESTION, SUN, result_message("kit-call-1", result)], [LOOKUP])
-        body, is_lost = request.text, _is_lost(request.history[1:], request)
+        body, is_lost = request.text, is_lost_message(request.history[1:], request)
         for mark in ("lookup", "kit-sun", *marks):
             what = f"{mark!r}, of an option call or its result, is neither in the body nor in the losses"
             request.expect(mark in body or is_lost, what)
@@ -142,7 +142,7 @@ class RequestCases(Suite):
         words = "kit-no-such-word"
         request = subject.request_for([QUESTION, SUN, error_result("kit-call-1", words)], [LOOKUP])
         success = subject.request_for([QUESTION, SUN, result_message("kit-call-1", words)], [LOOKUP])
-        is_reported = words in request.text or _is_lost(request.history[1:], request)
+        is_reported = words in request.text or is_lost_message(request.history[1:], request)
         what = f"the error message {words!r} of a failed option is neither in the body nor in a loss"
         request.expect(is_reported, what)
         what = "an error result and a successful result with the same text give the same body, so that the model cannot"
@@ -257,7 +257,7 @@ def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedH
     return subject.request_for([QUESTION], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
 
 
-def _is_lost(history: Sequence[Message], request: RenderedHistory) -> bool:
+def is_lost_message(history: Sequence[Message], request: RenderedHistory) -> bool:
     """Return whether a loss names one of these messages."""
     return bool({loss.message_id for loss in request.losses} & {message.id for message in history})
 

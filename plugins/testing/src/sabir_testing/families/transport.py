@@ -176,6 +176,19 @@ class TransportCases(AccessCases):
         expect(result == "CancelledError", f"{task} ended with {result}; expected CancelledError")
         expect(hung_up, f"{task} does not close the network connection; close the response in `finally`")
 
+    @pytest.mark.parametrize("where", ["before_the_head", "in_the_body"])
+    def test_a_waiting_call_lets_other_tasks_run(self, wire: HTTPWire, where: str) -> None:
+        """While `open()` waits for the response, or `chunks()` for the body, other tasks of the event loop run."""
+        release = threading.Event()
+        script: list[Step] = [release, head(), OK] if where == "before_the_head" else [head(), release, OK]
+        server = Server(script, patience=PATIENCE / 5)  # a blocked event loop sets the event too late
+        raising = exceptions_as_failures("open() or chunks() of a valid response raises")
+        with AsyncCaller() as caller, server, wire.connected(caller, server.url) as connection, raising:
+            caller.run(_tick_meanwhile(connection, wire, release))
+        moment = "open() waits for the headers" if where == "before_the_head" else "chunks() waits for the body"
+        remedy = "use an async client, or run the call in a thread"
+        expect(not server.gave_up.is_set(), f"while {moment}, no other task of the event loop runs; {remedy}")
+
     @SYNC_AND_ASYNC
     @pytest.mark.parametrize("status", [409, 429, 500, 503])
     def test_a_refusal_is_an_answer_and_sent_once(self, wire: HTTPWire, caller: Caller, status: int) -> None:
@@ -318,6 +331,25 @@ def _serve_script(script: Sequence[Step] | None) -> Iterator[str]:
     else:
         with Server(script, patience=PATIENCE) as server:
             yield server.url
+
+
+async def _tick_meanwhile(connection: Connection, wire: HTTPWire, release: threading.Event) -> None:
+    """Send a request and read the response, while another task sleeps a few times and then lets the server go on.
+
+    If the event loop is blocked, the server gives up before that.
+    """
+
+    async def read() -> None:
+        response = await connection.open(wire.request)
+        async for _ in response.chunks():
+            pass
+        await response.aclose()
+
+    reading = asyncio.ensure_future(read())
+    for _ in range(3):
+        await asyncio.sleep(STALL / 10)
+    release.set()
+    await reading
 
 
 async def _cancel_request(connection: Connection, wire: HTTPWire, server: Server, *, is_begun: bool) -> str:

@@ -112,7 +112,7 @@ def send_recorded(
     adapter: sabir.ModelAdapter,
     outcome: QuestionResult,
     *,
-    wrong_key: str = WRONG_KEY,
+    wrong_key: str | Mapping[str, str] = WRONG_KEY,
     missing_model: str = MISSING_MODEL,
     received: list[Reply] | None = None,
 ) -> QuestionResult:

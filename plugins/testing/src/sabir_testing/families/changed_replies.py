@@ -1,0 +1,199 @@
+"""Answers in which one value is changed: each change must be visible where it belongs, and nowhere else.
+
+finish reason      "kit_unheard_of" ──▶ finish_reason "other", raw_finish_reason as sent
+a number of usage  + 100,000        ──▶ the count of the side that the field names, and not the other one
+usage left out                      ──▶ None, not 0
+a text             white space      ──▶ the same white space
+a call in a list   twice            ──▶ two calls
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from sabir.authoring import OptionCall
+
+from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes, Place, changeable_answers
+from sabir_testing.kit.failures import expect
+from sabir_testing.kit.service import OWN_ID, AnswerCases, Service
+from sabir_testing.reading import JSONPath, group_fragments, objects, walk
+
+UNHEARD_OF = "kit_unheard_of"
+SideOfUsage: TypeAlias = Literal["input_tokens", "output_tokens"]
+SIDES: tuple[SideOfUsage, SideOfUsage] = ("input_tokens", "output_tokens")
+_INPUT = re.compile(r"(?i)input|prompt")
+_OUTPUT = re.compile(r"(?i)output|completion|candidate|generated|eval")
+MORE = 100_000
+"""What is added to a number of tokens, so that the change cannot be confused with another number."""
+
+
+class ChangedReplyCases(AnswerCases):
+    """The test cases of the family `replies` about answers with changed values."""
+
+    family: ClassVar[str] = "replies"
+
+    def test_an_unknown_finish_reason_is_other(self, service: Service) -> None:
+        """A finish reason that the dialect does not know becomes "other", and `raw_finish_reason` is the vendor's word.
+        A program would take "stop" for a complete answer. This is tested for answers without calls.
+        """
+        for answer in changeable_answers(service):
+            places = answer.places_of(answer.reply.raw_finish_reason)
+            if not places or answer.reply.option_calls:
+                continue
+            changes = dict.fromkeys(places, UNHEARD_OF)
+            reply = answer.reply_to(changes, f"the unknown finish reason {UNHEARD_OF!r}")
+            what = f"the unknown finish reason {UNHEARD_OF!r} in {answer.label} becomes {reply.finish_reason!r}"
+            expect(reply.finish_reason == "other", f"{what}; expected 'other'", details=answer.details(changes))
+            what = f"raw_finish_reason is {reply.raw_finish_reason!r} for {UNHEARD_OF!r} in {answer.label}"
+            is_kept = reply.raw_finish_reason == UNHEARD_OF
+            expect(is_kept, f"{what}; expected the vendor's word", details=answer.details(changes))
+
+    def test_input_and_output_tokens_are_not_mixed_up(self, service: Service) -> None:
+        """A larger number in a field whose name says "input" or "prompt" changes `usage.input_tokens`, and not
+        `usage.output_tokens`; for "output", "completion" and similar names it is the reverse.
+        """
+        for answer in changeable_answers(service):
+            for side, places in _usage_places(answer).items():
+                _check_side_of_usage(answer, side, places)
+
+    def test_missing_usage_is_unknown(self, service: Service) -> None:
+        """If a response has no numbers of tokens, they are None in `usage`, because 0 would be counted as free."""
+        for answer in changeable_answers(service):
+            places = [place for each in _usage_places(answer).values() for place in each]
+            if not places:
+                continue
+            changes = dict.fromkeys(places, DELETED)
+            usage = answer.reply_to(changes, "a response without numbers of tokens").usage
+            for name in SIDES:
+                count = getattr(usage, name)
+                what = f"usage.{name} is {count} although {answer.label} has no numbers of tokens; expected None"
+                expect(count is None, what, details=answer.details(changes))
+
+    def test_white_space_in_an_answer_is_kept(self, service: Service) -> None:
+        """White space at the beginning and the end of a text, and a piece of a stream that is only white space, are in
+        the reply. Code and Markdown depend on it.
+        """
+        for answer in changeable_answers(service):
+            changes, text = _spread_text(answer)
+            if not changes:
+                continue
+            reply = answer.reply_to(changes, "a text with white space")
+            what = f"the text of {answer.label} is {text!r}, but reply.text is {reply.text!r}"
+            expect(reply.text == text, f"{what}; keep the white space", details=answer.details(changes))
+
+    def test_every_call_of_a_list_is_read(self, service: Service) -> None:
+        """If a list in the response contains one more call, the reply has one more call."""
+        for answer in changeable_answers(service):
+            for call in answer.reply.option_calls[-1:]:
+                if changes := _with_second_call(answer, call):
+                    reply = answer.reply_to(changes, "a second call in a list")
+                    expected, calls = len(answer.reply.option_calls) + 1, len(reply.option_calls)
+                    what = (
+                        f"the list of calls in {answer.label} has {expected} entries, but the reply has {calls} calls"
+                    )
+                    expect(calls == expected, f"{what}; read all entries", details=answer.details(changes))
+
+
+def _usage_places(answer: ChangeableAnswer) -> Mapping[SideOfUsage, list[Place]]:
+    """Return the numbers of tokens in an answer, by the side that their field names; {} if a side has none."""
+    places: dict[SideOfUsage, list[Place]] = {"input_tokens": [], "output_tokens": []}
+    for place, count in answer.leaves():
+        if type(count) is int and (side := _side_of(place.name)):
+            places[side].append(place)
+    return places if all(places.values()) else {}
+
+
+def _side_of(name: str) -> SideOfUsage | None:
+    if _INPUT.search(name):
+        return "input_tokens"
+    return "output_tokens" if _OUTPUT.search(name) else None
+
+
+def _check_side_of_usage(answer: ChangeableAnswer, side: SideOfUsage, places: list[Place]) -> None:
+    other = SIDES[1 - SIDES.index(side)]
+    before, is_counted = answer.reply.usage, False
+    numbers = dict(answer.leaves())
+    for place in places:
+        changes = {place: numbers[place] + MORE}
+        usage = answer.reply_to(changes, f"a larger number in the field {place.name!r}").usage
+        is_counted = is_counted or getattr(usage, side) != getattr(before, side)
+        what = f"a larger number in the field {place.name!r} of {answer.label} changes usage.{other}"
+        is_same = getattr(usage, other) == getattr(before, other)
+        expect(is_same, f"{what}; it belongs to usage.{side}", details=answer.details(changes))
+    names = ", ".join(sorted({repr(place.name) for place in places}))
+    what = f"no number in the fields {names} of {answer.label} changes usage.{side}; read it from there"
+    expect(is_counted, what, details=answer.details(dict.fromkeys(places, MORE)))
+
+
+def _spread_text(answer: ChangeableAnswer) -> tuple[Changes, str]:
+    """Return changes that put white space around and into the text of an answer, and the text then; no changes if the
+    text cannot be located in the answer.
+
+    A stream's pieces are changed one by one, and repetitions of the complete text at its end, too.
+    """
+    text = answer.reply.text
+    for group in group_fragments(answer.documents):
+        if not text.strip() or "".join(fragment.text for fragment in group) != text:
+            continue
+        pieces = [fragment.text for fragment in group]
+        pieces[0] = f"\n  {pieces[0]}"
+        pieces[-1] = f"{pieces[-1]} \n\n"  # possibly the same piece
+        if len(pieces) > 2:
+            pieces[1] = " \n "
+        changes: dict[Place, Any] = {
+            Place(fragment.document, fragment.path): piece for fragment, piece in zip(group, pieces, strict=True)
+        }
+        spread = "".join(pieces)
+        repeated = [place for place in answer.places_of(text) if place not in changes]
+        return {**dict.fromkeys(repeated, spread), **changes}, spread
+    return {}, ""
+
+
+def _with_second_call(answer: ChangeableAnswer, call: OptionCall) -> Changes:
+    """Return the change that repeats a call in the innermost list that contains it, with other ids and another index;
+    {} if the answer has no such list.
+    """
+    for number, document in enumerate(answer.documents):
+        if not _contains_call(document, call):
+            continue
+        lists = sorted(_lists_in(document, ()), key=lambda pair: len(pair[0]), reverse=True)
+        for path, elements in lists:
+            calls = [element for element in elements if _contains_call(element, call)]
+            if calls and path:
+                second = _renumbered(calls[-1], len(elements))
+                return {Place(number, path): [*elements, second]}
+        return {}  # the stream sends its calls one by one
+    return {}
+
+
+def _lists_in(document: Any, path: JSONPath) -> Iterator[tuple[JSONPath, list[Any]]]:
+    """Yield the lists in a JSON value, with their paths."""
+    if isinstance(document, list):
+        yield path, document
+    steps: Any = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for step, member in steps:
+        yield from _lists_in(member, (*path, step))
+
+
+def _contains_call(document: Any, call: OptionCall) -> bool:
+    """Return whether a JSON value contains a call: the option's name, and the id or the arguments."""
+    payload = call.call
+    own_texts = {leaf.value for leaf in walk(document) if not leaf.is_name}
+    has_rest = {payload.invocation_id, payload.raw_arguments} & (own_texts - {None})
+    return payload.option_name in own_texts and bool(has_rest or payload.arguments in objects(document))
+
+
+def _renumbered(element: Any, position: int) -> Any:
+    """Return a copy of a list's element with other ids, and with its position as index."""
+    copy = deepcopy(element)
+    for inner in objects(copy):
+        assert isinstance(inner, dict)
+        for name, own in inner.items():
+            if isinstance(own, str) and OWN_ID.search(name):
+                inner[name] = f"{own}-2"
+            elif name == "index" and type(own) is int:
+                inner[name] = position
+    return copy

@@ -195,7 +195,7 @@ def test_no_adapter_speaks_as_the_policy_of_what_nobody_chose(tiny: Tiny) -> Non
     ]
     for make in refused:
         with pytest.raises(
-            SettingsInvalid, match=r"^the name 'runtime' is reserved .*; use another name for speaks_as="
+            SettingsInvalid, match=r"^'runtime' is reserved .*; use another name for speaks_as="
         ):
             make()
 

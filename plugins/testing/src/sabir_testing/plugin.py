@@ -1,6 +1,7 @@
 """The pytest plugin: short reports of failed cases, a check for skipped cases, and a summary of capabilities.
 
 --sabir-record    send the questions to the real services and record the answers
+--sabir-seed N    derive all random examples from the number N, to repeat a failure
 scripted          a fixture that creates scripted adapters; a test must use all their answers
 
     def test_it_looks_up_the_weather(scripted):
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from sabir_testing.kit import SUITE_PROPERTY, WARNED_PROPERTY
+from sabir_testing.kit.seeds import SEED_OPTION, advice_to_repeat, choose_seed
 
 if TYPE_CHECKING:  # tests that do not use sabir must not import it
     from typing import Unpack
@@ -38,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="send each suite's questions to the real service, and record the answers as cassettes",
     )
+    group.addoption(
+        SEED_OPTION,
+        type=int,
+        metavar="N",
+        help="derive all random examples from this number; by default a new one for each run, and a fixed one in CI",
+    )
 
 
 def suite_of(item: pytest.Item) -> "type[Suite] | None":
@@ -50,9 +58,18 @@ def suite_of(item: pytest.Item) -> "type[Suite] | None":
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to record in several processes."""
+    """Refuse to record in several processes, and choose the seed. Processes of pytest-xdist receive the seed as an
+    option.
+    """
     if config.getoption("sabir_record", False) and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--sabir-record cannot run in several processes; add -n0")
+    if config.option.sabir_seed is None:
+        config.option.sabir_seed = choose_seed()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Return the line of pytest's header with the seed."""
+    return f"sabir: {SEED_OPTION} {config.option.sabir_seed}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -109,7 +126,10 @@ def pytest_runtest_makereport(
             report.user_properties.append((WARNED_PROPERTY, str(call.excinfo.value).partition("\n")[0]))
             report.outcome, report.longrepr = "passed", None
         else:
-            report.longrepr = f"{failure_text(call.excinfo.value)}\n\n{rule_of(item)}"
+            text = f"{failure_text(call.excinfo.value)}\n\n{rule_of(item)}"
+            seed = getattr(call.excinfo.value, "seed", None)
+            test = item.config.cwd_relative_nodeid(item.nodeid)
+            report.longrepr = text if seed is None else f"{text}\n\n{advice_to_repeat(test, seed)}"
     return report
 
 

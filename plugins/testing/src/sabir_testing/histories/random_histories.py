@@ -51,8 +51,8 @@ json_values: Strategy[Any] = st.sampled_from(list(JSON_KINDS.values())) | st.rec
 class Speakers:
     """The speakers of a history, and the state that binds a message to its provider.
 
-    `bound` gives, for an origin, the parts that only its provider can read; None if there are none. `own_parts` are those
-    of `own_origins`, which are origins of the target itself.
+    `bound` gives, for an origin, the parts that only its provider can read; None if there are none. `own_origins` are
+    origins of the target itself, and `own_parts` its parts.
     """
 
     origins: Sequence[Origin | None]

@@ -9,9 +9,11 @@ scripted          a fixture that creates scripted adapters; a test must use all 
         assert umbrella(llm) == "It rains."
 """
 
+import os
 import sys
 from collections.abc import Generator
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -128,9 +130,14 @@ def pytest_runtest_makereport(
         else:
             text = f"{failure_text(call.excinfo.value)}\n\n{rule_of(item)}"
             seed = getattr(call.excinfo.value, "seed", None)
-            test = item.config.cwd_relative_nodeid(item.nodeid)
-            report.longrepr = text if seed is None else f"{text}\n\n{advice_to_repeat(test, seed)}"
+            report.longrepr = text if seed is None else f"{text}\n\n{advice_to_repeat(_argument_of(item), seed)}"
     return report
+
+
+def _argument_of(item: pytest.Item) -> str:
+    """Return the argument that selects a test in the folder in which pytest was started."""
+    path = Path(os.path.relpath(item.path, item.config.invocation_params.dir)).as_posix()
+    return f"{path}::{item.nodeid.partition('::')[2]}"
 
 
 def rule_of(item: pytest.Item) -> str:

@@ -74,8 +74,9 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"sabir: {SEED_OPTION} {config.option.sabir_seed}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases in `xfail` as expected to fail, with the reason.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the cases in `xfail` as expected to fail, with the reason. With `--sabir-record`, move the cases that record
+    before the others, which use the recordings.
 
     Raises UsageError for a suite without an adapter and, unless the command line selects tests by name, for a key
     `case[row]` of `xfail` whose row does not exist.
@@ -93,12 +94,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = suite.xfail.get(item.name) or suite.xfail.get(bare)
         if reason:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+    if config.getoption("sabir_record", False):
+        _move_recording_first(items)
     for (suite, bare), names in rows.items():
         wrong = [case for case in suite.xfail if case.startswith(f"{bare}[") and case not in names]
         if wrong and not any("::" in argument for argument in items[0].config.args):
             rows_of_case = ", ".join(sorted(names))
             what = f"{suite.__name__}.xfail contains {wrong[0]!r}, a test case that does not exist"
             raise pytest.UsageError(f"{what}; use one of {rows_of_case}")
+
+
+def _move_recording_first(items: list[pytest.Item]) -> None:
+    """Move the cases of a question, each of which records the answer, to the beginning of the cases of their suite."""
+    places: dict[type[Suite], list[int]] = {}
+    for place, item in enumerate(items):
+        if (suite := suite_of(item)) is not None:
+            places.setdefault(suite, []).append(place)
+    for own in places.values():
+        ordered = sorted((items[place] for place in own), key=lambda item: not _has_question(item))
+        for place, item in zip(own, ordered, strict=True):
+            items[place] = item
+
+
+def _has_question(item: pytest.Item) -> bool:
+    return "question" in getattr(getattr(item, "callspec", None), "params", ())
 
 
 @pytest.hookimpl(wrapper=True)

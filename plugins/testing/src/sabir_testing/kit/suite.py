@@ -116,6 +116,10 @@ class AdapterUnderTest:
         result: Cached = results[key]
         return result
 
+    def has_result(self, key: object) -> bool:
+        """Return whether `once` has a result for this key in this suite."""
+        return key in _CACHED_RESULTS.get(type(self.suite), {})
+
     @cached_property
     def dialect(self) -> Dialect:
         """The dialect of the adapter."""

@@ -16,18 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sabir
 from sabir_testing.families.decoding_laws import DecodingLaws
 from sabir_testing.families.laws import LawCases
 from sabir_testing.kit.suite import Suite, case_names
 
-TEMPLATE = Path(sabir.__file__).parents[3] / "plugins" / "cli" / "src" / "sabir_cli" / "template"
-if str(TEMPLATE / "src") not in sys.path:  # pytest adds it by `pythonpath`
-    sys.path[:0] = [str(TEMPLATE / "src"), str(TEMPLATE / "tests")]
-
-from tests.conformance.suites import Echo  # noqa: E402
-from tests.testing.broken import handover, laws  # noqa: E402
-from tests.testing.harness import Breakage, fails, run, sound  # noqa: E402
+from tests import acme_path  # noqa: F401  # first: the modules below import sabir_acme
+from tests.conformance.suites import Echo
+from tests.testing.broken import handover, laws
+from tests.testing.harness import Breakage, fails, run, sound
 
 EXAMPLES = 100
 """The default of `Suite.examples`."""

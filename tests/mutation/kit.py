@@ -4,8 +4,8 @@
     a copy of the package's source with one mutant, on PYTHONPATH ──▶ does the suite fail?
 
 The packages are the project that `sabir new-plugin` writes, sabir-echo, and those in tests/third_party. All but echo
-run in an environment of their own, with built wheels. Whoever adds cases to the kit looks at the seen half only, so that
-`--unseen` measures the kit and not the memory of its authors. Prints one line for each mutant, then the survivors.
+run in an environment of their own, with built wheels. Whoever adds cases to the kit looks at the seen half only, so
+that `--unseen` measures the kit and not the memory of its authors. Prints one line for each mutant, then the survivors.
 """
 
 import argparse

@@ -32,13 +32,16 @@ LONGEST_SHOWN = 80
 """Characters of a question that the table shows."""
 
 
-def families() -> dict[str, type[Suite]]:
-    """The families by name, in the order in which the kit lists them."""
-    return {each.family: each for each in ProviderConformance.__bases__ if issubclass(each, Suite)}
+def families() -> dict[str, tuple[type[Suite], ...]]:
+    """The classes of each family by its name, in the order in which the kit lists them."""
+    classes = [each for each in ProviderConformance.__bases__ if issubclass(each, Suite)]
+    names = dict.fromkeys(each.family for each in classes)
+    return {name: tuple(each for each in classes if each.family == name) for name in names}
 
 
-def cases_of(family: type[Suite]) -> tuple[str, ...]:
-    return tuple(name for name in case_names(ProviderConformance) if name in case_names(family))
+def cases_of(family: Sequence[type[Suite]]) -> tuple[str, ...]:
+    names = {name for each in family for name in case_names(each)}
+    return tuple(name for name in case_names(ProviderConformance) if name in names)
 
 
 def case_list() -> str:
@@ -90,8 +93,8 @@ def _home(name: str) -> type[Suite]:
     return next(each for each in ProviderConformance.__mro__ if name in vars(each))
 
 
-def _family(name: str, family: type[Suite]) -> Iterator[str]:
-    what = paragraph(importlib.import_module(family.__module__).__doc__).removeprefix(f"{name.capitalize()}: ")
+def _family(name: str, family: Sequence[type[Suite]]) -> Iterator[str]:
+    what = paragraph(importlib.import_module(family[0].__module__).__doc__).removeprefix(f"{name.capitalize()}: ")
     left_out = "" if issubclass(OfflineConformance, family) else " `OfflineConformance` does not have this family."
     yield f"## {name.capitalize()}\n{what[0].upper()}{what[1:]}{left_out}"
     for case in cases_of(family):

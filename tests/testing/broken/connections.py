@@ -9,6 +9,7 @@ A fault in `open_sync` is no fault in `open`: most take the way in which they ar
 import asyncio
 import atexit
 import json
+import select
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -21,6 +22,9 @@ from sabir.contract.provider import WireRequest
 from sabir.errors import ConnectionFailed, CredentialsMissing
 
 from tests.testing.harness import Delegate
+
+BLOCKED = 3
+"""Seconds, more than the kit's server waits for the event loop."""
 
 
 def _same(value: Any, connection: Any) -> Any:
@@ -126,6 +130,46 @@ class Shielded(Delegate):
 
     async def open(self, request: WireRequest) -> Any:
         return await asyncio.shield(asyncio.ensure_future(self.base.open(request)))
+
+
+class Blocking(Delegate):
+    """Blocks the event loop at a moment of the request until bytes arrive, if one other task waits there."""
+
+    def __init__(self, base: Any, moment: str) -> None:
+        super().__init__(base)
+        build, sockets = base._build_request, list[Any]()
+
+        async def trace(event: str, info: Any) -> None:
+            if event == "connection.connect_tcp.complete":
+                sockets.append(info["return_value"].get_extra_info("socket"))
+            if event == moment and len(asyncio.all_tasks()) == 2:
+                select.select(sockets[-1:], [], [], BLOCKED)
+
+        def build_request(client: Any, request: WireRequest) -> Any:
+            built = build(client, request)
+            if isinstance(client, httpx2.AsyncClient):
+                built.extensions = {**built.extensions, "trace": trace}
+            return built
+
+        base._build_request = build_request
+
+
+class Disguised(Delegate):
+    """Async in name: the sync client sends, and reads the body."""
+
+    async def open(self, request: WireRequest) -> Any:
+        return Awaitable(self.base.open_sync(request))
+
+
+class Awaitable(Delegate):
+    """A sync answer with the methods of an async one."""
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        for chunk in self.base.chunks():
+            yield chunk
+
+    async def aclose(self) -> None:
+        self.base.close()
 
 
 # --- what is answered -------------------------------------------------------------------------------------------------

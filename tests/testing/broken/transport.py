@@ -85,6 +85,12 @@ BROKEN: Mapping[str, Breakage] = {
     "test_cancelling_a_call_hangs_up[in_the_body]": Breakage(
         connection=partial(lines.Line, way="async", told=lambda answer, connection: lines.Uncancelled(answer))
     ),
+    "test_a_waiting_call_lets_other_tasks_run[before_the_head]": Breakage(
+        connection=partial(lines.Blocking, moment="http11.send_request_body.complete")
+    ),
+    "test_a_waiting_call_lets_other_tasks_run[in_the_body]": Breakage(
+        connection=partial(lines.Blocking, moment="http11.receive_response_headers.complete")
+    ),
     **{
         case: breakage
         for status in (409, 429, 500, 503)
@@ -110,3 +116,9 @@ BROKEN: Mapping[str, Breakage] = {
     "test_one_connection_serves_several_event_loops": Breakage(connection=lines.ONE_LOOP),
 }
 """Case → how acme is broken so that it fails this case alone."""
+FAULTS: Mapping[tuple[str, str], Breakage] = {
+    ("test_a_waiting_call_lets_other_tasks_run", "open() sends by the sync client"): Breakage(
+        connection=lines.Disguised
+    ),
+}
+"""(Case, the fault) → an adapter that the case stops, and others as well."""

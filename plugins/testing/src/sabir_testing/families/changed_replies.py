@@ -98,8 +98,8 @@ class ChangedReplyCases(AnswerCases):
 def _usage_places(answer: ChangeableAnswer) -> Mapping[SideOfUsage, list[Place]]:
     """Return the numbers of tokens in an answer, by the side that their field names; {} if a side has none."""
     places: dict[SideOfUsage, list[Place]] = {"input_tokens": [], "output_tokens": []}
-    for place, value in answer.values():
-        if type(value) is int and (side := _side_of(place.name)):
+    for place, count in answer.leaves():
+        if type(count) is int and (side := _side_of(place.name)):
             places[side].append(place)
     return places if all(places.values()) else {}
 
@@ -113,9 +113,9 @@ def _side_of(name: str) -> SideOfUsage | None:
 def _check_side_of_usage(answer: ChangeableAnswer, side: SideOfUsage, places: list[Place]) -> None:
     other = SIDES[1 - SIDES.index(side)]
     before, is_counted = answer.reply.usage, False
-    values = dict(answer.values())
+    numbers = dict(answer.leaves())
     for place in places:
-        changes = {place: values[place] + MORE}
+        changes = {place: numbers[place] + MORE}
         usage = answer.reply_to(changes, f"a larger number in the field {place.name!r}").usage
         is_counted = is_counted or getattr(usage, side) != getattr(before, side)
         what = f"a larger number in the field {place.name!r} of {answer.label} changes usage.{other}"
@@ -137,7 +137,8 @@ def _spread_text(answer: ChangeableAnswer) -> tuple[Changes, str]:
         if not text.strip() or "".join(fragment.text for fragment in group) != text:
             continue
         pieces = [fragment.text for fragment in group]
-        pieces[0], pieces[-1] = f"\n  {pieces[0]}", f"{pieces[-1]} \n\n"
+        pieces[0] = f"\n  {pieces[0]}"
+        pieces[-1] = f"{pieces[-1]} \n\n"  # possibly the same piece
         if len(pieces) > 2:
             pieces[1] = " \n "
         changes: dict[Place, Any] = {
@@ -166,21 +167,23 @@ def _with_second_call(answer: ChangeableAnswer, call: OptionCall) -> Changes:
     return {}
 
 
-def _lists_in(value: Any, path: JSONPath) -> Iterator[tuple[JSONPath, list[Any]]]:
+def _lists_in(document: Any, path: JSONPath) -> Iterator[tuple[JSONPath, list[Any]]]:
     """Yield the lists in a JSON value, with their paths."""
-    if isinstance(value, list):
-        yield path, value
-    steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(document, list):
+        yield path, document
+    steps: Any = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     for step, member in steps:
         yield from _lists_in(member, (*path, step))
 
 
-def _contains_call(value: Any, call: OptionCall) -> bool:
+def _contains_call(document: Any, call: OptionCall) -> bool:
     """Return whether a JSON value contains a call: the option's name, and the id or the arguments."""
     payload = call.call
-    own_texts = {leaf.value for leaf in walk(value) if not leaf.is_name}
+    own_texts = {leaf.value for leaf in walk(document) if not leaf.is_name}
     has_rest = {payload.invocation_id, payload.raw_arguments} & (own_texts - {None})
-    return payload.option_name in own_texts and bool(has_rest or payload.arguments in objects(value))
+    return payload.option_name in own_texts and bool(has_rest or payload.arguments in objects(document))
 
 
 def _renumbered(element: Any, position: int) -> Any:
@@ -188,9 +191,9 @@ def _renumbered(element: Any, position: int) -> Any:
     copy = deepcopy(element)
     for inner in objects(copy):
         assert isinstance(inner, dict)
-        for name, value in inner.items():
-            if isinstance(value, str) and OWN_ID.search(name):
-                inner[name] = f"{value}-2"
-            elif name == "index" and type(value) is int:
+        for name, own in inner.items():
+            if isinstance(own, str) and OWN_ID.search(name):
+                inner[name] = f"{own}-2"
+            elif name == "index" and type(own) is int:
                 inner[name] = position
     return copy

@@ -87,13 +87,13 @@ class CompleteRequestCases(Suite):
 
     @pytest.mark.parametrize("name", SETTINGS)
     def test_a_vendor_setting_replaces_no_other_silently(self, subject: AdapterUnderTest, name: str) -> None:
-        """A vendor setting that has the request's field of a neutral setting is refused, or a loss reports the setting
-        that it replaced, if both are set.
+        """If a vendor setting and a neutral setting have the same field in the request, and both are set, the vendor
+        setting is refused, or a loss reports the neutral setting.
         """
-        one, other = (Settings.model_validate({name: value}) for value in SETTINGS[name][:2])
+        one, other = (Settings.model_validate({name: sample}) for sample in SETTINGS[name][:2])
         alone, changed = (subject.request_for([QUESTION], OPTIONS, settings) for settings in (one, other))
-        for field, value in _changed_fields(alone, changed):
-            both = one.laid_over(Settings(vendor={subject.target.provider: {field: value}}))
+        for field, another in _changed_fields(alone, changed):
+            both = one.laid_over(Settings(vendor={subject.target.provider: {field: another}}))
             try:
                 request = subject.request_for([QUESTION], OPTIONS, both)
             except (SettingsInvalid, TypeError):
@@ -119,4 +119,4 @@ def _medium(modality: Modality, mime: str, name: str, content: str) -> tuple[sab
 def _changed_fields(one: RenderedHistory, other: RenderedHistory) -> Iterator[tuple[str, JSONValue]]:
     """Yield the fields whose value differs between two bodies, with the value in the other one."""
     before, after = json.loads(one.body), json.loads(other.body)
-    yield from ((field, value) for field, value in after.items() if before.get(field) != value)
+    yield from ((field, sent) for field, sent in after.items() if before.get(field) != sent)

@@ -93,10 +93,10 @@ def _with_inserted(service: Service, inserted: str) -> Iterator[tuple[RecordedSt
             continue
         first = next(fragment for fragment in group if fragment.text)
         changed_text = first.text + inserted + text[len(first.text) :]
-        for value in values:
-            for leaf in list(walk(value)):
+        for document in values:
+            for leaf in list(walk(document)):
                 if leaf.value == text and not leaf.is_name:  # repetitions of the complete text, and a single piece
-                    set_text(value, leaf.path, changed_text)
+                    set_text(document, leaf.path, changed_text)
         if first.text != text:
             set_text(values[first.document], first.path, first.text + inserted)
         yield stream, replace(written, list(zip(parsed, values, strict=True))).encode(), changed_text

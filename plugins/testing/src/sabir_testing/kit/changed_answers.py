@@ -39,11 +39,11 @@ class Place(NamedTuple):
         return next((str(step) for step in reversed(self.path) if isinstance(step, str)), "")
 
 
-class Value(NamedTuple):
+class PlacedLeaf(NamedTuple):
     """A text, number, boolean or null in an answer, with its place."""
 
     place: Place
-    value: Any
+    content: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +56,16 @@ class ChangeableAnswer:
     documents: tuple[Any, ...]
     _decode: Callable[[Sequence[Any]], DecodedStream]
 
-    def values(self) -> Iterator[Value]:
+    def leaves(self) -> Iterator[PlacedLeaf]:
         """Yield all texts, numbers, booleans and nulls of the answer, in order, without the names of fields."""
         for number, document in enumerate(self.documents):
             for leaf in walk(document):
                 if not leaf.is_name:
-                    yield Value(Place(number, leaf.path), leaf.value)
+                    yield PlacedLeaf(Place(number, leaf.path), leaf.value)
 
-    def places_of(self, value: object) -> list[Place]:
-        """Return the places of a value, compared by value and type."""
-        return [each.place for each in self.values() if type(each.value) is type(value) and each.value == value]
+    def places_of(self, content: object) -> list[Place]:
+        """Return the places of a text, number, boolean or null, compared by its value and type."""
+        return [each.place for each in self.leaves() if type(each.content) is type(content) and each.content == content]
 
     def decode(self, changes: Changes) -> DecodedStream:
         """Decode the answer with other values at some places. The result has a reply or an error."""
@@ -84,14 +84,14 @@ class ChangeableAnswer:
     def changed(self, changes: Changes) -> list[Any]:
         """Return the documents with other values at some places. Later places of one list are changed first."""
         documents = list(deepcopy(self.documents))
-        for place, value in sorted(changes.items(), key=lambda change: str(change[0]), reverse=True):
+        for place, content in sorted(changes.items(), key=lambda change: str(change[0]), reverse=True):
             holder = documents[place.document]
             for step in place.path[:-1]:
                 holder = holder[step]
-            if value is DELETED:
+            if content is DELETED:
                 del holder[place.path[-1]]
             else:
-                holder[place.path[-1]] = value
+                holder[place.path[-1]] = content
         return documents
 
     def details(self, changes: Changes) -> dict[str, object]:
@@ -110,12 +110,12 @@ def _read_answers(service: Service) -> Iterator[ChangeableAnswer]:
     suffixes: list[Suffix] = [WHOLE, *([] if service.refused_need("text", STREAMED) else [STREAMED])]
     for suffix in suffixes:
         for answer in service.answers(suffix):
-            readable = _read_body(answer, service) if suffix == WHOLE else _read_stream(answer, service)
+            readable = _read_complete(answer, service) if suffix == WHOLE else _read_streamed(answer, service)
             if readable is not None and readable.decode({}).reply is not None:
                 yield readable
 
 
-def _read_body(answer: QuestionResult, service: Service) -> ChangeableAnswer | None:
+def _read_complete(answer: QuestionResult, service: Service) -> ChangeableAnswer | None:
     subject = service.subject
     body = as_json(answer.exchanges[-1].response_body)
     dialect = PureDialect(subject.dialect, subject.target, subject.provider)
@@ -130,7 +130,7 @@ def _read_body(answer: QuestionResult, service: Service) -> ChangeableAnswer | N
     return ChangeableAnswer(str(answer), answer.reply, (body,), decode) if is_json else None
 
 
-def _read_stream(answer: QuestionResult, service: Service) -> ChangeableAnswer | None:
+def _read_streamed(answer: QuestionResult, service: Service) -> ChangeableAnswer | None:
     exchange = answer.exchanges[-1]
     scope = replace(service.subject.scope(), content_type=exchange.headers.get("content-type", ""))
     stream = RecordedStream(service.subject.dialect, scope, answer.name, exchange.response_body)

@@ -65,13 +65,24 @@ class Package:
         """Run the suite once, and return the lines that it runs of each file. Raises RuntimeError if a case fails."""
         data, scratch = folder / "coverage", folder / "measured"
         shutil.copytree(self.source, scratch, ignore=shutil.ignore_patterns("__pycache__"))
-        command = ("-m", "coverage", "run", f"--data-file={data}", f"--include={scratch}/*", "-m", "pytest", *QUIET)
+        command = (
+            "-m",
+            "coverage",
+            "run",
+            f"--rcfile={os.devnull}",
+            f"--data-file={data}",
+            f"--include={scratch}/*",
+            "-m",
+            "pytest",
+            *QUIET,
+        )
         if (done := self.run(scratch, *command)).returncode:
             raise RuntimeError(f"the suite fails without a mutant:\n{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
         read = CoverageData(str(data))
         read.read()
         files = {Path(file): set(read.lines(file) or ()) for file in read.measured_files()}
-        return {self.source / file.relative_to(scratch): lines for file, lines in files.items()}
+        own = {file: lines for file, lines in files.items() if file.is_relative_to(scratch)}
+        return {self.source / file.relative_to(scratch): lines for file, lines in own.items()}
 
     def mutants(self, folder: Path, *, is_unseen: bool) -> list[Mutant]:
         """Return the mutants of one half, on lines that the suite runs."""

@@ -107,17 +107,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _move_recording_first(items: list[pytest.Item]) -> None:
     """Move the cases of a question, each of which records the answer, to the beginning of the cases of their suite."""
     places: dict[type[Suite], list[int]] = {}
-    for place, item in enumerate(items):
-        if (suite := suite_of(item)) is not None:
+    for place, case in enumerate(items):
+        if (suite := suite_of(case)) is not None:
             places.setdefault(suite, []).append(place)
     for own in places.values():
-        ordered = sorted((items[place] for place in own), key=lambda item: not _has_question(item))
-        for place, item in zip(own, ordered, strict=True):
-            items[place] = item
+        ordered = sorted((items[place] for place in own), key=_has_no_question)
+        for place, case in zip(own, ordered, strict=True):
+            items[place] = case
 
 
-def _has_question(item: pytest.Item) -> bool:
-    return "question" in getattr(getattr(item, "callspec", None), "params", ())
+def _has_no_question(case: pytest.Item) -> bool:
+    return "question" not in getattr(getattr(case, "callspec", None), "params", ())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -153,10 +153,10 @@ def pytest_runtest_makereport(
     return report
 
 
-def _argument_of(item: pytest.Item) -> str:
+def _argument_of(case: pytest.Item) -> str:
     """Return the argument that selects a test in the folder in which pytest was started."""
-    path = Path(os.path.relpath(item.path, item.config.invocation_params.dir)).as_posix()
-    return f"{path}::{item.nodeid.partition('::')[2]}"
+    path = Path(os.path.relpath(case.path, case.config.invocation_params.dir)).as_posix()
+    return f"{path}::{case.nodeid.partition('::')[2]}"
 
 
 def rule_of(item: pytest.Item) -> str:

@@ -215,7 +215,7 @@ class DecodingLaws(Suite):
         if reads_requests(subject):
             values: tuple[JSONValue, ...] = (1, "x", {"a": 1}, [True])
             example = st.tuples(acceptable_histories(subject), st.sampled_from(INVENTED), st.sampled_from(values))
-            first = ((directed_valid(subject)[0], name, value) for name in INVENTED for value in values)
+            first = ((directed_valid(subject)[0], name, content) for name in INVENTED for content in values)
             for_all(subject, example, lambda drawn: _check_unknown_field(subject, *drawn), first)
 
     def test_what_is_no_request_is_refused(self, subject: AdapterUnderTest) -> None:
@@ -228,7 +228,7 @@ class DecodingLaws(Suite):
                 raise ConformanceFailure(what, details={"the object": value})
 
         if reads_requests(subject):
-            for_all(subject, json_objects, check, [{}, *({INVENTED[0]: value} for value in JSON_KINDS.values())])
+            for_all(subject, json_objects, check, [{}, *({INVENTED[0]: content} for content in JSON_KINDS.values())])
 
     def test_what_was_decoded_loads_again(self, subject: AdapterUnderTest) -> None:
         """Messages decoded from a complete answer or from a stored request are equal after saving and loading. This is

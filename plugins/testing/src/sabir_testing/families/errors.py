@@ -190,15 +190,15 @@ class ErrorCases(AnswerCases):
             raise ConformanceFailure(f"{what} body reports", details=details)
 
 
-def _named_texts(value: JSONValue, name: str = "") -> Iterator[tuple[str, str]]:
+def _named_texts(document: JSONValue, name: str = "") -> Iterator[tuple[str, str]]:
     """Yield every text of a body with the name of its field."""
-    if isinstance(value, str):
-        yield name, value
-    elif isinstance(value, Mapping):
-        for field, each in value.items():
+    if isinstance(document, str):
+        yield name, document
+    elif isinstance(document, Mapping):
+        for field, each in document.items():
             yield from _named_texts(each, field)
-    elif isinstance(value, list | tuple):
-        for each in value:
+    elif isinstance(document, list | tuple):
+        for each in document:
             yield from _named_texts(each, name)
 
 

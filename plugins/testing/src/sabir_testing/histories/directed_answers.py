@@ -18,9 +18,9 @@ INVALID_ANSWERS = (
 )  # fmt: skip
 ODD_HEADERS: tuple[Mapping[str, str], ...] = (
     {},
-    *({name: value}
+    *({name: text}
       for name in ("retry-after", "date", "content-type", "x-request-id")
-      for value in ("", "soon", "-1", "1e999", "nan", "\u0664", "Wed, 99 Mar 2026 10:00:00 GMT", "é", '"')),
+      for text in ("", "soon", "-1", "1e999", "nan", "\u0664", "Wed, 99 Mar 2026 10:00:00 GMT", "é", '"')),
     {"retry-after": "Wed, 11 Mar 2026 10:00:30 GMT", "date": "soon"},
 )  # fmt: skip
 OTHER_VALUES: tuple[JSONValue, ...] = (None, True, 0, -1, 1.5, 1e300, "", " ", "x", [], {}, [None], {"a": [1]})
@@ -35,23 +35,24 @@ def changed_bodies(
     """Yield the body, and copies with one value, at least `from_depth` levels deep, replaced by each of `values`."""
     yield body
     for path in [path for path in paths_in(body) if len(path) >= from_depth][:MOST_PATHS]:
-        yield from (replace_at(body, path, value) for value in values)
+        yield from (replace_at(body, path, other) for other in values)
 
 
-def paths_in(value: Any, path: JSONPath = ()) -> Iterator[JSONPath]:
+def paths_in(document: Any, path: JSONPath = ()) -> Iterator[JSONPath]:
     """Yield the path of a JSON value, and those of all values in it."""
     yield path
-    steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    steps: Any = document.items() if isinstance(document, dict) else ()
+    steps = enumerate(document) if isinstance(document, list) else steps
     for step, member in steps:
         yield from paths_in(member, (*path, step))
 
 
-def replace_at(value: Any, path: JSONPath, other: JSONValue) -> JSONValue:
+def replace_at(document: Any, path: JSONPath, other: JSONValue) -> JSONValue:
     """Return a copy of a JSON value with another value at the path."""
     if not path:
         return other
     first, *rest = path
-    copy = value.copy()
-    copy[first] = replace_at(value[first], tuple(rest), other)
+    copy = document.copy()
+    copy[first] = replace_at(document[first], tuple(rest), other)
     replaced: JSONValue = copy
     return replaced

@@ -31,8 +31,8 @@ def _call(by: str, name: str = "weather", call_id: str = "a", origin: Origin | N
     return Message(policy=by, origin=origin, payload=payload)
 
 
-def _result(call_id: str = "a", result: Any = "18", name: str = "weather", **outcome: Any) -> Message:
-    return result_message(call_id, result, name, **outcome)
+def _result(call_id: str = "a", content: Any = "18", name: str = "weather", **outcome: Any) -> Message:
+    return result_message(call_id, content, name, **outcome)
 
 
 def _from(origin: Origin | None, by: str, *parts: Any) -> Message:
@@ -50,21 +50,21 @@ def _orders_of_pairs(speakers: Speakers) -> Iterator[list[Message]]:
     by = speakers.speaks_as
     question, answer, more = message_by("user", "Umbrella?"), message_by(by, "Wait."), message_by("user", "And?")
     call, other = _call(by), _call(by, "add", "b", arguments={"x": 1})
-    result, other_result = _result(), _result("b", 3, "add")
+    reply, other_reply = _result(), _result("b", 3, "add")
     yield [question, answer, more]
-    yield [question, call, result, answer, more]
-    yield [question, call, other, result, other_result, more]
-    yield [question, call, other, other_result, result, more]
-    yield [question, call, result, other, other_result, more]
+    yield [question, call, reply, answer, more]
+    yield [question, call, other, reply, other_reply, more]
+    yield [question, call, other, other_reply, reply, more]
+    yield [question, call, reply, other, other_reply, more]
     yield [question, call, more]
-    yield [question, result, more]
-    yield [question, result, call, more]
-    yield [question, call, other, other_result, more]
-    yield [question, call, more, result]
-    yield [question, call, answer, result, more]
-    yield [question, call, more, answer, result]
-    yield [question, call, result, result, more]
-    yield [call, result]
+    yield [question, reply, more]
+    yield [question, reply, call, more]
+    yield [question, call, other, other_reply, more]
+    yield [question, call, more, reply]
+    yield [question, call, answer, reply, more]
+    yield [question, call, more, answer, reply]
+    yield [question, call, reply, reply, more]
+    yield [call, reply]
     yield [answer, question, question, answer, answer]
     planner = message_by("planner", "Plan.")
     yield [message_by("system", "Rules."), question, answer, message_by("system", "More rules."), more]
@@ -106,9 +106,9 @@ def _texts(speakers: Speakers) -> Iterator[list[Message]]:
         yield [question, message_by(by, "One.", text), message_by("planner", text), message_by("user", text, "Two.")]
         yield [question, _call(by), _result(parts=(sabir.TextPart(text=text),)), question]
         yield [question, message_by(by, sabir.RefusalPart(text=text)), question]
-    values = enumerate(JSON_KINDS.values())
-    pairs = [(_call(by, call_id=f"c{n}", arguments={"x": value}), _result(f"c{n}", value)) for n, value in values]
-    yield [question, *(call for call, _ in pairs), *(result for _, result in pairs), question]
+    kinds = enumerate(JSON_KINDS.values())
+    pairs = [(_call(by, call_id=f"c{n}", arguments={"x": content}), _result(f"c{n}", content)) for n, content in kinds]
+    yield [question, *(call for call, _ in pairs), *(reply for _, reply in pairs), question]
     yield [question, *(message for pair in pairs for message in pair), question]
     yield [question, _call(by, raw_arguments='{"x" : 1}', arguments={"x": 1}), _result(**ERROR), question]
 
@@ -152,7 +152,7 @@ def valid_directed(target: Target, speaks_as: str = "llm") -> list[list[Message]
     """Return conversations that every API accepts unchanged."""
     origin, question = DecodeScope(target).origin(), message_by("user", "Umbrella?")
     answer, system = _from(origin, speaks_as, "Wait."), message_by("system", "Rules.")
-    outcomes = [{"result": value} for value in JSON_KINDS.values()]
+    outcomes = [{"result": content} for content in JSON_KINDS.values()]
     outcomes += [dict(ERROR), {"parts": (sabir.TextPart(text="18 °C"),)}]
 
     def pair(number: int, name: str = "weather", **outcome: Any) -> tuple[Message, Message]:
@@ -168,7 +168,7 @@ def valid_directed(target: Target, speaks_as: str = "llm") -> list[list[Message]
         [question, answer, question],
         [system, question, answer, question],
         *([*turn, question] for turn in turns),
-        [question, *(call for call, _ in parallel), *(result for _, result in parallel), answer, question],
+        [question, *(call for call, _ in parallel), *(reply for _, reply in parallel), answer, question],
         [question, *parallel[0], *parallel[1], answer, question],
         *([message_by("user", text), _from(origin, speaks_as, text), question] for text in TEXTS if text),
         [message for turn in turns[:MANY_TURNS] for message in turn],

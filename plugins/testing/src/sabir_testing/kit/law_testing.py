@@ -84,7 +84,7 @@ def for_all(
     """
     for example in first:
         if error := _error_of(check, example):
-            failure = _to_failure(subject, *_shorten(check, example, error))
+            failure = _to_failure(subject, *_drop_unneeded_messages(check, example, error))
             raise failure from failure.__cause__
     with _no_constants_of_modules():
         _search(subject, strategy, check)
@@ -139,7 +139,9 @@ def _error_of(check: Callable[[Example], None], example: Example) -> Exception |
     return None
 
 
-def _shorten(check: Callable[[Example], None], example: Example, error: Exception) -> tuple[Exception, Example]:
+def _drop_unneeded_messages(
+    check: Callable[[Example], None], example: Example, error: Exception
+) -> tuple[Exception, Example]:
     """Return a failed example without the members of its lists that the failure does not need, and its exception."""
     tries, was_shortened = 0, True
     while was_shortened:

@@ -56,7 +56,7 @@ def test_the_network_cannot_be_reached_there(stranger: Stranger) -> None:
 
 def test_its_own_tests_pass_there(stranger: Stranger) -> None:
     """The conformance kit among them: every case is run, and its summary says what the wire carries."""
-    said = stranger.ask("-m", "pytest", "-p", "offline", "-p", "no:cacheprovider", "-q", "--hypothesis-seed=0")
+    said = stranger.ask("-m", "pytest", "-p", "offline", "-p", "no:cacheprovider", "-q", "--sabir-seed=0")
 
     counted, last = re.search(r"TestCohere: (\d+) cases, (\d+) passed", said), said.splitlines()[-1]
     assert counted and int(counted[2]) > FEWEST_CASES, said[-3000:]

@@ -13,7 +13,7 @@ from tests.third_party.stranger import CORE, ECHO, KIT, Stranger
 from tests.third_party.test_new_plugin import FEWEST_CASES, counted
 
 PLUGIN = Path(__file__).parent / "sabir-lantern"
-RUN = ("-m", "pytest", "-q", "-p", "offline", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+RUN = ("-m", "pytest", "-q", "-p", "offline", "-p", "no:cacheprovider", "--sabir-seed=0")
 
 
 @pytest.fixture(scope="module")

@@ -194,9 +194,7 @@ def test_no_adapter_speaks_as_the_policy_of_what_nobody_chose(tiny: Tiny) -> Non
         lambda: sabir.dialect("tiny.talk").decode_history(b"{}", policy=RUNTIME),
     ]
     for make in refused:
-        with pytest.raises(
-            SettingsInvalid, match=r"^'runtime' is reserved .*; use another name for speaks_as="
-        ):
+        with pytest.raises(SettingsInvalid, match=r"^'runtime' is reserved .*; use another name for speaks_as="):
             make()
 
 

@@ -1,6 +1,7 @@
 """The pytest plugin: short reports of failed cases, a check for skipped cases, and a summary of capabilities.
 
 --sabir-record           send the questions to the real services and record the answers
+--sabir-seed N           derive all random examples from the number N, to repeat a failure
 --sabir-grade            store the result of a complete run in the user's cache: it verifies the provider's package
 --sabir-grade-file FILE  write the result of a complete run as the grade that the package declares
 scripted                 a fixture that creates scripted adapters; a test must use all their answers
@@ -10,14 +11,17 @@ scripted                 a fixture that creates scripted adapters; a test must u
         assert umbrella(llm) == "It rains."
 """
 
+import os
 import sys
 from collections.abc import Generator
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from sabir_testing.kit import GRADED_PROPERTY, SUITE_PROPERTY, WARNED_PROPERTY
+from sabir_testing.kit.seeds import CI_SEED, SEED_OPTION, advice_to_repeat, choose_seed
 
 if TYPE_CHECKING:  # tests that do not use sabir must not import it
     from typing import Unpack
@@ -41,6 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="send each suite's questions to the real service, and record the answers as cassettes",
     )
     group.addoption(
+        SEED_OPTION,
+        type=int,
+        metavar="N",
+        help="derive all random examples from this number; by default a new one for each run, and a fixed one in CI",
+    )
+    group.addoption(
         "--sabir-grade",
         action="store_true",
         help="store the result of a complete run in your cache; `sabir providers` then shows the package as verified",
@@ -61,16 +71,16 @@ def suite_of(item: pytest.Item) -> "type[Suite] | None":
     return cls if getattr(item, "originalname", "") in base.case_names(cls) else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before hypothesis reads its seed
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to record in several processes, and to grade a part of the tests. A graded run has a seed."""
+    """Refuse to record in several processes, and to grade a part of the tests, and choose the seed. Processes of
+    pytest-xdist receive the seed as an option.
+    """
     if config.getoption("sabir_record", False) and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--sabir-record cannot run in several processes; add -n0")
-    if is_graded(config):
-        if partial := [flag for flag, name in _PARTIAL.items() if config.getoption(name, None)]:
-            raise pytest.UsageError(f"--sabir-grade needs all cases of the kit; remove {partial[0]}")
-        if config.getoption("hypothesis_seed", None) is None:
-            config.option.hypothesis_seed = _SEED
+    if is_graded(config) and (partial := [flag for flag, name in _PARTIAL.items() if config.getoption(name, None)]):
+        raise pytest.UsageError(f"--sabir-grade needs all cases of the kit; remove {partial[0]}")
+    if config.option.sabir_seed is None:
+        config.option.sabir_seed = CI_SEED if is_graded(config) else choose_seed()
 
 
 _PARTIAL = {
@@ -81,8 +91,6 @@ _PARTIAL = {
     "--sabir-record": "sabir_record",
 }
 """Flag with which pytest runs a part of the tests → the name of its option. Recording tests other files."""
-_SEED = "0"
-"""hypothesis's seed for a graded run without --hypothesis-seed."""
 
 
 def is_graded(config: pytest.Config) -> bool:
@@ -90,8 +98,14 @@ def is_graded(config: pytest.Config) -> bool:
     return bool(config.getoption("sabir_grade", False) or config.getoption("sabir_grade_file", None))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases in `xfail` as expected to fail, with the reason.
+def pytest_report_header(config: pytest.Config) -> str:
+    """Return the line of pytest's header with the seed."""
+    return f"sabir: {SEED_OPTION} {config.option.sabir_seed}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the cases in `xfail` as expected to fail, with the reason. With `--sabir-record`, move the cases that record
+    before the others, which use the recordings.
 
     Raises UsageError for a suite without an adapter and, unless the command line selects tests by name, for a key
     `case[row]` of `xfail` whose row does not exist.
@@ -112,12 +126,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = suite.xfail.get(item.name) or suite.xfail.get(bare)
         if reason:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+    if config.getoption("sabir_record", False):
+        _move_recording_first(items)
     for (suite, bare), names in rows.items():
         wrong = [case for case in suite.xfail if case.startswith(f"{bare}[") and case not in names]
         if wrong and not any("::" in argument for argument in items[0].config.args):
             rows_of_case = ", ".join(sorted(names))
             what = f"{suite.__name__}.xfail contains {wrong[0]!r}, a test case that does not exist"
             raise pytest.UsageError(f"{what}; use one of {rows_of_case}")
+
+
+def _move_recording_first(items: list[pytest.Item]) -> None:
+    """Move the cases of a question, each of which records the answer, to the beginning of the cases of their suite."""
+    places: dict[type[Suite], list[int]] = {}
+    for place, case in enumerate(items):
+        if (suite := suite_of(case)) is not None:
+            places.setdefault(suite, []).append(place)
+    for own in places.values():
+        ordered = sorted((items[place] for place in own), key=_has_no_question)
+        for place, case in zip(own, ordered, strict=True):
+            items[place] = case
+
+
+def _has_no_question(case: pytest.Item) -> bool:
+    return "question" not in getattr(getattr(case, "callspec", None), "params", ())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -147,8 +179,16 @@ def pytest_runtest_makereport(
             report.user_properties.append((WARNED_PROPERTY, str(call.excinfo.value).partition("\n")[0]))
             report.outcome, report.longrepr = "passed", None
         else:
-            report.longrepr = f"{failure_text(call.excinfo.value)}\n\n{rule_of(item)}"
+            text = f"{failure_text(call.excinfo.value)}\n\n{rule_of(item)}"
+            seed = getattr(call.excinfo.value, "seed", None)
+            report.longrepr = text if seed is None else f"{text}\n\n{advice_to_repeat(_argument_of(item), seed)}"
     return report
+
+
+def _argument_of(case: pytest.Item) -> str:
+    """Return the argument that selects a test in the folder in which pytest was started."""
+    path = Path(os.path.relpath(case.path, case.config.invocation_params.dir)).as_posix()
+    return f"{path}::{case.nodeid.partition('::')[2]}"
 
 
 def rule_of(item: pytest.Item) -> str:
@@ -177,7 +217,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         option = terminalreporter.config.option
         for line in write_grades(
             terminalreporter.stats,
-            seed=int(option.hypothesis_seed),
+            seed=int(option.sabir_seed),
             remember=option.sabir_grade,
             file=option.sabir_grade_file,
         ):

@@ -34,6 +34,7 @@ from sabir_testing.cassettes.files import (
     Leaking,
     NotPlayed,
     Provenance,
+    ProvenanceRefused,
     RecordedExchange,
     check_cassette,
     check_contents,
@@ -209,7 +210,7 @@ def _scrub_interactions(path: Path, cassette: Cassette, server: str, scrub: Scru
     if any(map(_is_private, scrubber.hosts)) and NOT_A_VENDOR not in server:
         remedy = f'add "{NOT_A_VENDOR}\'s {OWN_SERVICE}" to "server"'
         what = f"{path}: a request was sent to this machine or a private network, but the provenance has"
-        raise CassetteFailed(f'{what} "server": {server!r}; {remedy}')
+        raise ProvenanceRefused(f'{what} "server": {server!r}; {remedy}')
     for number, request in enumerate(cassette.requests):
         named = _flatten_headers(request.headers).get("content-encoding", "")
         if (

@@ -44,6 +44,10 @@ class CassetteFailed(AssertionError):
     """
 
 
+class ProvenanceRefused(CassetteFailed):
+    """Raised for a provenance that lacks a field, or does not say whose service answered."""
+
+
 class NotPlayed(CassetteFailed):
     """Raised if recorded exchanges were not requested, or if a cassette or a recording has no exchanges."""
 
@@ -194,18 +198,18 @@ def check_provenance(provenance: Provenance, where: str = "the cassette") -> Non
     """
     missing = [name for name in PROVENANCE_FIELDS if str(provenance.get(name, "")).strip().lower() in _NO_VALUES]
     if missing:
-        raise CassetteFailed(
+        raise ProvenanceRefused(
             f"the provenance of {where} lacks {', '.join(missing)}; it needs {', '.join(PROVENANCE_FIELDS)}"
         )
     try:
         date.fromisoformat(provenance["date"])
     except ValueError:
         what = f"the provenance of {where} has the invalid date {provenance['date']!r}"
-        raise CassetteFailed(f"{what}; write dates as 2026-01-31") from None
+        raise ProvenanceRefused(f"{what}; write dates as 2026-01-31") from None
     if not any(words in provenance["server"] for words in (OWN_SERVICE, NOT_A_VENDOR)):
         remedy = f'write "…\'s {OWN_SERVICE}" for a vendor, otherwise "…, {NOT_A_VENDOR}\'s {OWN_SERVICE}"'
         what = f"the server {provenance['server']!r} in the provenance of {where} does not say whose service it is"
-        raise CassetteFailed(f"{what}; {remedy}")
+        raise ProvenanceRefused(f"{what}; {remedy}")
 
 
 def check_cassette(path: Path | str, *, allowed: Sequence[Allowed] = (), stream_end: str = "") -> None:

@@ -158,20 +158,28 @@ class AccessCases(Suite):
         expect(is_each, f"{what} for each request", details=details)
 
     def test_a_vault_without_a_key_is_a_missing_key(self, wire: HTTPWire, monkeypatch: pytest.MonkeyPatch) -> None:
-        """If a function passed as api_key= returns no key, the call raises CredentialsMissing. No other key is sent
-        instead.
+        """If a function passed as api_key= returns no key, the call raises CredentialsMissing; if the key is optional
+        (`Credential.default`), the request is sent without it. No other key is sent instead.
         """
         _set_variables(wire, monkeypatch)
         error, server = _send_with_key(wire, lambda: "")
-        what = f"a request with a function in api_key= that returns '' {outcome_of(error)}; expected CredentialsMissing"
-        expect(isinstance(error, CredentialsMissing), what)
+        what = f"a request with a function in api_key= that returns '' {outcome_of(error)}"
+        if _is_key_optional(wire):
+            expect(error is None, f"{what}, although the key is optional; send the request without a key")
+            headers = first_request(server).headers
+            others = [name for name in wire.variables if _contains_key(headers, _key_in_variable(name))]
+            what = f"the key from {' and '.join(others)} is sent, although the function in api_key= returned no key"
+            expect(not others, what)
+            return
+        expect(isinstance(error, CredentialsMissing), f"{what}; expected CredentialsMissing")
         expect(not server.requests, "a request is sent, although the function in api_key= returned no key")
 
     def test_a_missing_key_names_what_to_set(
         self, wire: HTTPWire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """Without a key nothing is sent, and the error names the variables and the argument to set. A provider without
-        key variables needs no key. Keys in the home folder of the person who runs the test are not used.
+        key variables, or with an optional key (`Credential.default`), needs no key. Keys in the home folder of the
+        person who runs the test are not used.
         """
         for name in HOME_VARIABLES:
             monkeypatch.setenv(name, str(tmp_path))
@@ -179,6 +187,10 @@ class AccessCases(Suite):
         if not wire.variables:
             what = f"a request without a key {outcome_of(error)}, although {wire.name!r} names no key variable"
             expect(error is None, f"{what}; name the variable in Provider.credentials")
+            return
+        if _is_key_optional(wire):
+            what = f"a request without a key {outcome_of(error)}, although the key of {wire.name!r} is optional"
+            expect(error is None, f"{what}; send the request without a key, or remove the credential's default")
             return
         what = f"a request without a key {outcome_of(error)}; expected CredentialsMissing"
         expect(isinstance(error, CredentialsMissing), what)
@@ -261,6 +273,12 @@ def _set_variables(wire: HTTPWire, monkeypatch: pytest.MonkeyPatch, only: Sequen
             monkeypatch.setenv(name, _key_in_variable(name))
     for name in wire.variables if only is None else only:
         monkeypatch.setenv(name, _key_in_variable(name))
+
+
+def _is_key_optional(wire: HTTPWire) -> bool:
+    """Return whether the provider's key, its first credential, may be missing."""
+    key = next(iter(wire.subject.provider.credentials), None)
+    return key is not None and key.default is not None
 
 
 def _skip_without_variables(wire: HTTPWire) -> None:

@@ -17,15 +17,22 @@ from sabir.authoring import JSONValue, ServerEvent
 from sabir.errors import CallError, HistoryInvalid, SabirError
 from sabir.reading.incoming import mend
 
+from sabir_testing.histories.directed_answers import (
+    INVALID_ANSWERS,
+    ODD_HEADERS,
+    changed_bodies,
+    paths_in,
+    replace_at,
+)
+from sabir_testing.histories.directed_histories import valid_directed
 from sabir_testing.histories.random_histories import Strategy, json_values, texts, valid_histories
-from sabir_testing.histories.samples import message_by
+from sabir_testing.histories.samples import JSON_KINDS, message_by
 from sabir_testing.kit.capabilities import FULL, REFUSED
 from sabir_testing.kit.cut_replies import cut_replies
 from sabir_testing.kit.decoded_recordings import RecordedStream, own_bodies
 from sabir_testing.kit.failures import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.law_testing import for_all, law
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
-from sabir_testing.reading import JSONPath
 
 INVENTED = ("sol", "luna", "stella")
 """Names of fields that no API has."""
@@ -42,6 +49,8 @@ odd_headers: Strategy[dict[str, str]] = st.dictionaries(
     st.sampled_from(["content-type", "retry-after", "x-request-id", "date"]), texts, max_size=3
 )
 
+SOME_VALUES: tuple[JSONValue, ...] = (None, 7, "x", {"a": [1.5]})
+INVENTED_FAILURE: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
 Chunks = tuple[str | None, list[bytes]]
 """A content type with a framing, and chunks of bytes; or None, and the data of events that need no framing."""
 Failure = tuple[int, dict[str, str], JSONValue]
@@ -54,13 +63,26 @@ def invalid_streams(subject: AdapterUnderTest) -> Strategy[Chunks]:
     return st.tuples(st.sampled_from(kinds), st.lists(invalid_answers, min_size=1, max_size=4))
 
 
+def directed_streams(subject: AdapterUnderTest) -> Iterator[Chunks]:
+    """Yield each of INVALID_ANSWERS as the chunks of a stream, in each framing and without framing."""
+    for kind in (None, "text/event-stream", *subject.dialect.framings):
+        yield from ((kind, [answer]) for answer in INVALID_ANSWERS)
+
+
 def failures(subject: AdapterUnderTest) -> Strategy[Failure]:
     """Return a strategy for failures: bodies of the recorded ones and an invented one, with some of their values
     changed, and with any status of STATUSES.
     """
-    invented: JSONValue = {"error": {"message": "Slow down.", "code": "slow", "details": [{"a": 1}]}}
-    bodies = [mutate(each, from_depth=2) for each in (*own_bodies(subject, refused=True), invented)]
+    bodies = [mutate(each, from_depth=2) for each in (*own_bodies(subject, refused=True), INVENTED_FAILURE)]
     return st.tuples(st.sampled_from(STATUSES), odd_headers, st.one_of(bodies))
+
+
+def directed_failures(subject: AdapterUnderTest) -> Iterator[Failure]:
+    """Yield failures with each status, with odd headers, and with one changed value in a body."""
+    yield from ((status, {}, INVENTED_FAILURE) for status in STATUSES)
+    yield from ((429, dict(headers), INVENTED_FAILURE) for headers in ODD_HEADERS)
+    for body in (INVENTED_FAILURE, *own_bodies(subject, refused=True)[:1]):
+        yield from ((400, {}, changed) for changed in changed_bodies(body, from_depth=2))
 
 
 @st.composite
@@ -69,27 +91,10 @@ def mutate(draw: Any, value: JSONValue, *, from_depth: int = 0) -> JSONValue:
     the whole value may be replaced.
     """
     for _ in range(draw(st.integers(0, 3))):
-        paths = [path for path in _paths_in(value, ()) if len(path) >= from_depth]
+        paths = [path for path in paths_in(value) if len(path) >= from_depth]
         if paths:
-            value = _replace_at(value, draw(st.sampled_from(paths)), draw(json_values))
+            value = replace_at(value, draw(st.sampled_from(paths)), draw(json_values))
     return value
-
-
-def _paths_in(value: Any, path: JSONPath) -> Iterator[JSONPath]:
-    yield path
-    steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, member in steps:
-        yield from _paths_in(member, (*path, step))
-
-
-def _replace_at(value: Any, path: JSONPath, other: JSONValue) -> JSONValue:
-    if not path:
-        return other
-    first, *rest = path
-    copy = value.copy()
-    copy[first] = _replace_at(value[first], tuple(rest), other)
-    replaced: JSONValue = copy
-    return replaced
 
 
 def pure_dialect(subject: AdapterUnderTest) -> PureDialect:
@@ -100,6 +105,11 @@ def pure_dialect(subject: AdapterUnderTest) -> PureDialect:
 def acceptable_histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
     """Return a strategy for conversations that every API should accept unchanged."""
     return valid_histories(subject.target, subject.adapter.speaks_as)
+
+
+def directed_valid(subject: AdapterUnderTest) -> list[list[Message]]:
+    """Return conversations that every API should accept unchanged, which are tried before the random ones."""
+    return valid_directed(subject.target, subject.adapter.speaks_as)
 
 
 def read_back(subject: AdapterUnderTest, request: Any) -> DecodedHistory | None:
@@ -120,7 +130,7 @@ class DecodingLaws(Suite):
 
     family = "laws"
 
-    @law(lambda subject: invalid_answers)
+    @law(lambda subject: invalid_answers, first=lambda subject: INVALID_ANSWERS)
     def test_what_is_no_answer_is_refused(self, subject: AdapterUnderTest, body: bytes) -> None:
         """`decode` raises an error for a body that is not an answer, such as incomplete JSON, text or a number (law
         10).
@@ -133,7 +143,7 @@ class DecodingLaws(Suite):
         details = {"the body": body or "(empty)", "the reply": reply.text or "(no text)"}
         raise ConformanceFailure(f"{what}, such as ResponseInvalid", details=details)
 
-    @law(invalid_streams)
+    @law(invalid_streams, first=directed_streams)
     def test_what_is_no_stream_ends_no_reply(self, subject: AdapterUnderTest, stream: Chunks) -> None:
         """A stream is complete only after the API's end marker. Other events, and bytes that the framing cannot read,
         never complete a reply (law 10).
@@ -164,7 +174,7 @@ class DecodingLaws(Suite):
             remedy = "build replies with ReplyBuilder, and pass is_finished=True only if the API says so"
             expect(call.call.invalid_arguments, f"{what}; {remedy}", history=[call], details={"the response": body})
 
-    @law(failures)
+    @law(failures, first=directed_failures)
     def test_every_failure_is_an_error(self, subject: AdapterUnderTest, failure: Failure) -> None:
         """`decode_error` gives a CallError, whatever the fields of the body and the headers contain. Its `status` is
         the response's, or None.
@@ -194,7 +204,8 @@ class DecodingLaws(Suite):
             what = "decode_history raises HistoryInvalid for a request of its own dialect"
             subject.grade("stored_requests", REFUSED, what=what)
             return
-        for_all(subject, acceptable_histories(subject), partial(_check_read_back, subject))
+        check = partial(_check_read_back, subject)
+        for_all(subject, acceptable_histories(subject), check, directed_valid(subject))
         subject.grade("stored_requests", FULL)
 
     def test_what_nobody_knows_in_a_stored_request_is_kept(self, subject: AdapterUnderTest) -> None:
@@ -202,9 +213,10 @@ class DecodingLaws(Suite):
         (law 2).
         """
         if reads_requests(subject):
-            values = st.sampled_from([1, "x", {"a": 1}, [True]])
-            example = st.tuples(acceptable_histories(subject), st.sampled_from(INVENTED), values)
-            for_all(subject, example, lambda drawn: _check_unknown_field(subject, *drawn))
+            values: tuple[JSONValue, ...] = (1, "x", {"a": 1}, [True])
+            example = st.tuples(acceptable_histories(subject), st.sampled_from(INVENTED), st.sampled_from(values))
+            first = ((directed_valid(subject)[0], name, content) for name in INVENTED for content in values)
+            for_all(subject, example, lambda drawn: _check_unknown_field(subject, *drawn), first)
 
     def test_what_is_no_request_is_refused(self, subject: AdapterUnderTest) -> None:
         """`decode_history` raises HistoryInvalid for a JSON object without messages."""
@@ -216,19 +228,23 @@ class DecodingLaws(Suite):
                 raise ConformanceFailure(what, details={"the object": value})
 
         if reads_requests(subject):
-            for_all(subject, json_objects, check)
+            for_all(subject, json_objects, check, [{}, *({INVENTED[0]: content} for content in JSON_KINDS.values())])
 
     def test_what_was_decoded_loads_again(self, subject: AdapterUnderTest) -> None:
         """Messages decoded from a complete answer or from a stored request are equal after saving and loading. This is
         also tried with changed values in the answers and requests.
         """
-        answers = [mutate(each) for each in own_bodies(subject)]
+        own = own_bodies(subject)
+        answers = [mutate(each) for each in own]
+        first = [("decode", changed) for body in own[:3] for changed in changed_bodies(body, values=SOME_VALUES)]
         bodies = acceptable_histories(subject).map(lambda history: json.loads(subject.must_render(history).body_bytes))
         inputs = {"decode": st.one_of(answers)} if answers else {}
         if reads_requests(subject):
             inputs["decode_history"] = bodies.flatmap(mutate)
+            request = json.loads(subject.must_render(directed_valid(subject)[-1]).body_bytes)
+            first += [("decode_history", changed) for changed in changed_bodies(request, values=SOME_VALUES)]
         if strategies := [st.tuples(st.just(method), values) for method, values in inputs.items()]:
-            for_all(subject, st.one_of(strategies), lambda example: _check_saving(subject, *example))
+            for_all(subject, st.one_of(strategies), lambda example: _check_saving(subject, *example), first)
 
 
 def _check_saving(subject: AdapterUnderTest, method: str, value: JSONValue) -> None:

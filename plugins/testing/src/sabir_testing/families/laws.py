@@ -1,7 +1,8 @@
 """Laws: rules that must hold for all histories and settings, tested with random ones."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from sabir import Message, Settings
 from sabir.authoring import WIRE_SETTINGS
 
 from sabir_testing.families.decoding_laws import DecodingLaws
+from sabir_testing.histories.directed_histories import ROLES, directed_histories, valid_directed
 from sabir_testing.histories.random_histories import (
     Speakers,
     Strategy,
@@ -32,12 +34,12 @@ Drawn = TypeVar("Drawn")
 SOME_SETTINGS = st.fixed_dictionaries({}, optional={name: st.sampled_from(SETTINGS[name]) for name in WIRE_SETTINGS})
 ODD_WORDS = st.one_of(words, texts.filter(bool), st.text(min_size=1, max_size=9))
 """Strings, never empty, for texts, arguments and results: quotes, white space at an end, any character."""
+MOST_EDITS = 30
+"""The maximum number of messages of a directed history that are added one by one."""
 
 
-def _author_strategy(subject: AdapterUnderTest, strategy_for: Callable[[Speakers], Strategy[Drawn]]) -> Strategy[Drawn]:
-    """Return the strategy that `strategy_for` creates for speakers with the adapter's own model; created once for a
-    suite.
-    """
+def _author_strategy(subject: AdapterUnderTest, strategy_for: Callable[[Speakers], Drawn]) -> Drawn:
+    """Return what `strategy_for` creates for speakers with the adapter's own model; created once for a suite."""
 
     def speakers() -> Speakers:
         return speakers_for(subject.target, own=own_parts(subject), speaks_as=subject.adapter.speaks_as)
@@ -50,6 +52,18 @@ def histories(subject: AdapterUnderTest) -> Strategy[list[Message]]:
     return _author_strategy(subject, histories_of)
 
 
+def directed(subject: AdapterUnderTest) -> list[list[Message]]:
+    """Return the histories that are tried before the random ones."""
+    return _author_strategy(subject, directed_histories)
+
+
+def _splits(subject: AdapterUnderTest) -> Iterator[tuple[list[Message], list[Message]]]:
+    """Yield the directed histories, divided before each of their last messages, and as a whole before a late result."""
+    for history in directed(subject):
+        for at in range(max(1, len(history) - 3), len(history)):
+            yield history[:at], history[at:]
+
+
 Edit = tuple[str, list[Message], int]
 
 
@@ -57,6 +71,29 @@ def _edits(subject: AdapterUnderTest) -> Strategy[list[Edit]]:
     new_messages = st.lists(_author_strategy(subject, messages_of), min_size=1, max_size=3)
     kinds = st.sampled_from(["append", "append", "truncate", "edit", "fork"])
     return st.lists(st.tuples(kinds, new_messages, st.integers(0, 9)), min_size=1, max_size=5)
+
+
+def _directed_edits(subject: AdapterUnderTest) -> Iterator[tuple[list[Message], list[Edit]]]:
+    """Yield the directed histories, extended message by message, then shortened, changed and continued from an earlier
+    version.
+    """
+    for history in directed(subject):
+        first, *others = history[:MOST_EDITS]
+        edits: list[Edit] = [("append", [message], 0) for message in others]
+        last = len(history[:MOST_EDITS]) - 1
+        yield [first], [*edits, ("truncate", [first], last // 2), ("fork", [first], last), ("edit", [first], last)]
+
+
+def _directed_hints(subject: AdapterUnderTest) -> Iterator[tuple[list[Message], list[Any]]]:
+    for role in ROLES:
+        yield from ((history, [role] * len(history)) for history in directed(subject))
+
+
+def _directed_settings(subject: AdapterUnderTest) -> Iterator[dict[str, Any]]:
+    """Yield all settings together, and each pair of settings."""
+    values = {name: SETTINGS[name][0] for name in WIRE_SETTINGS}
+    yield values
+    yield from ({name: values[name] for name in names} for names in combinations(values, 2))
 
 
 def _apply_edit(versions: list[list[Message]], edit: Edit) -> list[Message]:
@@ -78,7 +115,7 @@ class LawCases(DecodingLaws):
 
     family = "laws"
 
-    @law(histories)
+    @law(histories, first=directed)
     def test_every_pair_stays_whole(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """A call that has a result is in the request together with the result, or neither is. All calls of a turn come
         first, then all their results, and no other message is between them (law 1).
@@ -86,7 +123,7 @@ class LawCases(DecodingLaws):
         marked = mark(history)
         check_pairs(subject, marked, subject.render(messages_in(marked)))
 
-    @law(histories)
+    @law(histories, first=directed)
     def test_every_pair_has_an_id_of_its_own(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """If requests contain call ids, a call and its result have the id from `Entry.wire_id`. The id in the history
         may be used twice or not be accepted by the API (law 1).
@@ -94,20 +131,20 @@ class LawCases(DecodingLaws):
         marked = mark(history)
         check_ids(subject, marked, subject.render(messages_in(marked)))
 
-    @law(histories)
+    @law(histories, first=directed)
     def test_every_text_is_sent_or_reported(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Every text of every message is in the request, or a loss names its message (law 2)."""
         marked = mark(history)
         check_texts(marked, subject.try_render(messages_in(marked)))
 
-    @law(histories)
+    @law(histories, first=directed)
     def test_every_history_is_a_valid_request(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Every history, in any order of messages, renders to a request that the suite's `check_request` accepts,
         unless nothing is left to send (law 1).
         """
         check_body(subject, subject.try_render(history))
 
-    @law(histories, histories)
+    @law(histories, histories, first=_splits)
     def test_what_the_user_closed_is_final(
         self, subject: AdapterUnderTest, history: list[Message], more: list[Message]
     ) -> None:
@@ -117,7 +154,7 @@ class LawCases(DecodingLaws):
         before = [*history, message_by(subject.adapter.speaks_as, "So."), message_by("user", "And?")]
         _check_closed_turns(subject, before, more)
 
-    @law(histories, histories)
+    @law(histories, histories, first=_splits)
     def test_what_the_model_closed_is_final(
         self, subject: AdapterUnderTest, history: list[Message], more: list[Message]
     ) -> None:
@@ -127,7 +164,7 @@ class LawCases(DecodingLaws):
         before = [*history, message_by("user", "And?"), message_by(subject.adapter.speaks_as, "So.")]
         _check_closed_turns(subject, before, more)
 
-    @law(histories, _edits)
+    @law(histories, _edits, first=_directed_edits)
     def test_a_kept_prefix_is_a_fresh_one(
         self, subject: AdapterUnderTest, start: list[Message], edits: list[Edit]
     ) -> None:
@@ -148,7 +185,10 @@ class LawCases(DecodingLaws):
             what = "a renderer with cached turns and a new renderer return different requests or losses for the same"
             fresh.expect(is_alike, f"{what} history; let encode_turn depend on its arguments only", details=details)
 
-    @law(lambda subject: valid_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS))
+    @law(
+        lambda subject: valid_histories(subject.target, subject.adapter.speaks_as, ODD_WORDS),
+        first=lambda subject: valid_directed(subject.target, subject.adapter.speaks_as),
+    )
     def test_a_turn_renders_alike_as_the_tail_and_closed(
         self, subject: AdapterUnderTest, history: list[Message]
     ) -> None:
@@ -160,7 +200,7 @@ class LawCases(DecodingLaws):
         for end in _ends_of_turns(history, subject.adapter.speaks_as):
             _check_losses_and_items(subject, end, later)
 
-    @law(histories)
+    @law(histories, first=directed)
     def test_rendering_asks_for_nothing(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Rendering uses no clock, no random numbers, no network and no disk (law 6)."""
         renderer = subject.renderer()
@@ -169,7 +209,7 @@ class LawCases(DecodingLaws):
         what = f"rendering calls functions with changing results: {'; '.join(seen[:3])}"
         expect(not seen, f"{what}; remove these calls", history=history)
 
-    @law(histories)
+    @law(histories, first=directed)
     def test_rendering_repeats(self, subject: AdapterUnderTest, history: list[Message]) -> None:
         """Another instance of the dialect gives the same bytes, and rendering does not change the messages (law 6)."""
         before = [message.model_dump_json() for message in history]
@@ -179,7 +219,7 @@ class LawCases(DecodingLaws):
         is_same = [message.model_dump_json() for message in history] == before
         expect(is_same, "rendering changes a message of the history; change a copy instead", history=history)
 
-    @law(histories, lambda subject: st.lists(hints, min_size=10, max_size=10))
+    @law(histories, lambda subject: st.lists(hints, min_size=10, max_size=10), first=_directed_hints)
     def test_role_hints_change_no_pair(
         self, subject: AdapterUnderTest, history: list[Message], role_hints: list[Any]
     ) -> None:
@@ -198,7 +238,7 @@ class LawCases(DecodingLaws):
         details = {"the body without hints": one.body}
         other.expect(not differing, f"{what} reverse; apply hints to texts only", details=details)
 
-    @law(lambda subject: SOME_SETTINGS)
+    @law(lambda subject: SOME_SETTINGS, first=_directed_settings)
     def test_every_setting_is_sent_or_reported(self, subject: AdapterUnderTest, chosen: dict[str, Any]) -> None:
         """Every setting is in the request or in the losses, in every combination of settings (law 2)."""
         request = _render_settings(subject, chosen)

@@ -51,7 +51,8 @@ json_values: Strategy[Any] = st.sampled_from(list(JSON_KINDS.values())) | st.rec
 class Speakers:
     """The speakers of a history, and the state that binds a message to its provider.
 
-    `bound` gives, for an origin, the parts that only its provider can read; None if there are none.
+    `bound` gives, for an origin, the parts that only its provider can read; None if there are none. `own_origins` are
+    origins of the target itself, and `own_parts` its parts.
     """
 
     origins: Sequence[Origin | None]
@@ -59,6 +60,8 @@ class Speakers:
     urls: Sequence[str] = ("https://example.org/a.png", PIXEL, "data:audio/wav;base64,UklGRg==")
     speaks_as: str = "llm"
     ids: Sequence[str] = IDS
+    own_origins: Sequence[Origin | None] = ()
+    own_parts: Sequence[Part] = ()
 
     def plain_parts(self) -> Strategy[Part]:
         """Return a strategy for parts that a message of any origin may have."""
@@ -188,7 +191,9 @@ def speakers_for(
         return invented_parts(FOREIGN[0].dialect if origin is None else origin.dialect)
 
     files = (f"provider-file:{target.provider}/file-1", "provider-file:other/file-1")
-    return Speakers([None, *own_origins, elsewhere, *foreign], bound, (*Speakers.urls, *files), speaks_as)
+    urls = (*Speakers.urls, *files)
+    origins = [None, *own_origins, elsewhere, *foreign]
+    return Speakers(origins, bound, urls, speaks_as, own_origins=own_origins, own_parts=own)
 
 
 words = st.text(alphabet="abcé✓", min_size=1, max_size=6)

@@ -54,6 +54,8 @@ class ConformanceFailure(AssertionError):
         losses = context.get("losses")
         self.losses = losses if losses is not None or self.rendering is None else self.rendering.losses
         self.details = dict(context.get("details") or {})
+        self.seed: int | None = None
+        """The seed from which the failed example derives; None if the example is not random."""
 
     def __str__(self) -> str:
         """Return `what` and the context, on several lines."""

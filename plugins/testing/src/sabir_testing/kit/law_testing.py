@@ -1,18 +1,16 @@
-"""Laws that are tested on many random examples, and the detection of impure calls.
+"""Laws that are tested on many examples, and the detection of impure calls.
 
-@law(histories)                        a test case that runs on many examples. ConformanceFailure for the smallest
-def test_…(self, subject, history)     example that fails or raises
+@law(histories, first=directed)        a test case that runs on the examples of `directed`, then on random ones.
+def test_…(self, subject, history)     ConformanceFailure for the smallest example that fails or raises
 with impurities() as seen:             the calls of this thread for time, random numbers, the network and the disk
     renderer.render(history)           (law 6), however the functions were imported
 """
 
 import gc
-import os
 import random
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import date, datetime
@@ -20,10 +18,12 @@ from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
 from typing import Any, TypeAlias, TypeVar
+from unittest import mock
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
+from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 from sabir import Message
 from sabir.authoring import Dialect
@@ -35,9 +35,9 @@ Example = TypeVar("Example")
 Case: TypeAlias = Callable[[Any, AdapterUnderTest], None]
 
 MOST_TRIES = 400
-"""The maximum number of smaller examples that hypothesis tries after a failure, to find the smallest that fails."""
-LONGEST_SEARCH = 5.0
-"""Seconds after the first failure in which smaller examples are tried."""
+"""The maximum number of smaller examples that are tried after a failure, to find the smallest that fails. A limit in
+seconds would let the result depend on the machine.
+"""
 
 
 class _ExampleFailed(Exception):
@@ -48,16 +48,21 @@ class _SearchEnded(BaseException):
     """Raised to end the search for a smaller example."""
 
 
-def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callable[[Callable[..., None]], Case]:
+def law(
+    *examples: Callable[[AdapterUnderTest], SearchStrategy[Any]],
+    first: Callable[[AdapterUnderTest], Iterable[Any]] = lambda subject: (),
+) -> Callable[[Callable[..., None]], Case]:
     """Return a decorator for a test case that must pass for every example.
 
     Each of `examples` returns the strategy of one argument, after the adapter under test, of the decorated method.
+    `first` returns examples that are always tried, before the random ones: arguments, or tuples of several arguments.
     """
 
     def decorate(check: Callable[..., None]) -> Case:
         def case(self: Any, subject: AdapterUnderTest) -> None:
             drawn = st.tuples(*(each(subject) for each in examples))
-            for_all(subject, drawn, lambda example: check(self, subject, *example))
+            directed = first(subject) if len(examples) > 1 else ((each,) for each in first(subject))
+            for_all(subject, drawn, lambda example: check(self, subject, *example), directed)
 
         case.__name__, case.__qualname__, case.__doc__ = check.__name__, check.__qualname__, check.__doc__
         return case
@@ -65,21 +70,36 @@ def law(*examples: Callable[[AdapterUnderTest], SearchStrategy[Any]]) -> Callabl
     return decorate
 
 
-def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
-    """Run a check on up to `subject.suite.examples` examples. Raises ConformanceFailure for the smallest failed example
-    that was found.
+def for_all(
+    subject: AdapterUnderTest,
+    strategy: SearchStrategy[Example],
+    check: Callable[[Example], None],
+    first: Iterable[Example] = (),
+) -> None:
+    """Run a check on the examples of `first`, and then on up to `subject.suite.examples` random ones. Raises
+    ConformanceFailure for the smallest failed example that was found.
 
-    Other exceptions of the check become a ConformanceFailure that names the dialect's function, if one raised them. If
-    the environment variable CI is set, the examples are the same in every run. The search for the smallest example ends
-    after 400 tries or 5 seconds.
+    Other exceptions of the check become a ConformanceFailure that names the dialect's function, if one raised them. The
+    random examples, and the smallest one, depend only on `subject.seed`. The search ends after 400 tries.
     """
-    failures: list[tuple[Exception, Example]] = []
-    tries, until = 0, 0.0
+    for example in first:
+        if error := _error_of(check, example):
+            failure = _to_failure(subject, *_drop_unneeded_messages(check, example, error))
+            raise failure from failure.__cause__
+    with _no_constants_of_modules():
+        _search(subject, strategy, check)
 
+
+def _search(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:
+    """Run a check on random examples. Raises ConformanceFailure, with the seed, for the smallest failed example."""
+    failures: list[tuple[Exception, Example]] = []
+    tries = 0
+
+    @seed(subject.seed)
     @settings(
         max_examples=subject.suite.examples,
         deadline=None,
-        derandomize=bool(os.environ.get("CI")),
+        derandomize=False,
         database=None,
         print_blob=False,
         report_multiple_bugs=False,
@@ -89,20 +109,14 @@ def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check:
     )
     @given(strategy)
     def check_example(example: Example) -> None:
-        nonlocal tries, until
+        nonlocal tries
         if failures:
             tries += 1
-            if tries > MOST_TRIES or time.perf_counter() > until:
+            if tries > MOST_TRIES:
                 raise _SearchEnded
-        try:
-            check(example)
-            return
-        except HypothesisException:
-            raise
-        except Exception as error:
-            until = until or time.perf_counter() + LONGEST_SEARCH
+        if error := _error_of(check, example):
             failures.append((error, example))
-        raise _ExampleFailed
+            raise _ExampleFailed
 
     try:
         check_example()
@@ -110,7 +124,58 @@ def for_all(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check:
         if not failures:
             raise
         failure = _to_failure(subject, *failures[-1])
+        failure.seed = subject.seed
         raise failure from failure.__cause__
+
+
+def _error_of(check: Callable[[Example], None], example: Example) -> Exception | None:
+    """Return the exception that a check raises for an example; None if it passes."""
+    try:
+        check(example)
+    except HypothesisException:
+        raise
+    except Exception as error:
+        return error
+    return None
+
+
+def _drop_unneeded_messages(
+    check: Callable[[Example], None], example: Example, error: Exception
+) -> tuple[Exception, Example]:
+    """Return a failed example without the members of its lists that the failure does not need, and its exception."""
+    tries, was_shortened = 0, True
+    while was_shortened:
+        was_shortened = False
+        for shorter in _shorter_examples(example):
+            tries += 1
+            if tries > MOST_TRIES:
+                return error, example
+            if shorter_error := _error_of(check, shorter):
+                error, example, was_shortened = shorter_error, shorter, True
+                break
+    return error, example
+
+
+def _shorter_examples(example: Any) -> Iterator[Any]:
+    """Yield an example without half of a list, and without one member of a list, the last one first."""
+    if isinstance(example, tuple):
+        for at, part in enumerate(example):
+            yield from ((*example[:at], shorter, *example[at + 1 :]) for shorter in _shorter_examples(part))
+    elif isinstance(example, list) and len(example) > 1:
+        half = len(example) // 2
+        yield from (example[:half], example[half:]) if half > 1 else ()
+        yield from (example[:at] + example[at + 1 :] for at in reversed(range(len(example))))
+
+
+def _no_constants_of_modules() -> Any:  # mock's type has no public name
+    """Return a context manager in which hypothesis does not mix constants from the source of the loaded modules into
+    the examples: they would differ between a test that runs alone and one that runs after others.
+    """
+    return mock.patch.object(HypothesisProvider, "_maybe_draw_constant", _draw_no_constant, create=True)
+
+
+def _draw_no_constant(provider: object, *arguments: object, **options: object) -> None:
+    """Replace the method of hypothesis that draws constants."""
 
 
 def _to_failure(subject: AdapterUnderTest, error: Exception, example: object) -> ConformanceFailure:

@@ -43,6 +43,7 @@ from sabir.rendering.renderer import Renderer
 from sabir_testing.kit import CAPABILITY_PROPERTY
 from sabir_testing.kit.capabilities import CAPABILITIES, UNKNOWN, Grade
 from sabir_testing.kit.failures import ConformanceFailure, FailureContext, expect
+from sabir_testing.kit.seeds import CI_SEED
 from sabir_testing.kit.service_questions import QUESTIONS
 from sabir_testing.reading import every_string
 from sabir_testing.scrubbing import Allowed, Scrubbing
@@ -92,11 +93,13 @@ class AdapterUnderTest:
     """The adapter that a conformance suite tests, with its provider and target. Every test case gets one, as the
     fixture `subject`.
 
-    `suite` is the suite. `note` records a property in the test report.
+    `suite` is the suite. `note` records a property in the test report. `seed` is the number from which the random
+    examples derive.
     """
 
-    def __init__(self, suite: "Suite", note: Note = lambda name, value: None) -> None:
+    def __init__(self, suite: "Suite", note: Note = lambda name, value: None, *, seed: int = CI_SEED) -> None:
         self.suite = suite
+        self.seed = seed
         self.adapter: sabir.ModelAdapter = suite.adapter
         self.provider: Provider = self.adapter.provider
         self.target: Target = self.adapter.target
@@ -113,6 +116,10 @@ class AdapterUnderTest:
             results[key] = create()
         result: Cached = results[key]
         return result
+
+    def has_result(self, key: object) -> bool:
+        """Return whether `once` has a result for this key in this suite."""
+        return key in _CACHED_RESULTS.get(type(self.suite), {})
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -342,9 +349,9 @@ class Suite:
         return AdapterUnderTest(self)
 
     @pytest.fixture
-    def subject(self, record_property: Note) -> AdapterUnderTest:
+    def subject(self, record_property: Note, request: pytest.FixtureRequest) -> AdapterUnderTest:
         """Provide the AdapterUnderTest to a test case (pytest fixture)."""
-        return AdapterUnderTest(self, record_property)
+        return AdapterUnderTest(self, record_property, seed=request.config.getoption("sabir_seed", CI_SEED))
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Check the attributes of a suite when its class is created, if it has an `adapter`. Raises TypeError."""

@@ -1,0 +1,198 @@
+"""Run conformance suites on mutants of their packages: `python -m tests.mutation.kit --count 40 --seed 36`.
+
+    package ──coverage──▶ the lines that its suite runs ──▶ their mutants ──hash──▶ seen half │ unseen half
+    a copy of the package's source with one mutant, on PYTHONPATH ──▶ does the suite fail?
+
+The packages are the project that `sabir new-plugin` writes, sabir-echo, and those in tests/third_party. All but echo
+run in an environment of their own, with built wheels. Whoever adds cases to the kit looks at the seen half only, so
+that `--unseen` measures the kit and not the memory of its authors. Prints one line for each mutant, then the survivors.
+"""
+
+import argparse
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from coverage import CoverageData
+
+from tests import acme_path  # noqa: F401  # first: the modules below import sabir_acme
+from tests.mutation.operators import Mutant, mutants_of
+from tests.third_party.stranger import CORE, ECHO, GUARD, KIT, Stranger, run
+from tests.third_party.test_new_plugin import written
+from tests.third_party.test_tape import DIALECT, FRAMES, SERVICE, STREAM, SUITE, change
+
+ROOT = Path(__file__).resolve().parents[2]
+THIRD_PARTY = ROOT / "tests" / "third_party"
+SECONDS = 120
+"""The processor time of a suite on one mutant. A mutant that needs more is noticed, too."""
+LONGEST = 1200
+"""The same in seconds of the clock, which a busy machine needs for it."""
+QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--tb=no")
+LIMITED = f"""
+import resource, sys, pytest
+resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package and the way to run its suite: the interpreter, the working folder, and pytest's arguments."""
+
+    source: Path
+    python: Path
+    folder: Path
+    tests: Sequence[str] = ()
+
+    def run(self, source: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+        """Run Python with the package from another source folder. Raises TimeoutExpired after LONGEST seconds."""
+        path = os.pathsep.join([str(source), str(GUARD.parent)])
+        variables = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
+        return subprocess.run(
+            [str(self.python), *command, *self.tests],
+            cwd=self.folder, env=variables, capture_output=True, text=True, timeout=LONGEST, check=False,
+        )  # fmt: skip
+
+    def lines(self, folder: Path) -> Mapping[Path, set[int]]:
+        """Run the suite once, and return the lines that it runs of each file. Raises RuntimeError if a case fails."""
+        data, scratch = folder / "coverage", folder / "measured"
+        shutil.copytree(self.source, scratch, ignore=shutil.ignore_patterns("__pycache__"))
+        command = (
+            "-m",
+            "coverage",
+            "run",
+            f"--rcfile={os.devnull}",
+            f"--data-file={data}",
+            f"--include={scratch}/*",
+            "-m",
+            "pytest",
+            *QUIET,
+        )
+        if (done := self.run(scratch, *command)).returncode:
+            raise RuntimeError(f"the suite fails without a mutant:\n{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
+        read = CoverageData(str(data))
+        read.read()
+        files = {Path(file): set(read.lines(file) or ()) for file in read.measured_files()}
+        own = {file: lines for file, lines in files.items() if file.is_relative_to(scratch)}
+        return {self.source / file.relative_to(scratch): lines for file, lines in own.items()}
+
+    def mutants(self, folder: Path, *, is_unseen: bool) -> list[Mutant]:
+        """Return the mutants of one half, on lines that the suite runs."""
+        measured = self.lines(folder)
+        mutants = [mutant for path in sorted(measured) for mutant in mutants_of(path) if mutant.line in measured[path]]
+        return [mutant for mutant in mutants if is_in_unseen_half(mutant.describe(self.source)) is is_unseen]
+
+    def notice(self, mutant: Mutant) -> str:
+        """Return the first line that says how the suite noticed a mutant; "" if it passes."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "src"
+            shutil.copytree(self.source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            (copy / mutant.path.relative_to(self.source)).write_text(mutant.text(), "utf-8")
+            try:
+                done = self.run(copy, "-c", LIMITED, *QUIET)
+            except subprocess.TimeoutExpired:
+                return f"no end within {LONGEST} s"
+        if done.returncode == 0:
+            return ""
+        lines = (done.stdout + done.stderr).splitlines()
+        failed = (line for line in lines if line.startswith(("FAILED", "ERROR")))
+        return next(
+            failed, lines[-1] if lines and done.returncode > 0 else f"no end within {SECONDS} s of processor time"
+        )
+
+
+def is_in_unseen_half(description: str) -> bool:
+    """Return the half of a mutant, which depends on its description only."""
+    return bool(hashlib.sha256(description.encode()).digest()[0] % 2)
+
+
+def echo(folder: Path) -> Package:
+    """Return sabir-echo, whose suite is one of tests/conformance."""
+    suite = ("tests/conformance/test_conformance.py", "-k", "TestEcho")
+    return Package(ECHO / "src", Path(sys.executable), ROOT, suite)
+
+
+def template(folder: Path) -> Package:
+    """Return the project that `sabir new-plugin` writes."""
+    return stranger(folder, written(folder, "acme"))
+
+
+def tape(folder: Path) -> Package:
+    """Return the project with binary frames, after its first recording."""
+    project = written(folder, "tape")
+    source = project / "src" / "sabir_tape"
+    (source / "frames.py").write_text(FRAMES.read_text("utf-8"), "utf-8")
+    change(source / "dialect.py", DIALECT)
+    change(source / "stream.py", STREAM)
+    change(project / "tests" / "service.py", SERVICE)
+    suite = project / "tests" / "test_tape.py"
+    suite.write_text(suite.read_text("utf-8") + SUITE, "utf-8")
+    for path in suite.parent.glob("cassettes/*.yaml"):
+        path.unlink()
+    package = stranger(folder, project)
+    package.run(package.source, "-m", "pytest", "-q", "--sabir-record", "-k", "recorded or streamed")
+    return package
+
+
+def stranger(folder: Path, project: Path) -> Package:
+    """Return a project whose suite runs in an environment of its own."""
+    environment = Stranger(folder)
+    environment.install(CORE, KIT, ECHO, project)
+    run(["uv", "pip", "install", "--quiet", "--python", environment.python, "coverage"], folder)
+    return Package(project / "src", environment.python, environment.copy(project))
+
+
+PACKAGES: Mapping[str, Callable[[Path], Package]] = {
+    "template": template,
+    "echo": echo,
+    "tape": tape,
+    **{
+        project.name.removeprefix("sabir-"): lambda folder, project=project: stranger(folder, project)  # type: ignore[misc]
+        for project in sorted(THIRD_PARTY.glob("sabir-*"))
+    },
+}
+"""Name → the function that prepares the package in a folder."""
+
+
+def survivors_of(name: str, count: int, seed: int, *, is_unseen: bool) -> Iterator[str]:
+    """Run the suite of a package on `count` mutants, print a line for each, and yield the survivors."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=2) as pool:
+        package = PACKAGES[name](Path(folder))
+        mutants = package.mutants(Path(folder), is_unseen=is_unseen)
+        random.Random(seed).shuffle(mutants)
+        chosen = mutants[:count]
+        print(f"{name}: {len(chosen)} of {len(mutants)} mutants", flush=True)
+        for mutant, notice in zip(chosen, pool.map(package.notice, chosen), strict=True):
+            line = mutant.describe(package.source)
+            print(f"{'noticed ' if notice else 'SURVIVED'} {line}  {notice[:100]}", flush=True)
+            if not notice:
+                yield f"{name}: {line}"
+
+
+def main() -> int:
+    """Run the command and return its exit code: 1 if a mutant survived."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation.kit")
+    parser.add_argument("--count", type=int, default=40, help="the number of mutants, divided among the packages")
+    parser.add_argument("--seed", type=int, default=36, help="chooses the mutants")
+    parser.add_argument("--unseen", action="store_true", help="take mutants of the half that nobody looks at")
+    parser.add_argument("--package", choices=PACKAGES, action="append", help="run only this package; may be repeated")
+    arguments = parser.parse_args()
+    names = arguments.package or list(PACKAGES)
+    survivors = []
+    for number, name in enumerate(names):
+        share = (arguments.count * (number + 1)) // len(names) - (arguments.count * number) // len(names)
+        survivors += survivors_of(name, share, arguments.seed, is_unseen=arguments.unseen)
+    print(f"{len(survivors)} of {arguments.count} mutants survived (seed {arguments.seed}):", *survivors, sep="\n  ")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

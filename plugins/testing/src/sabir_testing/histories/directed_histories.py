@@ -31,8 +31,8 @@ def _call(by: str, name: str = "weather", call_id: str = "a", origin: Origin | N
     return Message(policy=by, origin=origin, payload=payload)
 
 
-def _result(call_id: str = "a", content: Any = "18", name: str = "weather", **outcome: Any) -> Message:
-    return result_message(call_id, content, name, **outcome)
+def _result(call_id: str = "a", result: Any = "18", name: str = "weather", **outcome: Any) -> Message:
+    return result_message(call_id, result, name, **outcome)
 
 
 def _from(origin: Origin | None, by: str, *parts: Any) -> Message:

@@ -166,9 +166,9 @@ def failed_rows(pytester: pytest.Pytester, breakage: Breakage, case: str, exampl
     )
 
 
-def fails(pytester: pytest.Pytester, breakage: Breakage, case: str) -> bool:
+def fails(pytester: pytest.Pytester, breakage: Breakage, case: str, examples: int = FEW) -> bool:
     """Whether this one case fails for an adapter that is broken so."""
-    return bool(failed_rows(pytester, breakage, case))
+    return bool(failed_rows(pytester, breakage, case, examples))
 
 
 def _failed(pytester: pytest.Pytester, breakage: Breakage, others: Iterable[str], examples: int) -> list[str]:

@@ -185,6 +185,7 @@ def main() -> int:
     parser.add_argument("--unseen", action="store_true", help="take mutants of the half that nobody looks at")
     parser.add_argument("--package", choices=PACKAGES, action="append", help="run only this package; may be repeated")
     arguments = parser.parse_args()
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # uv, and `sabir`
     names = arguments.package or list(PACKAGES)
     survivors = []
     for number, name in enumerate(names):

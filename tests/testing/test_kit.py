@@ -20,6 +20,7 @@ from tests.testing.broken import (
     laws,
     replies,
     requests,
+    stored_meanings,
     stored_requests,
     streams,
     transport,
@@ -32,6 +33,7 @@ MODULES = (
     ("requests", complete_requests),
     ("laws", laws),
     ("laws", stored_requests),
+    ("laws", stored_meanings),
     ("replies", replies),
     ("replies", changed_replies),
     ("streams", streams),
@@ -64,7 +66,7 @@ CHOSEN = BROKEN if WHOLE else list(FIRST.values())
 MANY = 100
 PROPERTIES = ("laws", "handover")
 """Families whose breakages only show in some of many histories."""
-DIRECTED = {case.partition("[")[0] for case in stored_requests.BROKEN}
+DIRECTED = {case.partition("[")[0] for case in (*stored_requests.BROKEN, *stored_meanings.BROKEN)}
 """Cases of these families without random histories."""
 
 

@@ -13,6 +13,7 @@ from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
 from sabir_testing.families.replies import ReplyCases
 from sabir_testing.families.requests import RequestCases
+from sabir_testing.families.stored_meanings import ReportedModelCases, StoredMeaningCases
 from sabir_testing.families.stored_requests import StoredRequestCases
 from sabir_testing.families.streams import StreamCases
 from sabir_testing.families.transport import TransportCases
@@ -24,8 +25,10 @@ class OfflineConformance(
     CompleteRequestCases,
     LawCases,
     StoredRequestCases,
+    StoredMeaningCases,
     ReplyCases,
     ChangedReplyCases,
+    ReportedModelCases,
     StreamCases,
     FramingCases,
     ErrorCases,
@@ -46,8 +49,10 @@ class ProviderConformance(
     CompleteRequestCases,
     LawCases,
     StoredRequestCases,
+    StoredMeaningCases,
     ReplyCases,
     ChangedReplyCases,
+    ReportedModelCases,
     StreamCases,
     FramingCases,
     ErrorCases,

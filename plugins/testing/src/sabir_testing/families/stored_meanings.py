@@ -1,0 +1,135 @@
+"""Stored requests whose next rendering is equal, although `decode_history` understood them wrongly or not at all.
+
+setting ──render──▶ body ──decode_history──▶ is it the same setting, or a field that only this vendor knows?
+body with one list replaced by a text, or with an unknown field in a medium ──▶ refused, reported, or still there
+"""
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from itertools import product
+from typing import Any
+
+import pytest
+from sabir import Settings
+from sabir.authoring import JSONValue
+
+from sabir_testing.families.decoding_laws import read_back, reads_requests
+from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
+from sabir_testing.histories.directed_answers import paths_in, replace_at
+from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, medium, message_by, result_message
+from sabir_testing.kit.asking import WHOLE
+from sabir_testing.kit.failures import describe_message, expect
+from sabir_testing.kit.service import AnswerCases, Service
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
+from sabir_testing.reading import JSONPath, as_json
+
+STRANGE = "kit-strange-text"
+"""The text that replaces a list, and the value of the unknown field."""
+UNKNOWN_FIELD = "kit_unknown_field"
+FORMS = ("bytes", "url", "file")
+MODEL_FIELDS = ("model", "modelVersion", "model_version")
+"""Names of the field with which answers of known APIs report their model."""
+
+
+class StoredMeaningCases(Suite):
+    """The test cases of the family `laws` about the meaning of stored requests."""
+
+    family = "laws"
+
+    @pytest.mark.parametrize("setting", [name for name in SETTINGS if name != "reasoning_effort"])
+    def test_a_stored_setting_is_read_as_the_setting(self, subject: AdapterUnderTest, setting: str) -> None:
+        """If a request was rendered with a neutral setting and without losses, `decode_history` reads the same setting,
+        not a field in `extra_body` that only this vendor knows.
+        """
+        sample = Settings.model_validate({setting: SETTINGS[setting][0]})
+        request = subject.try_render([QUESTION], OPTIONS, sample)
+        if request.rendering is None or request.losses or not reads_requests(subject):
+            return
+        decoded = read_back(subject, request.body)
+        expected, actual = getattr(sample, setting), decoded and getattr(decoded.settings, setting)
+        if setting == "response_format" and actual:  # some APIs have no field for the name
+            expected, actual = expected.schema_view["properties"], actual.schema_view.get("properties")
+        what = f"decode_history reads a request with {setting}={expected!r} as {setting}={actual!r}"
+        details = {"the settings that decode_history returned": repr(decoded and decoded.settings)}
+        request.expect(actual == expected, f"{what}; return the setting", details=details)
+
+    def test_unknown_fields_of_stored_media_are_kept(self, subject: AdapterUnderTest) -> None:
+        """A field that `decode_history` does not know, in any object of a message with a medium, is in the next request
+        or in a loss, or the request is refused (law 2).
+        """
+        for modality, form in product(MEDIA_FILES, FORMS):
+            part, mark = medium(modality, form, subject.target.provider)
+            request = subject.try_render([message_by("user", "What is this?", part)])
+            if mark not in request.body.decode():
+                continue
+            body = json.loads(request.body)
+            for path in _paths_below_messages(subject, body, dict):
+                _check_strange(subject, request, _with_unknown_field(body, path), f"an unknown field in {path}")
+
+    def test_a_text_in_place_of_a_list_is_not_read(self, subject: AdapterUnderTest) -> None:
+        """If a stored request has a text where the API has a list, `decode_history` refuses the request, reports a
+        loss, or keeps the text. A reader that loops over the text reads its letters.
+        """
+        history = [QUESTION, SUN, result_message("kit-call-1", {"kit_page": 1}), message_by("user", "So?")]
+        request = subject.request_for(history, OPTIONS)
+        body = json.loads(request.body)
+        for path in _paths_below_messages(subject, body, list):
+            _check_strange(subject, request, replace_at(body, path, STRANGE), f"a text in place of the list {path}")
+
+
+class ReportedModelCases(AnswerCases):
+    """The test cases of the family `replies` about the model that answered."""
+
+    family = "replies"
+
+    def test_an_answer_keeps_the_model_that_answered(self, service: Service) -> None:
+        """If a complete response names its model in a field `model` or `modelVersion`, and this is not the requested
+        model, the origin's `reported_model` is this name. This is tested with another name in the recorded responses.
+        """
+        subject = service.subject
+        for answer in service.answers(WHOLE):
+            body = as_json(answer.exchanges[-1].response_body)
+            for field in MODEL_FIELDS:
+                if isinstance(body, dict) and isinstance(body.get(field), str):
+                    changed = {**body, field: STRANGE}
+                    reported = subject.dialect.decode(
+                        json.dumps(changed).encode(), subject.scope()
+                    ).origin.reported_model
+                    what = f"reply.origin.reported_model of {answer} is {reported!r}, if its {field!r} is {STRANGE!r}"
+                    expect(reported == STRANGE, f"{what}; pass it to scope.origin", details={"the response": changed})
+
+
+def _paths_below_messages(subject: AdapterUnderTest, body: Any, kind: type) -> Iterator[JSONPath]:
+    """Yield the paths of the objects or lists in the messages of a request."""
+    if not reads_requests(subject):
+        return
+    field = subject.dialect.messages_field
+    for path in paths_in(body[field], (field,)):
+        if len(path) > 1 and isinstance(_member_at(body, path), kind):
+            yield path
+
+
+def _member_at(body: Any, path: JSONPath) -> Any:
+    for step in path:
+        body = body[step]
+    return body
+
+
+def _with_unknown_field(body: JSONValue, path: JSONPath) -> JSONValue:
+    changed = deepcopy(body)
+    _member_at(changed, path)[UNKNOWN_FIELD] = STRANGE
+    return changed
+
+
+def _check_strange(subject: AdapterUnderTest, request: RenderedHistory, changed: JSONValue, change: str) -> None:
+    """Raise ConformanceFailure if `decode_history` ignores a change of a request, which contains the text STRANGE."""
+    usual, decoded = read_back(subject, request.body), read_back(subject, changed)
+    if decoded is None or usual is None:
+        return
+    again = subject.try_render(decoded.messages, decoded.options, decoded.settings)
+    before = subject.try_render(usual.messages, usual.options, usual.settings)
+    is_reported = len([*decoded.losses, *again.losses]) > len([*usual.losses, *before.losses])
+    what = f"decode_history ignores {change} of a request; refuse the request, keep the change, or return a loss"
+    details = {"the request": changed, "what decode_history returned": [*map(describe_message, decoded.messages)]}
+    expect(STRANGE in again.body.decode() or is_reported, what, details=details)

@@ -1,0 +1,65 @@
+"""Readers of stored requests that keep the bytes but lose the meaning, and of answers that forget the model."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sabir import Settings
+from sabir.contract.dialect import DecodedHistory
+from sabir.contract.scope import DecodeScope
+from sabir.vocabulary.reply import Reply
+from sabir_testing.families.stored_meanings import UNKNOWN_FIELD
+
+from tests.testing.broken.complete_requests import WIRE_FIELDS
+from tests.testing.broken.laws import reading
+from tests.testing.broken.stored_requests import Body, parts
+from tests.testing.harness import Breakage, changed
+
+SETTING = "test_a_stored_setting_is_read_as_the_setting"
+
+
+def unread(setting: str, field: str) -> Breakage:
+    """A setting is read as a field that only this vendor knows, so that it is sent again, but to no other vendor."""
+
+    def decode_history(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        decoded: DecodedHistory = own(body, scope)
+        sent = json.loads(body).get(field)
+        if sent is None:
+            return decoded
+        others = decoded.settings.model_copy(update={setting: None})
+        return decoded.model_copy(update={"settings": Settings(extra_body={field: sent}).laid_over(others)})
+
+    return changed(decode_history=decode_history)
+
+
+def _without_unknown(part: Body) -> Body:
+    if part.get("type") not in ("image", "audio", "document"):
+        return part
+    return {name: each for name, each in part.items() if name != UNKNOWN_FIELD}
+
+
+def spelt(body: Body) -> Body:
+    """A text in place of the parts of a turn is read letter by letter."""
+    turns = [
+        {**turn, "parts": [{"type": "text", "text": letter} for letter in turn["parts"]]}
+        if isinstance(turn, dict) and isinstance(turn.get("parts"), str)
+        else turn
+        for turn in body.get("turns", ())
+    ]
+    return {**body, "turns": turns} if turns else body
+
+
+def nameless(own: Any, body: bytes, scope: DecodeScope) -> Reply:
+    """The model that an answer names is forgotten."""
+    answer = json.loads(body)
+    known = {name: each for name, each in answer.items() if name != "model"} if isinstance(answer, dict) else answer
+    reply: Reply = own(json.dumps(known).encode(), scope)
+    return reply
+
+
+BROKEN: Mapping[str, Breakage] = {
+    **{f"{SETTING}[{name}]": unread(name, field) for name, field in WIRE_FIELDS.items() if name != "reasoning_effort"},
+    "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
+    "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
+    "test_an_answer_keeps_the_model_that_answered": changed(decode=nameless),
+}

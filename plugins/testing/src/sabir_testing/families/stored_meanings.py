@@ -21,7 +21,7 @@ from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, medium, messa
 from sabir_testing.kit.asking import WHOLE
 from sabir_testing.kit.failures import describe_message, expect
 from sabir_testing.kit.service import AnswerCases, Service
-from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
 from sabir_testing.reading import JSONPath, as_json
 
 STRANGE = "kit-strange-text"
@@ -32,6 +32,7 @@ MODEL_FIELDS = ("model", "modelVersion", "model_version")
 """Names of the field with which answers of known APIs report their model."""
 
 
+@since_api(2)
 class StoredMeaningCases(Suite):
     """The test cases of the family `laws` about the meaning of stored requests."""
 
@@ -78,6 +79,7 @@ class StoredMeaningCases(Suite):
             _check_strange(subject, request, replace_at(body, path, STRANGE), f"a text in place of the list {path}")
 
 
+@since_api(2)
 class ReportedModelCases(AnswerCases):
     """The test cases of the family `replies` about the model that answered."""
 

@@ -16,7 +16,7 @@ from sabir_testing.families.access import AccessCases
 from sabir_testing.families.errors import ErrorCases
 
 from tests.testing.harness import FEW, Breakage, Outcome, registered, run, suite_of
-from tests.testing.test_questions import OfAcme
+from tests.testing.kit.test_questions import OfAcme
 
 RECORDING = ("--sabir-record", "-k", "recorded or streamed or pieces_of_a_call or call_begins or signed")
 CLAIMED = {"server": "Acme's own service", "version": "1"}

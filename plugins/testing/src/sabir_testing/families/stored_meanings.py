@@ -5,17 +5,19 @@ body with one list replaced by a text, or with an unknown field in a medium â”€â
 """
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import product
 from typing import Any
 
 import pytest
-from sabir import Settings
+from sabir import DecodedHistory, MediaPart, Message, Settings
 from sabir.authoring import JSONValue
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
+from sabir_testing.families.stored_requests import FEATURES
 from sabir_testing.histories.directed_answers import paths_in, replace_at
 from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.asking import WHOLE
@@ -54,6 +56,24 @@ class StoredMeaningCases(Suite):
         what = f"decode_history reads a request with {setting}={expected!r} as {setting}={actual!r}"
         details = {"the settings that decode_history returned": repr(decoded and decoded.settings)}
         request.expect(actual == expected, f"{what}; return the setting", details=details)
+
+    def test_a_stored_message_is_read_as_what_it_is(self, subject: AdapterUnderTest) -> None:
+        """If a request was rendered without losses, `decode_history` reads as many media, calls and results as were
+        sent. Read as opaque parts, they could not be sent to other vendors.
+        """
+        for feature, decoded, request in _features_read(subject):
+            sent, read = _count_kinds(request.history), _count_kinds(decoded.messages)
+            what = f"decode_history reads a request with {feature}, which has {sent or 'no media and no calls'}, as"
+            details = {"what decode_history returned": [*map(describe_message, decoded.messages)]}
+            request.expect(read == sent, f"{what} {read or 'messages without them'}", details=details)
+
+    def test_a_stored_request_is_read_without_losses(self, subject: AdapterUnderTest) -> None:
+        """Reading a request that was rendered without losses reports no losses: the fields that the dialect writes are
+        the fields that it knows.
+        """
+        for feature, decoded, request in _features_read(subject):
+            what = f"decode_history reports losses of a request with {feature} that its own dialect rendered: "
+            request.expect(not decoded.losses, what + "; ".join(map(str, decoded.losses)))
 
     def test_unknown_fields_of_stored_media_are_kept(self, subject: AdapterUnderTest) -> None:
         """A field that `decode_history` does not know, in any object of a message with a medium, is in the next request
@@ -100,6 +120,22 @@ class ReportedModelCases(AnswerCases):
                     ).origin.reported_model
                     what = f"reply.origin.reported_model of {answer} is {reported!r}, if its {field!r} is {STRANGE!r}"
                     expect(reported == STRANGE, f"{what}; pass it to scope.origin", details={"the response": changed})
+
+
+def _features_read(subject: AdapterUnderTest) -> Iterator[tuple[str, DecodedHistory, RenderedHistory]]:
+    """Yield what is read from each conversation of FEATURES that is rendered without losses."""
+    for feature, conversation in FEATURES.items() if reads_requests(subject) else ():
+        request = subject.try_render(*conversation(subject))
+        if request.rendering is not None and not request.losses and (decoded := read_back(subject, request.body)):
+            yield feature, decoded, request
+
+
+def _count_kinds(history: Sequence[Message]) -> dict[str, int]:
+    """Return the numbers of media of each modality, of calls and of results."""
+    parts = [part for message in history for part in message.parts]
+    media = Counter[str](part.modality for part in parts if isinstance(part, MediaPart))
+    media.update(message.kind for message in history if message.kind != "parts")
+    return dict(sorted(media.items()))
 
 
 def _paths_below_messages(subject: AdapterUnderTest, body: Any, kind: type) -> Iterator[JSONPath]:

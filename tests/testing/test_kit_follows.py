@@ -141,7 +141,7 @@ def test_a_stream_that_no_framing_cuts_fails_every_stream_case(pytester: pytest.
     assert all(outcome.failed for outcome in outcomes)
 
 
-class Silent(Lines):
+class Silent(Frames):
     """Cuts nothing."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:

@@ -34,7 +34,7 @@ LONGEST_SHOWN = 80
 
 def families() -> dict[str, tuple[type[Suite], ...]]:
     """The classes of each family by its name, in the order in which the kit lists them."""
-    classes = [each for each in ProviderConformance.__bases__ if issubclass(each, Suite)]
+    classes = [each for each in ProviderConformance.__mro__ if vars(each).get("family")]
     names = dict.fromkeys(each.family for each in classes)
     return {name: tuple(each for each in classes if each.family == name) for name in names}
 

@@ -13,7 +13,7 @@ from sabir_testing.kit.service import WHOLE
 from sabir_testing.scrubbing import KEPT_RESPONSE_HEADERS, Scrubbing
 
 from tests.testing.harness import acme
-from tests.testing.test_questions import OfAcme, service, stand_in
+from tests.testing.kit.test_questions import OfAcme, service, stand_in
 
 SECRET = "violet-owl-in-the-barn"
 

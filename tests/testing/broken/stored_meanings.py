@@ -8,7 +8,7 @@ from sabir import Loss, OpaquePart, PartsPayload, Settings
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.reply import Reply
-from sabir_testing.families.stored_meanings import UNKNOWN_FIELD
+from sabir_testing.families.stored_requests import UNKNOWN_FIELD
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
 from tests.testing.broken.laws import reading

@@ -7,6 +7,7 @@ documents   {"a": 1}                    one document
             {"a": 1}\\n{"a": 2}\\n        one document for each line
             \\x00\\x08{"a": 1}\\x00\\xff     one document for each binary frame, decoded as Latin-1
 values      {"a": ["x", {"b": 1}]}  ──leaves──▶  a, x, b, 1          objects ──▶ every object in the value
+            ──paths_in──▶ (), ("a",), ("a", 0), ("a", 1), ("a", 1, "b")   member_at, replace_at: the value at a path
 
 `replace` writes changed documents back at their places. All other characters remain unchanged.
 """
@@ -50,6 +51,33 @@ def walk(value: Any, path: JSONPath = ()) -> Iterator[Leaf]:
             yield from walk(member, (*path, position))
     else:
         yield Leaf(path, value)
+
+
+def paths_in(document: Any, path: JSONPath = ()) -> Iterator[JSONPath]:
+    """Yield the path of a JSON value, and those of all values in it, each before the values in it."""
+    yield path
+    steps: Any = document.items() if isinstance(document, dict) else ()
+    steps = enumerate(document) if isinstance(document, list) else steps
+    for step, member in steps:
+        yield from paths_in(member, (*path, step))
+
+
+def member_at(document: Any, path: JSONPath) -> Any:  # any JSON value
+    """Return the value at a path in a JSON value."""
+    for step in path:
+        document = document[step]
+    return document
+
+
+def replace_at(document: Any, path: JSONPath, other: JSONValue) -> JSONValue:
+    """Return a copy of a JSON value with another value at the path."""
+    if not path:
+        return other
+    first, *rest = path
+    copy = document.copy()
+    copy[first] = replace_at(document[first], tuple(rest), other)
+    replaced: JSONValue = copy
+    return replaced
 
 
 def leaves(value: JSONValue, *, has_names: bool = True) -> list[str]:
@@ -339,11 +367,15 @@ def group_fragments(values: Sequence[Any]) -> list[list[Fragment]]:
     return list(groups.values())
 
 
+def fragments_of(values: Sequence[Any], text: str) -> list[Fragment]:
+    """Return the first group of texts that a stream's reader would join to this text; [] if there is none."""
+    groups = group_fragments(values)
+    return next((each for each in groups if "".join(fragment.text for fragment in each) == text), [])
+
+
 def set_text(value: Any, path: JSONPath, text: str) -> None:
     """Set the text at a path in a value."""
-    for step in path[:-1]:
-        value = value[step]
-    value[path[-1]] = text
+    member_at(value, path[:-1])[path[-1]] = text
 
 
 def _text_leaves(value: Any, path: JSONPath, counts: JSONPath) -> Iterator[tuple[JSONPath, str, JSONPath]]:

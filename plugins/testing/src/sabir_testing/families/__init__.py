@@ -19,7 +19,7 @@ from sabir_testing.families.streams import StreamCases
 from sabir_testing.families.transport import TransportCases
 
 
-class OfflineConformance(
+class _CommonCases(
     ContractCases,
     RequestCases,
     CompleteRequestCases,
@@ -34,6 +34,10 @@ class OfflineConformance(
     ErrorCases,
     HandoverCases,
 ):
+    """The families of both kinds of suites."""
+
+
+class OfflineConformance(_CommonCases):
     """Base class of a conformance suite for a provider on this machine: every test except those of the HTTP transport.
     The tests ask the questions while they run.
 
@@ -43,22 +47,7 @@ class OfflineConformance(
     asks_live = True
 
 
-class ProviderConformance(
-    ContractCases,
-    RequestCases,
-    CompleteRequestCases,
-    LawCases,
-    StoredRequestCases,
-    StoredMeaningCases,
-    ReplyCases,
-    ChangedReplyCases,
-    ReportedModelCases,
-    StreamCases,
-    FramingCases,
-    ErrorCases,
-    HandoverCases,
-    TransportCases,
-):
+class ProviderConformance(_CommonCases, TransportCases):
     """Base class of a conformance suite for a provider that is reached over HTTP: every test of the kit. Answers come
     from recordings.
 

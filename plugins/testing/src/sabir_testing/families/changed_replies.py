@@ -8,7 +8,7 @@ a call in a list   twice            ──▶ two calls
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import OWN_ID, AnswerCases, Service
 from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import JSONPath, group_fragments, objects, walk
+from sabir_testing.reading import fragments_of, member_at, objects, paths_in, walk
 
 UNHEARD_OF = "kit_unheard_of"
 SideOfUsage: TypeAlias = Literal["input_tokens", "output_tokens"]
@@ -26,7 +26,7 @@ SIDES: tuple[SideOfUsage, SideOfUsage] = ("input_tokens", "output_tokens")
 _INPUT = re.compile(r"(?i)input|prompt")
 _OUTPUT = re.compile(r"(?i)output|completion|candidate|generated|eval")
 MORE = 100_000
-"""What is added to a number of tokens, so that the change cannot be confused with another number."""
+"""The number that is added to a number of tokens. No recorded number is so large."""
 
 
 @since_api(2)
@@ -60,7 +60,7 @@ class ChangedReplyCases(AnswerCases):
                 _check_side_of_usage(answer, side, places)
 
     def test_missing_usage_is_unknown(self, service: Service) -> None:
-        """If a response has no numbers of tokens, they are None in `usage`, because 0 would be counted as free."""
+        """If a response has no numbers of tokens, the numbers in `usage` are None. The number 0 would cost nothing."""
         for answer in changeable_answers(service):
             places = [place for each in _usage_places(answer).values() for place in each]
             if not places:
@@ -135,21 +135,20 @@ def _spread_text(answer: ChangeableAnswer) -> tuple[Changes, str]:
     A stream's pieces are changed one by one, and repetitions of the complete text at its end, too.
     """
     text = answer.reply.text
-    for group in group_fragments(answer.documents):
-        if not text.strip() or "".join(fragment.text for fragment in group) != text:
-            continue
-        pieces = [fragment.text for fragment in group]
-        pieces[0] = f"\n  {pieces[0]}"
-        pieces[-1] = f"{pieces[-1]} \n\n"  # possibly the same piece
-        if len(pieces) > 2:
-            pieces[1] = " \n "
-        changes: dict[Place, Any] = {
-            Place(fragment.document, fragment.path): piece for fragment, piece in zip(group, pieces, strict=True)
-        }
-        spread = "".join(pieces)
-        repeated = [place for place in answer.places_of(text) if place not in changes]
-        return {**dict.fromkeys(repeated, spread), **changes}, spread
-    return {}, ""
+    group = fragments_of(answer.documents, text) if text.strip() else []
+    if not group:
+        return {}, ""
+    pieces = [fragment.text for fragment in group]
+    pieces[0] = f"\n  {pieces[0]}"
+    pieces[-1] = f"{pieces[-1]} \n\n"  # possibly the same piece
+    if len(pieces) > 2:
+        pieces[1] = " \n "
+    changes: dict[Place, Any] = {
+        Place(fragment.document, fragment.path): piece for fragment, piece in zip(group, pieces, strict=True)
+    }
+    spread = "".join(pieces)
+    repeated = [place for place in answer.places_of(text) if place not in changes]
+    return {**dict.fromkeys(repeated, spread), **changes}, spread
 
 
 def _with_second_call(answer: ChangeableAnswer, call: OptionCall) -> Changes:
@@ -159,25 +158,14 @@ def _with_second_call(answer: ChangeableAnswer, call: OptionCall) -> Changes:
     for number, document in enumerate(answer.documents):
         if not _contains_call(document, call):
             continue
-        lists = sorted(_lists_in(document, ()), key=lambda pair: len(pair[0]), reverse=True)
-        for path, elements in lists:
-            calls = [element for element in elements if _contains_call(element, call)]
+        for path in sorted(paths_in(document), key=len, reverse=True):
+            elements = member_at(document, path)
+            calls = [each for each in elements if _contains_call(each, call)] if isinstance(elements, list) else []
             if calls and path:
                 second = _renumbered(calls[-1], len(elements))
                 return {Place(number, path): [*elements, second]}
         return {}  # the stream sends its calls one by one
     return {}
-
-
-def _lists_in(document: Any, path: JSONPath) -> Iterator[tuple[JSONPath, list[Any]]]:
-    """Yield the lists in a JSON value, with their paths."""
-    if isinstance(document, list):
-        yield path, document
-    steps: Any = (
-        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
-    )
-    for step, member in steps:
-        yield from _lists_in(member, (*path, step))
 
 
 def _contains_call(document: Any, call: OptionCall) -> bool:

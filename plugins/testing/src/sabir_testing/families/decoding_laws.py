@@ -21,8 +21,6 @@ from sabir_testing.histories.directed_answers import (
     INVALID_ANSWERS,
     ODD_HEADERS,
     changed_bodies,
-    paths_in,
-    replace_at,
 )
 from sabir_testing.histories.directed_histories import valid_directed
 from sabir_testing.histories.random_histories import Strategy, json_values, texts, valid_histories
@@ -33,6 +31,7 @@ from sabir_testing.kit.decoded_recordings import RecordedStream, own_bodies
 from sabir_testing.kit.failures import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.law_testing import for_all, law
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
+from sabir_testing.reading import paths_in, replace_at
 
 INVENTED = ("sol", "luna", "stella")
 """Names of fields that no API has."""

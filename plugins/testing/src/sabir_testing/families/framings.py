@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, ClassVar
 
+from sabir import Reply
+
 from sabir_testing.families.streams import SIZES, streams
 from sabir_testing.kit.decoded_recordings import RecordedStream
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import documents, group_fragments, is_framed, replace, set_text, walk
+from sabir_testing.reading import documents, fragments_of, is_framed, replace, set_text, walk
 
 SEPARATORS = "kit-a\u2028kit-b\u2029kit-c\x85kit-d"
 """A text with characters at which `str.splitlines` divides a text, and JSON and server-sent events do not."""
@@ -34,28 +36,16 @@ class FramingCases(AnswerCases):
         `\\n`; `str.splitlines` divides at these characters, too.
         """
         for stream, body, text in _with_inserted(service, SEPARATORS):
-            for size in SIZES:
-                decoded = stream.decode_chunks(_chunks(body, size))
-                actual = decoded.reply.text if decoded.reply else str(decoded.error)
-                what = f"a text with U+2028, U+2029 and U+0085 in the stream of {stream.name!r}, in chunks of {size}"
-                what = f"{what} bytes, is decoded to {actual!r}; expected {text!r}"
-                expect(actual == text, what, details={"the stream": body})
+            _decode_in_sizes(stream, body, text, "a text with U+2028, U+2029 and U+0085")
 
     def test_a_broken_byte_costs_one_character(self, service: Service) -> None:
         """A byte that is not UTF-8 becomes U+FFFD, its event is decoded, and a loss reports it."""
         for stream, body, text in _with_inserted(service, BROKEN.decode()):
             broken, expected = body.replace(BROKEN, BROKEN_BYTES), text.replace(BROKEN.decode(), MENDED)
-            for size in SIZES:
-                decoded = stream.decode_chunks(_chunks(broken, size))
-                actual = decoded.reply.text if decoded.reply else str(decoded.error)
-                what = f"a text with an invalid byte in the stream of {stream.name!r}, in chunks of {size} bytes, is"
-                what = f"{what} decoded to {actual!r}; expected {expected!r}"
-                expect(actual == expected, what, details={"the stream": broken})
-                losses = decoded.reply.losses if decoded.reply else ()
-                what = (
-                    f"an invalid byte in the stream of {stream.name!r} is not in the reply's losses; set `was_invalid`"
-                )
-                expect(losses, f"{what} of the framing", details={"the stream": broken})
+            for reply in _decode_in_sizes(stream, broken, expected, "a text with an invalid byte"):
+                what = f"no loss of the reply reports an invalid byte in the stream of {stream.name!r}"
+                remedy = "set `was_invalid` of the framing"
+                expect(reply.losses, f"{what}; {remedy}", details={"the stream": broken})
 
     def test_an_incomplete_event_is_counted(self, service: Service) -> None:
         """`kept` of a framing is about the number of bytes that it stores for an event that is not complete. Without
@@ -67,15 +57,23 @@ class FramingCases(AnswerCases):
                 continue
             framing = stream.dialect.framing(stream.scope.content_type)
             framing.feed(frame.data[:-2])
-            what = (
-                f"after {len(frame.data) - 2} bytes of an event of the stream of {stream.name!r}, `kept` of the framing"
-            )
-            what = f"{what} is {framing.kept}; expected about the number of bytes that it stores"
+            what = f"after {len(frame.data) - 2} bytes of an event of {stream.name!r}, `kept` of the framing is"
+            what = f"{what} {framing.kept}; expected about the number of bytes that it stores"
             expect(framing.kept >= len(frame.data) // 2, what, details={"the incomplete event": frame.data[:-2]})
 
 
-def _chunks(body: bytes, size: int) -> list[bytes]:
-    return [body[at : at + size] for at in range(0, len(body), size)]
+def _decode_in_sizes(stream: RecordedStream, body: bytes, text: str, what: str) -> list[Reply]:
+    """Return the replies that a body is decoded to, in chunks of each size. Raises ConformanceFailure for a reply with
+    another text. `what` describes the text.
+    """
+    replies = []
+    for size in SIZES:
+        decoded = stream.decode_chunks([body[at : at + size] for at in range(0, len(body), size)])
+        actual = decoded.reply.text if decoded.reply else str(decoded.error)
+        fault = f"{what} in the stream of {stream.name!r}, in chunks of {size} bytes, is decoded to {actual!r}"
+        expect(actual == text, f"{fault}; expected {text!r}", details={"the stream": body})
+        replies += [decoded.reply] if decoded.reply else []
+    return replies
 
 
 def _with_inserted(service: Service, inserted: str) -> Iterator[tuple[RecordedStream, bytes, str]]:
@@ -89,11 +87,9 @@ def _with_inserted(service: Service, inserted: str) -> Iterator[tuple[RecordedSt
             continue
         parsed = documents(written)
         values: list[Any] = [deepcopy(document.value) for document in parsed]
-        groups = group_fragments(values)
-        group = next((each for each in groups if "".join(fragment.text for fragment in each) == text), None)
-        if group is None:
+        first = next((fragment for fragment in fragments_of(values, text) if fragment.text), None)
+        if first is None:
             continue
-        first = next(fragment for fragment in group if fragment.text)
         changed_text = first.text + inserted + text[len(first.text) :]
         for document in values:
             for leaf in list(walk(document)):

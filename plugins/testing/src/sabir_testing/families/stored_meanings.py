@@ -7,31 +7,27 @@ body with one list replaced by a text, or with an unknown field in a medium â”€â
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from itertools import product
 from typing import Any
 
 import pytest
 from sabir import DecodedHistory, MediaPart, Message, Settings
-from sabir.authoring import JSONValue
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
-from sabir_testing.families.stored_requests import FEATURES
-from sabir_testing.histories.directed_answers import paths_in, replace_at
-from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, medium, message_by, result_message
+from sabir_testing.families.stored_requests import FEATURES, check_change, check_unknown_field, count_usual_losses
+from sabir_testing.histories.samples import SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.asking import WHOLE
+from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.failures import describe_message, expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
-from sabir_testing.reading import JSONPath, as_json
+from sabir_testing.reading import JSONPath, as_json, format_path, member_at, paths_in, replace_at
 
 STRANGE = "kit-strange-text"
-"""The text that replaces a list, and the value of the unknown field."""
-UNKNOWN_FIELD = "kit_unknown_field"
-FORMS = ("bytes", "url", "file")
+"""The text that replaces a list, and the name of a model that nobody has."""
 MODEL_FIELDS = ("model", "modelVersion", "model_version")
-"""Names of the field with which answers of known APIs report their model."""
+"""Names of the field for the model in answers of known APIs."""
 
 
 @since_api(2)
@@ -79,14 +75,16 @@ class StoredMeaningCases(Suite):
         """A field that `decode_history` does not know, in any object of a message with a medium, is in the next request
         or in a loss, or the request is refused (law 2).
         """
-        for modality, form in product(MEDIA_FILES, FORMS):
+        for modality, form in product(MODALITIES, FORMS):
             part, mark = medium(modality, form, subject.target.provider)
             request = subject.try_render([message_by("user", "What is this?", part)])
             if mark not in request.body.decode():
                 continue
             body = json.loads(request.body)
+            if (usual := count_usual_losses(subject, body)) is None:
+                continue
             for path in _paths_below_messages(subject, body, dict):
-                _check_strange(subject, request, _with_unknown_field(body, path), f"an unknown field in {path}")
+                check_unknown_field(subject, body, path, usual)
 
     def test_a_text_in_place_of_a_list_is_not_read(self, subject: AdapterUnderTest) -> None:
         """If a stored request has a text where the API has a list, `decode_history` refuses the request, reports a
@@ -95,8 +93,11 @@ class StoredMeaningCases(Suite):
         history = [QUESTION, SUN, result_message("kit-call-1", {"kit_page": 1}), message_by("user", "So?")]
         request = subject.request_for(history, OPTIONS)
         body = json.loads(request.body)
+        if (usual := count_usual_losses(subject, body)) is None:
+            return
         for path in _paths_below_messages(subject, body, list):
-            _check_strange(subject, request, replace_at(body, path, STRANGE), f"a text in place of the list {path}")
+            change = f"a text in place of the list {format_path(path)}"
+            check_change(subject, replace_at(body, path, STRANGE), usual, STRANGE, change)
 
 
 @since_api(2)
@@ -140,34 +141,7 @@ def _count_kinds(history: Sequence[Message]) -> dict[str, int]:
 
 def _paths_below_messages(subject: AdapterUnderTest, body: Any, kind: type) -> Iterator[JSONPath]:
     """Yield the paths of the objects or lists in the messages of a request."""
-    if not reads_requests(subject):
-        return
     field = subject.dialect.messages_field
     for path in paths_in(body[field], (field,)):
-        if len(path) > 1 and isinstance(_member_at(body, path), kind):
+        if len(path) > 1 and isinstance(member_at(body, path), kind):
             yield path
-
-
-def _member_at(body: Any, path: JSONPath) -> Any:
-    for step in path:
-        body = body[step]
-    return body
-
-
-def _with_unknown_field(body: JSONValue, path: JSONPath) -> JSONValue:
-    changed = deepcopy(body)
-    _member_at(changed, path)[UNKNOWN_FIELD] = STRANGE
-    return changed
-
-
-def _check_strange(subject: AdapterUnderTest, request: RenderedHistory, changed: JSONValue, change: str) -> None:
-    """Raise ConformanceFailure if `decode_history` ignores a change of a request, which contains the text STRANGE."""
-    usual, decoded = read_back(subject, request.body), read_back(subject, changed)
-    if decoded is None or usual is None:
-        return
-    again = subject.try_render(decoded.messages, decoded.options, decoded.settings)
-    before = subject.try_render(usual.messages, usual.options, usual.settings)
-    is_reported = len([*decoded.losses, *again.losses]) > len([*usual.losses, *before.losses])
-    what = f"decode_history ignores {change} of a request; refuse the request, keep the change, or return a loss"
-    details = {"the request": changed, "what decode_history returned": [*map(describe_message, decoded.messages)]}
-    expect(STRANGE in again.body.decode() or is_reported, what, details=details)

@@ -6,12 +6,11 @@ Law: both bodies are equal. A field that nobody knows, in any object of the body
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
-from sabir import DecodedHistory, Loss, Message, Option, ReasoningPart, Settings
+from sabir import DecodedHistory, Message, Option, ReasoningPart, Settings
 from sabir.authoring import JSONValue
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
@@ -26,15 +25,15 @@ from sabir_testing.histories.samples import (
     message_by,
     result_message,
 )
-from sabir_testing.kit.capabilities import MODALITIES
+from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.decoded_recordings import own_replies
 from sabir_testing.kit.failures import describe_message, expect
-from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
-from sabir_testing.reading import JSONPath
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
+from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at
 
 UNKNOWN_FIELD, UNKNOWN_VALUE = "kit_unknown_field", "kit-unknown-value"
 VARIED = ("option_choice", "reasoning_effort")
-"""Settings of which each value is a feature of its own."""
+"""Settings with a feature for each of their values."""
 
 
 class StoredFeature(NamedTuple):
@@ -84,7 +83,7 @@ FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
     **{f"option_choice.{each}": _with_setting("option_choice", choice) for each, choice in CHOICES.items()},
     **{name: _with_setting(name, SETTINGS[name][0]) for name in SETTINGS if name not in VARIED},
     **{f"reasoning_effort.{each}": _with_setting("reasoning_effort", each) for each in SETTINGS["reasoning_effort"]},
-    **{f"{each}.{form}": _with_medium(each, form) for each in MODALITIES for form in ("bytes", "url", "file")},
+    **{f"{each}.{form}": _with_medium(each, form) for each in MODALITIES for form in FORMS},
     "call": _with_call(result_message("kit-call-1", {"kit_page": 1})),
     "error": _with_call(error_result("kit-call-1", "kit-no-such-word")),
     "parallel calls": _with_call(result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", [1, None])),
@@ -127,16 +126,10 @@ class StoredRequestCases(Suite):
         answer = result_message("kit-call-1", {"kit_page": 1})
         history = [QUESTION, message_by("llm", "Yes."), QUESTION, SUN, answer, message_by("user", "So?")]
         body = json.loads(subject.must_render(history, OPTIONS, Settings(max_output_tokens=5001)).body_bytes)
-        unchanged = read_back(subject, body)
-        usual = _losses(subject, unchanged) if unchanged else []
-        for path in _object_paths(body, ()):
-            _check_nested_field(subject, body, path, len(usual))
-
-
-def _losses(subject: AdapterUnderTest, decoded: DecodedHistory) -> list[Loss]:
-    """Return the losses of reading a request and of rendering what was read."""
-    again = subject.try_render(decoded.messages, decoded.options, decoded.settings)
-    return [*decoded.losses, *again.losses]
+        usual = count_usual_losses(subject, body) or 0
+        for path in paths_in(body):
+            if isinstance(member_at(body, path), dict):
+                check_unknown_field(subject, body, path, usual)
 
 
 def _render_again(subject: AdapterUnderTest, decoded: DecodedHistory) -> JSONValue:
@@ -145,35 +138,36 @@ def _render_again(subject: AdapterUnderTest, decoded: DecodedHistory) -> JSONVal
     return body
 
 
-def _check_nested_field(subject: AdapterUnderTest, body: Any, path: JSONPath, usual: int) -> None:
-    """Raise ConformanceFailure if `decode_history` ignores an unknown field in the object at a path of a request.
+def count_usual_losses(subject: AdapterUnderTest, body: JSONValue) -> int | None:
+    """Return the number of losses of reading a request and of rendering what was read; None if it is refused."""
+    decoded = read_back(subject, body)
+    return None if decoded is None else len([*decoded.losses, *_try_again(subject, decoded).losses])
 
-    `usual` is the number of losses without the field: a further one is taken to be of the field.
+
+def check_unknown_field(subject: AdapterUnderTest, body: JSONValue, path: JSONPath, usual: int) -> None:
+    """Raise ConformanceFailure if `decode_history` ignores an unknown field in the object at a path of a request."""
+    changed = replace_at(body, path, {**member_at(body, path), UNKNOWN_FIELD: UNKNOWN_VALUE})
+    where = format_path(path) or "the body itself"
+    check_change(subject, changed, usual, UNKNOWN_VALUE, f"the unknown field {UNKNOWN_FIELD!r} in {where}")
+
+
+def check_change(subject: AdapterUnderTest, changed: JSONValue, usual: int, text: str, change: str) -> None:
+    """Raise ConformanceFailure if `decode_history` ignores a change of a request, which contains this text.
+
+    `usual` is the number of losses without the change: a further one is taken to report the change.
     """
-    changed = deepcopy(body)
-    holder = changed
-    for step in path:
-        holder = holder[step]
-    holder[UNKNOWN_FIELD] = UNKNOWN_VALUE
     decoded = read_back(subject, changed)
     if decoded is None:
         return
-    is_reported = len(_losses(subject, decoded)) > usual
-    is_kept = UNKNOWN_VALUE in json.dumps(_render_again(subject, decoded))
-    where = "".join(f"[{step!r}]" for step in path) or "the body itself"
-    what = f"decode_history ignores the unknown field {UNKNOWN_FIELD!r} in {where} of a request; keep the field, or"
+    again = _try_again(subject, decoded)
+    is_reported = len([*decoded.losses, *again.losses]) > usual
+    what = f"decode_history ignores {change} of a request; refuse the request, keep the change, or return a loss"
     details = {"the request": json.dumps(changed), "what decode_history returned": _describe(decoded)}
-    expect(is_kept or is_reported, f"{what} return a loss that names it", details=details)
+    expect(text in again.body.decode() or is_reported, what, details=details)
 
 
-def _object_paths(document: Any, path: JSONPath) -> Iterator[JSONPath]:
-    """Yield the paths of all objects in a JSON value, the value's own first."""
-    if isinstance(document, dict):
-        yield path
-    is_list = isinstance(document, list)
-    steps: Any = document.items() if isinstance(document, dict) else enumerate(document) if is_list else ()
-    for step, member in steps:
-        yield from _object_paths(member, (*path, step))
+def _try_again(subject: AdapterUnderTest, decoded: DecodedHistory) -> RenderedHistory:
+    return subject.try_render(decoded.messages, decoded.options, decoded.settings)
 
 
 def _describe(decoded: DecodedHistory) -> str:

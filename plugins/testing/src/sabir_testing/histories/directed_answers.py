@@ -10,7 +10,7 @@ from typing import Any
 
 from sabir.authoring import JSONValue
 
-from sabir_testing.reading import JSONPath
+from sabir_testing.reading import paths_in, replace_at
 
 INVALID_ANSWERS = (
     b'{"sol": 1', b"{", b"[", b'"', b'"OK"', b'""', b"true", b"false", b"0", b"1", b"-1.5", b"1e999", b"NaN", b" ",
@@ -36,23 +36,3 @@ def changed_bodies(
     yield body
     for path in [path for path in paths_in(body) if len(path) >= from_depth][:MOST_PATHS]:
         yield from (replace_at(body, path, other) for other in values)
-
-
-def paths_in(document: Any, path: JSONPath = ()) -> Iterator[JSONPath]:
-    """Yield the path of a JSON value, and those of all values in it."""
-    yield path
-    steps: Any = document.items() if isinstance(document, dict) else ()
-    steps = enumerate(document) if isinstance(document, list) else steps
-    for step, member in steps:
-        yield from paths_in(member, (*path, step))
-
-
-def replace_at(document: Any, path: JSONPath, other: JSONValue) -> JSONValue:
-    """Return a copy of a JSON value with another value at the path."""
-    if not path:
-        return other
-    first, *rest = path
-    copy = document.copy()
-    copy[first] = replace_at(document[first], tuple(rest), other)
-    replaced: JSONValue = copy
-    return replaced

@@ -21,7 +21,7 @@ from sabir_testing.kit.asking import STREAMED, WHOLE, QuestionResult, Suffix
 from sabir_testing.kit.decoded_recordings import DecodedStream, RecordedStream
 from sabir_testing.kit.failures import ConformanceFailure
 from sabir_testing.kit.service import Service
-from sabir_testing.reading import JSONPath, as_json, compact_json, walk
+from sabir_testing.reading import JSONPath, as_json, compact_json, member_at, walk
 
 DELETED = object()
 """As the new value of a place: the field is left out."""
@@ -86,9 +86,7 @@ class ChangeableAnswer:
         """Return the documents with other values at some places. Later places of one list are changed first."""
         documents = list(deepcopy(self.documents))
         for place, content in sorted(changes.items(), key=lambda change: str(change[0]), reverse=True):
-            holder = documents[place.document]
-            for step in place.path[:-1]:
-                holder = holder[step]
+            holder = member_at(documents[place.document], place.path[:-1])
             if content is DELETED:
                 del holder[place.path[-1]]
             else:

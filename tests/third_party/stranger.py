@@ -19,7 +19,11 @@ CORE = ROOT / "core"
 CLI, ECHO, KIT, OPENAI, SESSION = (ROOT / "plugins" / name for name in ("cli", "echo", "testing", "openai", "session"))
 SECONDS = 540
 EXAMPLES = 25
-INSTALLER = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
+OURS = ("VIRTUAL_ENV", "PYTHONPATH", "UV_PROJECT_ENVIRONMENT")
+INSTALLER = {name: value for name, value in os.environ.items() if name not in OURS}
+"""The variables for an installer. Those in OURS would make `uv run` install a package here, into the environment of
+the tests.
+"""
 
 
 def run(command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] = INSTALLER) -> str:

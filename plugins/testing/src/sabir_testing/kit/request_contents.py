@@ -19,7 +19,7 @@ from sabir.rendering.turns import Identifiers
 
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.suite import AdapterUnderTest
-from sabir_testing.reading import strings, walk
+from sabir_testing.reading import replace_at, strings, walk
 
 Position = tuple[int, ...]
 """Positions in nested arrays, the outermost first. Fields of an object have no position, because they have no order."""
@@ -55,8 +55,9 @@ def _mark_message(message: Message, numbers: Iterator[int]) -> MarkedMessage:
     for part in payload.get("parts", ()):
         if part["kind"] in ("text", "refusal"):
             part["text"] = new_mark()
-        elif part["kind"] == "reasoning" and part["text"]:
+        elif part["kind"] == "reasoning" and (text := part["text"]):
             part["text"] = new_mark()
+            part["state"] = _mark_state(part["state"], text, part["text"])
             reasoning.add(part["text"])
     if payload["kind"] == "option_call":
         payload |= {"arguments": {"a": new_mark()}, "raw_arguments": None, "invalid_arguments": False, "cut_off": False}
@@ -66,6 +67,22 @@ def _mark_message(message: Message, numbers: Iterator[int]) -> MarkedMessage:
         payload["result"] = new_mark()
     required = tuple(text for text in marks if text not in reasoning)
     return MarkedMessage(Message.model_validate(fields), tuple(marks), required)
+
+
+def _mark_state(state: Any, text: str, mark: str) -> Any:
+    """Return a copy of a state with the mark instead of each of its strings that is a piece of `text`.
+
+    Some dialects store the text of reasoning in its state too, and send the state.
+    """
+    for leaf in walk(state):
+        if (
+            isinstance(leaf.value, str)
+            and not leaf.is_name
+            and len(leaf.value) >= SHORTEST_STATE
+            and leaf.value in text
+        ):
+            state = replace_at(state, leaf.path, mark)
+    return state
 
 
 def messages_in(marked: Sequence[MarkedMessage]) -> list[Message]:

@@ -9,11 +9,12 @@ from sabir_testing.families.complete_requests import CompleteRequestCases
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.errors import ErrorCases
 from sabir_testing.families.framings import FramingCases
+from sabir_testing.families.further_replies import FurtherReplyCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
 from sabir_testing.families.replies import ReplyCases
 from sabir_testing.families.requests import RequestCases
-from sabir_testing.families.stored_meanings import ReportedModelCases, StoredMeaningCases
+from sabir_testing.families.stored_meanings import StoredMeaningCases
 from sabir_testing.families.stored_requests import StoredRequestCases
 from sabir_testing.families.streams import StreamCases
 from sabir_testing.families.transport import TransportCases
@@ -28,7 +29,7 @@ class OfflineConformance(
     StoredMeaningCases,
     ReplyCases,
     ChangedReplyCases,
-    ReportedModelCases,
+    FurtherReplyCases,
     StreamCases,
     FramingCases,
     ErrorCases,
@@ -52,7 +53,7 @@ class ProviderConformance(
     StoredMeaningCases,
     ReplyCases,
     ChangedReplyCases,
-    ReportedModelCases,
+    FurtherReplyCases,
     StreamCases,
     FramingCases,
     ErrorCases,

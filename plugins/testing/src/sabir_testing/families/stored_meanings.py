@@ -20,18 +20,14 @@ from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
 from sabir_testing.families.stored_requests import FEATURES
 from sabir_testing.histories.directed_answers import paths_in, replace_at
 from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, medium, message_by, result_message
-from sabir_testing.kit.asking import WHOLE
 from sabir_testing.kit.failures import describe_message, expect
-from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
-from sabir_testing.reading import JSONPath, as_json
+from sabir_testing.reading import JSONPath
 
 STRANGE = "kit-strange-text"
 """The text that replaces a list, and the value of the unknown field."""
 UNKNOWN_FIELD = "kit_unknown_field"
 FORMS = ("bytes", "url", "file")
-MODEL_FIELDS = ("model", "modelVersion", "model_version")
-"""Names of the field with which answers of known APIs report their model."""
 
 
 class StoredMeaningCases(Suite):
@@ -96,28 +92,6 @@ class StoredMeaningCases(Suite):
         body = json.loads(request.body)
         for path in _paths_below_messages(subject, body, list):
             _check_strange(subject, request, replace_at(body, path, STRANGE), f"a text in place of the list {path}")
-
-
-class ReportedModelCases(AnswerCases):
-    """The test cases of the family `replies` about the model that answered."""
-
-    family = "replies"
-
-    def test_an_answer_keeps_the_model_that_answered(self, service: Service) -> None:
-        """If a complete response names its model in a field `model` or `modelVersion`, and this is not the requested
-        model, the origin's `reported_model` is this name. This is tested with another name in the recorded responses.
-        """
-        subject = service.subject
-        for answer in service.answers(WHOLE):
-            body = as_json(answer.exchanges[-1].response_body)
-            for field in MODEL_FIELDS:
-                if isinstance(body, dict) and isinstance(body.get(field), str):
-                    changed = {**body, field: STRANGE}
-                    reported = subject.dialect.decode(
-                        json.dumps(changed).encode(), subject.scope()
-                    ).origin.reported_model
-                    what = f"reply.origin.reported_model of {answer} is {reported!r}, if its {field!r} is {STRANGE!r}"
-                    expect(reported == STRANGE, f"{what}; pass it to scope.origin", details={"the response": changed})
 
 
 def _features_read(subject: AdapterUnderTest) -> Iterator[tuple[str, DecodedHistory, RenderedHistory]]:

@@ -245,7 +245,6 @@ class Local(OfflineConformance):
             f"test_a_{way}_failure_is_its_error[{question}]": f"the embedded server {why}"
             for way in ("recorded", "streamed")
             for question, why in {
-                "missing_model": "has one model, whatever it is called",
                 "rate_limited": "has no limit",
                 "overloaded": "serves whoever asks, one after the other",
             }.items()

@@ -1,10 +1,11 @@
 """Messages of every kind: as strategies, and one of each by hand; and whether a model is what its constructor makes."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 from sabir.base.models import Frozen
+from sabir.vocabulary.media import Modality
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir_testing.histories.samples import message_by, result_message
@@ -31,7 +32,7 @@ text_parts = st.builds(TextPart, text=texts, state=states, citations=st.lists(ci
 urls = st.sampled_from(["https://example.org/a?b#c", "data:image/png;base64,AAAA", "provider-file:acme/file-1"])
 media_parts = st.builds(
     MediaPart,
-    modality=st.sampled_from(["image", "audio", "video", "document"]),
+    modality=st.sampled_from(get_args(Modality)),
     url=urls,
     mime=optional_texts,
     prompt_hint=optional_texts,

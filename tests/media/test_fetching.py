@@ -146,6 +146,17 @@ def test_threads_that_fetch_the_same_medium_share_what_was_derived(tiny: Tiny) -
     assert len({id(message) for message in derived}) == 1
 
 
+@pytest.mark.parametrize("mime", ["image/svg+xml", "model/gltf-binary"])
+def test_a_medium_that_no_request_may_contain_is_not_fetched(tiny: Tiny, mime: str) -> None:
+    fetcher = Fetching()
+    medium = sabir.image("https://example.org/a", mime=mime)
+
+    messages = fetching(sabir.adapter("tiny:m"), fetcher).fetch_media_sync([sabir.user("Look:", medium)])
+
+    assert messages[0].parts[1] == medium
+    assert fetcher.fetched == []
+
+
 def test_rendering_never_fetches(tiny: Tiny) -> None:
     """Law 6: it is pure; who wants to approve fetched media renders and sends what `fetch_media` gave."""
     fetcher = Fetching()

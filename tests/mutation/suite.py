@@ -56,9 +56,15 @@ class TestFiles:
         self._data.read()
 
     def of(self, mutant: Mutant) -> list[str]:
-        """Return the test files, those with the most tests on the mutant's line first."""
+        """Return the test files, those with the most tests on the mutant's line first.
+
+        A line that runs when its module is imported belongs to no test, so the files named after the module are added.
+        """
         contexts = self._data.contexts_by_lineno(str(mutant.path)).get(mutant.line, [])
         files = [context.partition("::")[0] for context in contexts if context]
+        if "" in contexts:
+            paths = (path for place in TESTS for path in (ROOT / place).rglob(f"test_{mutant.path.stem}.py"))
+            files += [path.relative_to(ROOT).as_posix() for path in paths]
         return sorted(set(files), key=lambda file: (-files.count(file), file))
 
 

@@ -103,7 +103,7 @@ GEMINIS: list[tuple[Any, list[Any]]] = [
     (gemini({"inlineData": {"mimeType": "image/png", "data": PNG}, **SIGNED}),
      [MediaPart(modality="image", url=PIXEL, state={"part": SIGNED})]),
     (gemini({"functionCall": {"name": "my_weather", "args": {"b": 1, "a": 2}, "id": "c"}, **SIGNED}),
-     [call("my weather", {"a": 2, "b": 1}, state={"part": SIGNED, "call": {"id": "c"}})]),
+     [call("my weather", {"b": 1, "a": 2}, state={"part": SIGNED, "call": {"id": "c"}})]),
     (gemini(CODE, OUTPUT, BARE, {"hologram": 1}, {"": {"id": "x1"}}), [
         opaque(GEMINI, CODE, "x1", "opens"), opaque(GEMINI, OUTPUT, "x1", "closes"), opaque(GEMINI, BARE),
         opaque(GEMINI, {"hologram": 1}), opaque(GEMINI, {"": {"id": "x1"}})]),
@@ -211,7 +211,7 @@ RESPONSE: list[tuple[Any, list[Any]]] = [
         ReasoningPart(text="First.\n\nThen.", state=TOLD), ReasoningPart(text="Hm.", state=THOUGHT),
         ReasoningPart(text="", state=HIDDEN)]),
     (response(item(arguments='{ "b":1,"a":2 }', namespace="n"), item(name="my_weather"), item(arguments='{"a": "R')), [
-        call("weather", {"a": 2, "b": 1}, raw_arguments='{ "b":1,"a":2 }', state={"id": "fc_1", "namespace": "n"}),
+        call("weather", {"b": 1, "a": 2}, raw_arguments='{ "b":1,"a":2 }', state={"id": "fc_1", "namespace": "n"}),
         call("my weather", {}, raw_arguments="{}", state={"id": "fc_1"}),
         call("weather", {}, raw_arguments='{"a": "R', invalid_arguments=True, state={"id": "fc_1"})]),
     (response({**MADE, "result": "/9j/"}), [

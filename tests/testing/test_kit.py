@@ -13,6 +13,7 @@ import pytest
 from tests.testing.broken import (
     changed_replies,
     complete_requests,
+    connection_errors,
     contract,
     errors,
     framings,
@@ -42,6 +43,7 @@ MODULES = (
     ("streams", framings),
     ("errors", errors),
     ("transport", transport),
+    ("transport", connection_errors),
     ("handover", handover),
 )
 """Family → a module with broken adapters for some of its cases."""

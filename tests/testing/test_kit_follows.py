@@ -16,6 +16,7 @@ import pytest
 import sabir
 import yaml
 from sabir import ReplyEnd, ReplyStart, StreamEvent
+from sabir.authoring import JSONLines
 from sabir.contract.dialect import ServerEvent, ServerEventReader
 from sabir.contract.provider import Access
 from sabir.contract.scope import RequestScope
@@ -40,8 +41,8 @@ from tests.testing.harness import (
 )
 
 
-class Lines:
-    """JSON lines."""
+class Frames:
+    """A byte that no text holds, a length of three bytes, and so many bytes of JSON."""
 
     was_invalid = False
 
@@ -53,23 +54,15 @@ class Lines:
         return len(self._bytes)
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        *whole, self._bytes = (self._bytes + chunk).split(b"\n")
-        return [ServerEvent(line.decode()) for line in whole if line]
+        self._bytes += chunk
+        events = []
+        while len(self._bytes) >= (end := 4 + int.from_bytes(self._bytes[1:4], "big")) > 4:
+            events.append(ServerEvent(self._bytes[4:end].decode()))
+            self._bytes = self._bytes[end:]
+        return events
 
     def close(self) -> list[ServerEvent]:
         return []
-
-
-class Frames(Lines):
-    """A byte that no text holds, a length of three bytes, and so many bytes of JSON."""
-
-    def feed(self, chunk: bytes) -> list[ServerEvent]:
-        self._bytes += chunk
-        found = []
-        while len(self._bytes) >= (end := 4 + int.from_bytes(self._bytes[1:4], "big")) > 4:
-            found.append(ServerEvent(self._bytes[4:end].decode()))
-            self._bytes = self._bytes[end:]
-        return found
 
 
 def framed_bytes(event: str) -> bytes:
@@ -79,7 +72,7 @@ def framed_bytes(event: str) -> bytes:
 
 FRAMINGS: Mapping[str, tuple[Any, Callable[[str], bytes]]] = {
     "text/event-stream": (ServerEventReader, lambda event: f"data: {event}\n\n".encode()),
-    "application/x-ndjson": (Lines, lambda event: f"{event}\n".encode()),
+    "application/x-ndjson": (JSONLines, lambda event: f"{event}\n".encode()),
     "application/x-frames": (Frames, framed_bytes),
 }
 """Content type → what cuts such a stream, and how an event is written."""
@@ -148,7 +141,7 @@ def test_a_stream_that_no_framing_cuts_fails_every_stream_case(pytester: pytest.
     assert all(outcome.failed for outcome in outcomes)
 
 
-class Silent(Lines):
+class Silent(Frames):
     """Cuts nothing."""
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:

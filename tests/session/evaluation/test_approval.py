@@ -149,7 +149,7 @@ def test_a_person_may_give_other_arguments() -> None:
     desk.evaluate(llm, session, Decision("allow", arguments={"order": 7, "amount": 5}))
 
     assert desk.ran == ["refund 7 5"]
-    assert get_inner_messages(session)[2].tool_calls[0].arguments == '{"amount":500,"order":7}'
+    assert get_inner_messages(session)[2].tool_calls[0].arguments == '{"order":7,"amount":500}'
     wrong = ScriptedAdapter(calls(refund={"order": 7}), "Hm.")
     desk.evaluate(wrong, Session(), Decision("allow", arguments={"order": "seven"}))
     assert wrong.last.results[0].error_type == "invalid_arguments"

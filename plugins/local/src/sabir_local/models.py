@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from sabir.errors import CallError, SettingsInvalid
+from sabir.errors import ModelNotFound, SettingsInvalid
 
 
-class WeightsMissing(CallError):
+class WeightsMissing(ModelNotFound):
     """Raised if no weights are found for a model, or if the file of the weights is missing, unreadable or not a GGUF
     file. The text names the remedy.
     """

@@ -38,6 +38,7 @@ from sabir.authoring import (
     WrappedAdapter,
     as_messages,
 )
+from sabir.errors import MediaRefused
 
 from sabir_media.fetcher import GuardedFetcher
 from sabir_media.steps import FetchedMedia, Fetcher
@@ -293,9 +294,18 @@ def _without_strict(how: CallArguments) -> CallArguments:
 
 
 def _web_media(message: Message) -> Mapping[int, MediaPart]:
-    """Return index → part for the media of a message that have a web URL."""
+    """Return index → part for the media of a message that have a web URL, and a type that can be sent as bytes."""
     media = ((index, part) for index, part in enumerate(message.parts) if isinstance(part, MediaPart))
-    return {index: part for index, part in media if part.form == "url"}
+    return {index: part for index, part in media if part.form == "url" and _fits_bytes(part)}
+
+
+def _fits_bytes(part: MediaPart) -> bool:
+    """Return whether a part may contain bytes of its known or likely type; SVG images, for example, may not."""
+    try:
+        MediaURL(_placeholder_url(part)).check()
+    except MediaRefused:
+        return False
+    return True
 
 
 def _distinct_urls(wanted: WantedMedia) -> Iterable[str]:

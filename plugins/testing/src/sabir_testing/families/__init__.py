@@ -6,6 +6,7 @@ OfflineConformance      for a provider on this machine: tested live, without tra
 
 from sabir_testing.families.changed_replies import ChangedReplyCases
 from sabir_testing.families.complete_requests import CompleteRequestCases
+from sabir_testing.families.connection_errors import ConnectionErrorCases
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.errors import ErrorCases
 from sabir_testing.families.framings import FramingCases
@@ -59,6 +60,7 @@ class ProviderConformance(
     ErrorCases,
     HandoverCases,
     TransportCases,
+    ConnectionErrorCases,
 ):
     """Base class of a conformance suite for a provider that is reached over HTTP: every test of the kit. Answers come
     from recordings.

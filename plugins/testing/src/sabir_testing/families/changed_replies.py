@@ -17,6 +17,7 @@ from sabir.authoring import OptionCall
 from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes, Place, changeable_answers
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import OWN_ID, AnswerCases, Service
+from sabir_testing.kit.suite import since_api
 from sabir_testing.reading import JSONPath, group_fragments, objects, walk
 
 UNHEARD_OF = "kit_unheard_of"
@@ -28,6 +29,7 @@ MORE = 100_000
 """What is added to a number of tokens, so that the change cannot be confused with another number."""
 
 
+@since_api(2)
 class ChangedReplyCases(AnswerCases):
     """The test cases of the family `replies` about answers with changed values."""
 

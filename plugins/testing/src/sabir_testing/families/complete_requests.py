@@ -14,13 +14,14 @@ from sabir.errors import SettingsInvalid
 from sabir_testing.families.requests import OPTIONS, QUESTION, is_lost_message
 from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, call_message, message_by, result_message
 from sabir_testing.kit.capabilities import MODALITIES
-from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
 
 STOPS = ("kit-stop-one", "kit-stop-two")
 NEIGHBOURS = ("kit-neighbour-one", "kit-neighbour-two")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
 
 
+@since_api(2)
 class CompleteRequestCases(Suite):
     """The test cases of the family `requests` about requests with several values of a kind."""
 

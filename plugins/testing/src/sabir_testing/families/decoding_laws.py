@@ -32,7 +32,7 @@ from sabir_testing.kit.cut_replies import cut_replies
 from sabir_testing.kit.decoded_recordings import RecordedStream, own_bodies
 from sabir_testing.kit.failures import ConformanceFailure, describe_message, expect
 from sabir_testing.kit.law_testing import for_all, law
-from sabir_testing.kit.suite import AdapterUnderTest, Suite, new_in
+from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 
 INVENTED = ("sol", "luna", "stella")
 """Names of fields that no API has."""
@@ -161,7 +161,7 @@ class DecodingLaws(Suite):
             details = {"the stream": b"\n".join(chunks), "the reply": reply.text or "(no text)"}
             raise ConformanceFailure(what, details=details)
 
-    @new_in("0.1")
+    @since_api(2)
     def test_a_call_that_was_cut_off_never_runs(self, subject: AdapterUnderTest) -> None:
         """If a reply ends at the length limit before the arguments of its last call arrive, the call is marked as
         invalid (`invalid_arguments`) instead of running with default arguments (law 12). `ReplyBuilder` and `Fold` do

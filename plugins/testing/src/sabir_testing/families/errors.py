@@ -192,9 +192,9 @@ class ErrorCases(AnswerCases):
 
 
 def _named_texts(document: JSONValue, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text of a body with the name of its field."""
-    if isinstance(document, str):
-        yield name, document
+    """Yield every text and number of a body, as a text, with the name of its field."""
+    if isinstance(document, str | int) and not isinstance(document, bool):
+        yield name, str(document)
     elif isinstance(document, Mapping):
         for field, each in document.items():
             yield from _named_texts(each, field)

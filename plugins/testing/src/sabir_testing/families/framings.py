@@ -13,6 +13,7 @@ from sabir_testing.families.streams import SIZES, streams
 from sabir_testing.kit.decoded_recordings import RecordedStream
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
+from sabir_testing.kit.suite import since_api
 from sabir_testing.reading import documents, group_fragments, is_framed, replace, set_text, walk
 
 SEPARATORS = "kit-a\u2028kit-b\u2029kit-c\x85kit-d"
@@ -22,6 +23,7 @@ SHORTEST_FRAME = 40
 """The length of an event in bytes from which `kept` is checked."""
 
 
+@since_api(2)
 class FramingCases(AnswerCases):
     """The test cases of the family `streams` about framings. Texts are changed in streams that are not binary."""
 

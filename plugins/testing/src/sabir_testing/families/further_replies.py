@@ -10,6 +10,7 @@ from typing import Any
 from sabir_testing.kit.asking import WHOLE, QuestionResult
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
+from sabir_testing.kit.suite import since_api
 from sabir_testing.reading import as_json
 
 STRANGE = "kit-strange-text"
@@ -18,6 +19,7 @@ MODEL_FIELDS = ("model", "modelVersion", "model_version")
 """Names of the field with which answers of known APIs report their model."""
 
 
+@since_api(2)
 class FurtherReplyCases(AnswerCases):
     """The test cases of the family `replies` about fields beside the messages."""
 

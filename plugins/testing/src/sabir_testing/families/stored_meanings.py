@@ -21,7 +21,7 @@ from sabir_testing.families.stored_requests import FEATURES
 from sabir_testing.histories.directed_answers import paths_in, replace_at
 from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.failures import describe_message, expect
-from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
 from sabir_testing.reading import JSONPath
 
 STRANGE = "kit-strange-text"
@@ -30,6 +30,7 @@ UNKNOWN_FIELD = "kit_unknown_field"
 FORMS = ("bytes", "url", "file")
 
 
+@since_api(2)
 class StoredMeaningCases(Suite):
     """The test cases of the family `laws` about the meaning of stored requests."""
 

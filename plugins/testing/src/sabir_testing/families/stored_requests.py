@@ -29,7 +29,7 @@ from sabir_testing.histories.samples import (
 from sabir_testing.kit.capabilities import MODALITIES
 from sabir_testing.kit.decoded_recordings import own_replies
 from sabir_testing.kit.failures import describe_message, expect
-from sabir_testing.kit.suite import AdapterUnderTest, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.reading import JSONPath
 
 UNKNOWN_FIELD, UNKNOWN_VALUE = "kit_unknown_field", "kit-unknown-value"
@@ -94,6 +94,7 @@ FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
 """Feature → a conversation that uses it."""
 
 
+@since_api(2)
 class StoredRequestCases(Suite):
     """The test cases of the family `laws` about stored requests."""
 

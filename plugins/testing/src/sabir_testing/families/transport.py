@@ -34,6 +34,7 @@ from sabir_testing.families.transport_fixtures import (
     outcome_of,
 )
 from sabir_testing.kit.failures import expect
+from sabir_testing.kit.suite import since_api
 from sabir_testing.loopback import Server, Step, chunk, head, unreachable, whole
 
 REFUSAL = b'{"error": {"message": "no"}}'
@@ -176,6 +177,7 @@ class TransportCases(AccessCases):
         expect(result == "CancelledError", f"{task} ended with {result}; expected CancelledError")
         expect(hung_up, f"{task} does not close the network connection; close the response in `finally`")
 
+    @since_api(2)
     @pytest.mark.parametrize("where", ["before_the_head", "in_the_body"])
     def test_a_waiting_call_lets_other_tasks_run(self, wire: HTTPWire, where: str) -> None:
         """While `open()` waits for the response, or `chunks()` for the body, other tasks of the event loop run."""

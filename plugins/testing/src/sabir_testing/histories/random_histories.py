@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sabir import Message, Origin, Target
 from sabir.authoring import DecodeScope, Part, RoleHint
 
-from sabir_testing.histories.samples import JSON_KINDS, WIRE_KEYS, call_message, message_by, result_message
+from sabir_testing.histories.samples import JSON_KINDS, MEDIA_FILES, WIRE_KEYS, call_message, message_by, result_message
 
 Strategy: TypeAlias = st.SearchStrategy
 
@@ -67,7 +67,7 @@ class Speakers:
         """Return a strategy for parts that a message of any origin may have."""
         media = st.builds(
             sabir.MediaPart,
-            modality=st.sampled_from(["image", "audio", "video", "document"]),
+            modality=st.sampled_from(list(MEDIA_FILES)),
             url=st.sampled_from(self.urls),
             prompt_hint=st.sampled_from([None, "a hat"]),
             vendor=st.sampled_from(VENDOR_HINTS),

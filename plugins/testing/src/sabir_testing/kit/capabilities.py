@@ -13,6 +13,8 @@ from enum import StrEnum
 
 from sabir.authoring import WIRE_SETTINGS
 
+from sabir_testing.histories.samples import MEDIA_FILES
+
 
 class Grade(StrEnum):
     """How completely a provider supports a capability: FULL (sent with the same meaning), DOWNGRADED (in a poorer form,
@@ -27,7 +29,7 @@ class Grade(StrEnum):
 
 FULL, DOWNGRADED, REFUSED, UNKNOWN = Grade.FULL, Grade.DOWNGRADED, Grade.REFUSED, Grade.UNKNOWN
 
-MODALITIES = ("image", "audio", "video", "document")
+MODALITIES = tuple(MEDIA_FILES)
 FORMS = {"url": "by a web URL", "bytes": "as bytes", "file": "as a file that is stored at the provider"}
 CHOICES = {
     "auto": "the model may call an option",

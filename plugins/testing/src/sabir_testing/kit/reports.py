@@ -63,7 +63,7 @@ class _SuiteSummary:
         if self.handed_over is not None:
             yield from _wrap_after("  handed to", ", ".join(self.handed_over) or "no provider")
         yield from _list_cases("expected to fail", self.expected_failures)
-        heading = "new cases that failed (in this release only a warning, in the next a failure)"
+        heading = "new cases that failed (only a warning in this release, or for this api_version)"
         yield from _list_cases(heading, self.warned)
 
 

@@ -252,6 +252,8 @@ KIT = "sabir_testing."
 """The beginning of the names of the kit's modules."""
 NEW = "sabir_new_in"
 """The attribute of a test case that stores the minor release which added it."""
+SINCE_API = "sabir_since_api"
+"""The attribute of a test case that stores the version of the plugin contract which added it."""
 
 
 class Suite:
@@ -362,6 +364,7 @@ class Suite:
 
 _ATTRIBUTES = [name for name in vars(Suite) if not name.startswith("_")]
 Case = TypeVar("Case", bound=Callable[..., object])
+Marked = TypeVar("Marked", bound=Callable[..., object])
 
 
 def new_in(version: str) -> Callable[[Case], Case]:
@@ -376,9 +379,26 @@ def new_in(version: str) -> Callable[[Case], Case]:
     return mark
 
 
-def is_new(case: object, kit: str) -> bool:
-    """Return whether a case is new in the minor release of this version of the kit."""
-    return getattr(case, NEW, None) == ".".join(kit.split(".")[:2])
+def since_api(version: int) -> Callable[[Marked], Marked]:
+    """Mark a case, or all cases of a class, as added with a version of the plugin contract, SABIR_API. For a provider
+    that states an earlier version, a failure only warns.
+    """
+
+    def mark(marked: Marked) -> Marked:
+        members = vars(marked) if isinstance(marked, type) else {marked.__name__: marked}
+        for name, case in members.items():
+            if name.startswith("test_"):
+                setattr(case, SINCE_API, version)
+        return marked
+
+    return mark
+
+
+def is_new(case: object, kit: str, api_version: int) -> bool:
+    """Return whether a failure of a case only warns: in this release of the kit, or for a provider of this version of
+    the plugin contract.
+    """
+    return getattr(case, SINCE_API, 1) > api_version or getattr(case, NEW, None) == ".".join(kit.split(".")[:2])
 
 
 def case_names(suite: type[Suite]) -> tuple[str, ...]:

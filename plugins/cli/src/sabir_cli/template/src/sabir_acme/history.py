@@ -54,8 +54,8 @@ class AcmeHistory(History):
             parts = [read_part(each, self.scope) for each in History.list_at(result, "parts")]
             only, error = parts[0] if len(parts) == 1 else None, object_or_empty(result.get("error"))
             if not error:
-                is_text = isinstance(only, TextPart) and only.state is None
-                self.add_result(call_id, only.text if is_text else parts, place)
+                text = only.text if isinstance(only, TextPart) and only.state is None else None
+                self.add_result(call_id, parts if text is None else text, place)
                 continue
             failure = {f"error_{name}": text_or_empty(error.get(name)) or "failed" for name in ("type", "message")}
             self.add_result(call_id, parts, place, is_error=True, retryable=error.get("retryable"), **failure)

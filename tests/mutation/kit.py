@@ -146,7 +146,7 @@ def stranger(folder: Path, project: Path) -> Package:
     """Return a project whose suite runs in an environment of its own."""
     environment = Stranger(folder)
     environment.install(CORE, KIT, ECHO, project)
-    run(["uv", "pip", "install", "--quiet", "--python", environment.python, "coverage"], folder)
+    run([str(shutil.which("uv")), "pip", "install", "--quiet", "--python", environment.python, "coverage"], folder)
     return Package(project / "src", environment.python, environment.copy(project))
 
 

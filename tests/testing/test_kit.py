@@ -13,9 +13,11 @@ import pytest
 from tests.testing.broken import (
     changed_replies,
     complete_requests,
+    connection_errors,
     contract,
     errors,
     framings,
+    further_replies,
     handover,
     laws,
     replies,
@@ -36,10 +38,12 @@ MODULES = (
     ("laws", stored_meanings),
     ("replies", replies),
     ("replies", changed_replies),
+    ("replies", further_replies),
     ("streams", streams),
     ("streams", framings),
     ("errors", errors),
     ("transport", transport),
+    ("transport", connection_errors),
     ("handover", handover),
 )
 """Family → a module with broken adapters for some of its cases."""

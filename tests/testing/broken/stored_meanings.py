@@ -1,4 +1,4 @@
-"""Readers of stored requests that keep the bytes but lose the meaning, and of answers that forget the model."""
+"""Readers of stored requests that keep the bytes but lose the meaning."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from typing import Any
 from sabir import Loss, OpaquePart, PartsPayload, Settings
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
-from sabir.vocabulary.reply import Reply
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
@@ -76,19 +75,10 @@ def spelt(body: Body) -> Body:
     return {**body, "turns": turns} if turns else body
 
 
-def nameless(own: Any, body: bytes, scope: DecodeScope) -> Reply:
-    """The model that an answer names is forgotten."""
-    answer = json.loads(body)
-    known = {name: each for name, each in answer.items() if name != "model"} if isinstance(answer, dict) else answer
-    reply: Reply = own(json.dumps(known).encode(), scope)
-    return reply
-
-
 BROKEN: Mapping[str, Breakage] = {
     **{f"{SETTING}[{name}]": unread(name, field) for name, field in WIRE_FIELDS.items() if name != "reasoning_effort"},
     "test_a_stored_message_is_read_as_what_it_is": changed(decode_history=opaque_images),
     "test_a_stored_request_is_read_without_losses": changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
-    "test_an_answer_keeps_the_model_that_answered": changed(decode=nameless),
 }

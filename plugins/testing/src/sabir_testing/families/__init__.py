@@ -6,14 +6,16 @@ OfflineConformance      for a provider on this machine: tested live, without tra
 
 from sabir_testing.families.changed_replies import ChangedReplyCases
 from sabir_testing.families.complete_requests import CompleteRequestCases
+from sabir_testing.families.connection_errors import ConnectionErrorCases
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.errors import ErrorCases
 from sabir_testing.families.framings import FramingCases
+from sabir_testing.families.further_replies import FurtherReplyCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
 from sabir_testing.families.replies import ReplyCases
 from sabir_testing.families.requests import RequestCases
-from sabir_testing.families.stored_meanings import ReportedModelCases, StoredMeaningCases
+from sabir_testing.families.stored_meanings import StoredMeaningCases
 from sabir_testing.families.stored_requests import StoredRequestCases
 from sabir_testing.families.streams import StreamCases
 from sabir_testing.families.transport import TransportCases
@@ -28,7 +30,7 @@ class _CommonCases(
     StoredMeaningCases,
     ReplyCases,
     ChangedReplyCases,
-    ReportedModelCases,
+    FurtherReplyCases,
     StreamCases,
     FramingCases,
     ErrorCases,
@@ -47,7 +49,7 @@ class OfflineConformance(_CommonCases):
     asks_live = True
 
 
-class ProviderConformance(_CommonCases, TransportCases):
+class ProviderConformance(_CommonCases, TransportCases, ConnectionErrorCases):
     """Base class of a conformance suite for a provider that is reached over HTTP: every test of the kit. Answers come
     from recordings.
 

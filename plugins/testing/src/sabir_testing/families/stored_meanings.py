@@ -17,17 +17,13 @@ from sabir_testing.families.decoding_laws import read_back, reads_requests
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
 from sabir_testing.families.stored_requests import FEATURES, check_change, check_unknown_field, count_usual_losses
 from sabir_testing.histories.samples import SETTINGS, medium, message_by, result_message
-from sabir_testing.kit.asking import WHOLE
 from sabir_testing.kit.capabilities import FORMS, MODALITIES
-from sabir_testing.kit.failures import describe_message, expect
-from sabir_testing.kit.service import AnswerCases, Service
+from sabir_testing.kit.failures import describe_message
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
-from sabir_testing.reading import JSONPath, as_json, format_path, member_at, paths_in, replace_at
+from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at
 
 STRANGE = "kit-strange-text"
-"""The text that replaces a list, and the name of a model that nobody has."""
-MODEL_FIELDS = ("model", "modelVersion", "model_version")
-"""Names of the field for the model in answers of known APIs."""
+"""The text that replaces a list."""
 
 
 @since_api(2)
@@ -101,29 +97,6 @@ class StoredMeaningCases(Suite):
         for path in _paths_below_messages(subject, body, list):
             change = f"a text in place of the list {format_path(path)}"
             check_change(subject, replace_at(body, path, STRANGE), usual, STRANGE, change)
-
-
-@since_api(2)
-class ReportedModelCases(AnswerCases):
-    """The test cases of the family `replies` about the model that answered."""
-
-    family = "replies"
-
-    def test_an_answer_keeps_the_model_that_answered(self, service: Service) -> None:
-        """If a complete response names its model in a field `model` or `modelVersion`, and this is not the requested
-        model, the origin's `reported_model` is this name. This is tested with another name in the recorded responses.
-        """
-        subject = service.subject
-        for answer in service.answers(WHOLE):
-            body = as_json(answer.exchanges[-1].response_body)
-            for field in MODEL_FIELDS:
-                if isinstance(body, dict) and isinstance(body.get(field), str):
-                    changed = {**body, field: STRANGE}
-                    reported = subject.dialect.decode(
-                        json.dumps(changed).encode(), subject.scope()
-                    ).origin.reported_model
-                    what = f"reply.origin.reported_model of {answer} is {reported!r}, if its {field!r} is {STRANGE!r}"
-                    expect(reported == STRANGE, f"{what}; pass it to scope.origin", details={"the response": changed})
 
 
 def _features_read(subject: AdapterUnderTest) -> Iterator[tuple[str, DecodedHistory, RenderedHistory]]:

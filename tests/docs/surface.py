@@ -232,6 +232,10 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "Performer", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
         ),
     ),
+    "Operations": (
+        "A request besides chat has the retries, errors, time limits and telemetry of a chat.",
+        ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client"),
+    ),
     "Hooks": (
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",
         ("installed_hooks",),

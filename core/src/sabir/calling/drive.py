@@ -71,6 +71,10 @@ def redact(body: bytes) -> str:
     return _BASE64.sub(lambda run: f"{run[0][:20]}…({len(run[0])} characters)", text)
 
 
+def _itself(reply: Any) -> Any:
+    return reply
+
+
 class CallWatch:
     """Reports one call to the log and to the telemetry hooks, with a number that no other call of the process has."""
 
@@ -93,11 +97,14 @@ class CallWatch:
             logger.info("%s attempt %d failed: %s: %s", target, action.attempt, type(error).__name__, error)
             self._hooks.call_failed(self._rendering, error, action.attempt, self._call)
 
-    def over(self, script: Script[Reply]) -> Script[Reply]:
-        """Run a script, and report its end: log the losses once, log the reply (DEBUG), and call the telemetry hook."""
+    def over(self, script: Script[Result], reply_of: Callable[[Result], Reply] = _itself) -> Script[Result]:
+        """Run a script, and report its end: log the losses once, log the reply (DEBUG), and call the telemetry hook.
+        `reply_of` returns the reply of what the script returns.
+        """
         losses = self._rendering.losses
         try:
-            reply = yield from script
+            ended = yield from script
+            reply = reply_of(ended)
             losses = reply.losses
         except BaseException as error:
             # GeneratorExit means that the driver closed the script: the stream was closed or the call was cancelled.
@@ -111,7 +118,7 @@ class CallWatch:
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s reply: %s", self._rendering.target, redact(reply.model_dump_json().encode()))
         self._hooks.call_ended(self._rendering, reply, self._call)
-        return reply
+        return ended
 
 
 Watch: TypeAlias = Callable[[Open | AttemptFailed], None]

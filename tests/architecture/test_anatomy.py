@@ -15,6 +15,7 @@ OPTIONAL = {
     "encode": "turns → wire",
     "request": "settings and options → wire",
     "decode": "wire → reply",
+    "embeddings": "the operation for embeddings: calls → wire → vectors",
     "history": "stored request → messages, options, settings",
     "stream": "wire event → core events",
     "errors": "error table",

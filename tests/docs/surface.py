@@ -234,7 +234,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Operations": (
         "A request besides chat has the retries, errors, time limits and telemetry of a chat.",
-        ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client"),
+        ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client",
+         "EmbeddingCall", "EmbeddingKind", "EmbeddingVectors"),
     ),
     "Hooks": (
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",

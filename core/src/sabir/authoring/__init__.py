@@ -59,6 +59,7 @@ _NAMES = {
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
+    "contract.embeddings": "EmbeddingCall EmbeddingKind EmbeddingVectors",
     "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "

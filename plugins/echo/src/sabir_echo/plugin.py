@@ -7,19 +7,24 @@ text `fail <status>` returns that HTTP status, from 400 to 599. Any other text i
 
 import json
 import re
+from collections.abc import Mapping
 
 from sabir import ModelInfo
 from sabir.authoring import (
     Access,
     Credential,
     Dialect,
+    EmbeddingCall,
+    EmbeddingVectors,
     InProcessConnection,
     InProcessResponse,
     JSONValue,
+    Operation,
     Provider,
     WireRequest,
 )
 
+from sabir_echo import embeddings
 from sabir_echo.dialect import PLAIN
 
 CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
@@ -39,6 +44,10 @@ class Echo:
         """Return the provider's only dialect, `echo.plain`."""
         return PLAIN
 
+    def operations(self) -> Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]]:
+        """Return the operation `echo.embeddings`."""
+        return {"embeddings": embeddings.EMBEDDINGS}
+
     def endpoint(self, access: Access) -> str:
         """Return the endpoint's name "echo:". A real provider returns its URL."""
         return "echo:"
@@ -57,7 +66,11 @@ class Echo:
 
 
 def serve(request: WireRequest) -> InProcessResponse:
-    """Return the response to a request: words of the last text in its messages, option calls, or a failure."""
+    """Return the response to a request: words of the last text in its messages, option calls, or a failure. Requests
+    for embeddings are answered by `embeddings.serve`.
+    """
+    if request.path == embeddings.PATH:
+        return embeddings.serve(request.body)
     body = json.loads(request.body)
     text = next(item["text"] for item in reversed(body["messages"]) if "text" in item)
     if failure := re.fullmatch(r"fail ([45]\d\d)", text):

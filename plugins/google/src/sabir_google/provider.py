@@ -29,9 +29,12 @@ from sabir.authoring import (
     Connection,
     Credential,
     Dialect,
+    EmbeddingCall,
+    EmbeddingVectors,
     ErrorTable,
     KeySource,
     Library,
+    Operation,
     OwnClientConnection,
     SDKProvider,
     WireRequest,
@@ -101,6 +104,12 @@ class GoogleProvider(SDKProvider):
         from sabir_google.dialect import GENERATE_CONTENT
 
         return GENERATE_CONTENT
+
+    def operations(self) -> Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]]:
+        """Return the operation `google.embeddings`."""
+        from sabir_google.embeddings import EMBEDDINGS
+
+        return {"embeddings": EMBEDDINGS}
 
     def url_of(self, access: Access) -> str:
         """Return the URL of the endpoint. With a `client=`, return `base_url` or the usual URL of the Gemini API or

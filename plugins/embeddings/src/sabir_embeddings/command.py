@@ -25,7 +25,7 @@ BYTES_OF_A_TOKEN = 4
 """Bytes of English text that a token has, about. For the estimate of tokens."""
 
 
-class _Source(NamedTuple):
+class _InputText(NamedTuple):
     """A text, and the field of its output line that says where it comes from: "text" or "file"."""
 
     text: str
@@ -60,27 +60,27 @@ def embed(  # each parameter is a flag
         cap: US dollars. A higher estimate is refused. Needs the package sabir-prices.
         strict: Refuse a request with a loss, for example if the model ignores --dimensions.
     """
-    sources = [*(_Source(text, "text", text) for text in texts), *map(_read_file, file or ())]
-    sources = sources or [_Source(line, "text", line) for line in sys.stdin.read().splitlines() if line.strip()]
+    sources = [*(_InputText(text, "text", text) for text in texts), *map(_read_file, file or ())]
+    sources = sources or [_InputText(line, "text", line) for line in sys.stdin.read().splitlines() if line.strip()]
     name = model or os.environ.get(MODEL_VARIABLE)
     if not name:
         raise SettingsInvalid(f"no model is set; pass --model provider:model, or set {MODEL_VARIABLE}")
     contents = [source.text for source in sources]
     with embedder(name, at_once=at_once, strict=strict) as llm:
         renderings = llm.render(contents, kind=kind, dimensions=dimensions)
-        _print_note(_describe_estimate(contents, renderings, cap))
+        _report(_describe_estimate(contents, renderings, cap))
         vectors = llm.embed_sync(contents, kind=kind, dimensions=dimensions)
     for loss in vectors.losses:
-        _print_note(str(loss))
+        _report(str(loss))
     _write_vectors(sources, vectors, output)
     cost = "cost unknown" if vectors.cost is None else f"cost ${vectors.cost:.6f}"
-    _print_note(f"{len(vectors)} vectors of {vectors.dimensions} numbers, {vectors.usage}, {cost}")
+    _report(f"{len(vectors)} vectors of {vectors.dimensions} numbers, {vectors.usage}, {cost}")
     return 0
 
 
-def _read_file(path: Path) -> _Source:
+def _read_file(path: Path) -> _InputText:
     try:
-        return _Source(path.read_text("utf-8"), "file", str(path))
+        return _InputText(path.read_text("utf-8"), "file", str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsInvalid(f"{str(path)!r} cannot be read: {one_line(error)}; pass a text file in UTF-8") from None
 
@@ -89,8 +89,8 @@ def _describe_estimate(texts: Sequence[str], renderings: Sequence[Rendering], ca
     """Return one line about the expected tokens and cost. Raises SettingsInvalid if the cost exceeds the cap."""
     tokens = sum(-(-count_bytes(text) // BYTES_OF_A_TOKEN) for text in texts)
     cost = _expected_cost(renderings[0], tokens) if renderings else Decimal(0)
-    shown = "cost unknown" if cost is None else f"about ${cost:.6f}"
-    estimate = f"{len(texts):,} texts, {len(renderings):,} requests, about {tokens:,} tokens, {shown}"
+    price = "cost unknown" if cost is None else f"about ${cost:.6f}"
+    estimate = f"{len(texts):,} texts, {len(renderings):,} requests, about {tokens:,} tokens, {price}"
     if cap is not None and cost is None:
         remedy = "install sabir-prices if it is missing, or leave --cap out"
         raise SettingsInvalid(f"--cap needs the model's prices, which are unknown; {remedy}")
@@ -105,7 +105,7 @@ def _expected_cost(rendering: Rendering, tokens: int) -> Decimal | None:
     return installed_hooks().cost(Reply(messages=(), finish_reason="stop", usage=usage, origin=Origin(**fields)))
 
 
-def _write_vectors(sources: Sequence[_Source], vectors: Embeddings, output: Path | None) -> None:
+def _write_vectors(sources: Sequence[_InputText], vectors: Embeddings, output: Path | None) -> None:
     if output is None:
         _write_lines(sources, vectors, sys.stdout)
         return
@@ -116,7 +116,7 @@ def _write_vectors(sources: Sequence[_Source], vectors: Embeddings, output: Path
         raise SettingsInvalid(f"{str(output)!r} cannot be written: {error.strerror}; pass another --output") from None
 
 
-def _write_lines(sources: Sequence[_Source], vectors: Embeddings, file: IO[str]) -> None:
+def _write_lines(sources: Sequence[_InputText], vectors: Embeddings, file: IO[str]) -> None:
     for source, vector in zip(sources, vectors, strict=True):
         line = {source.field: source.name, "embedding": list(_short_floats(vector))}
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -129,5 +129,5 @@ def _short_floats(vector: "memoryview[float]") -> Iterator[float]:
         yield short if struct.pack("f", short) == struct.pack("f", number) else float(f"{number:.9g}")
 
 
-def _print_note(text: str) -> None:
+def _report(text: str) -> None:
     sys.stderr.write(text + "\n")

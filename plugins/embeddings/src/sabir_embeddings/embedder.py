@@ -128,12 +128,12 @@ class Embedder(AsyncClosing, SyncClosing):
                     f"{self.target} returned {what}; expected one for each text, all of the same length",
                     provider=self.target.provider,
                 )
-        reply = _merge_replies(self.target, [result.reply for result in results])
+        reply = _merge_replies(self.target, [each.reply for each in results])
         if dimensions not in (None, length) and all(loss.path != "dimensions" for loss in reply.losses):
             reason = f"{self.target} returned vectors of {length} numbers"
             loss = Loss(kind="dropped", path="dimensions", reason=reason)
             reply = reply.model_copy(update={"losses": (*reply.losses, loss)})
-        return Embeddings(b"".join(result.output.buffer for result in results), length, reply)
+        return Embeddings(b"".join(each.output.buffer for each in results), length, reply)
 
 
 def embedder(

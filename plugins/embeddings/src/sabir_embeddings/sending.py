@@ -13,14 +13,14 @@ from sabir import Rendering
 from sabir.authoring import EmbeddingCall, EmbeddingVectors, OperationClient, OperationResult
 
 Client: TypeAlias = OperationClient[EmbeddingCall, EmbeddingVectors]
-Result: TypeAlias = OperationResult[EmbeddingVectors]
+Response: TypeAlias = OperationResult[EmbeddingVectors]
 
 
-async def send_all(client: Client, renderings: Sequence[Rendering], at_once: int) -> list[Result]:
+async def send_all(client: Client, renderings: Sequence[Rendering], at_once: int) -> list[Response]:
     """Send the requests in tasks. Raises the first error, after the other requests were cancelled."""
     if len(renderings) == 1:
         return [await client.send(renderings[0])]
-    results: dict[int, Result] = {}
+    results: dict[int, Response] = {}
     remaining = iter(enumerate(renderings))
 
     async def work() -> None:
@@ -37,7 +37,7 @@ async def send_all(client: Client, renderings: Sequence[Rendering], at_once: int
     return [results[index] for index in range(len(renderings))]
 
 
-def send_all_sync(client: Client, renderings: Sequence[Rendering], at_once: int) -> list[Result]:
+def send_all_sync(client: Client, renderings: Sequence[Rendering], at_once: int) -> list[Response]:
     """Send the requests in threads. Raises the first error, after the running requests ended."""
     if len(renderings) == 1:
         return [client.send_sync(renderings[0])]

@@ -2,8 +2,8 @@
 
     from sabir.authoring import Dialect, SDKProvider, Tables, TurnScope
 
-Basic names. They suffice for an ordinary provider: the package sabir-echo and the project that `sabir new` creates use
-no others.
+Basic names. They suffice for an ordinary provider: the package sabir-echo, without its embeddings, and the project that
+`sabir new` creates use no others.
 
     provider    SDKProvider KeySource ClientConnection Credential InProcessConnection InProcessResponse
     dialect     Dialect Tables Roles MediaRule Calls IdentifierRule

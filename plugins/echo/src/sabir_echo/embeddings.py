@@ -12,7 +12,8 @@ import math
 import re
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 from zlib import crc32
 
 from sabir import Usage
@@ -30,6 +31,7 @@ from sabir.errors import SettingsInvalid
 
 from sabir_echo.dialect import ERRORS
 
+Operations: TypeAlias = Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]]
 PATH = "/echo/embeddings"
 DIMENSIONS = 256
 """The length of the vectors if the call does not set it."""

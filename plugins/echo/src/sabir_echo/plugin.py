@@ -7,19 +7,15 @@ text `fail <status>` returns that HTTP status, from 400 to 599. Any other text i
 
 import json
 import re
-from collections.abc import Mapping
 
 from sabir import ModelInfo
 from sabir.authoring import (
     Access,
     Credential,
     Dialect,
-    EmbeddingCall,
-    EmbeddingVectors,
     InProcessConnection,
     InProcessResponse,
     JSONValue,
-    Operation,
     Provider,
     WireRequest,
 )
@@ -44,7 +40,7 @@ class Echo:
         """Return the provider's only dialect, `echo.plain`."""
         return PLAIN
 
-    def operations(self) -> Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]]:
+    def operations(self) -> embeddings.Operations:
         """Return the operation `echo.embeddings`."""
         return {"embeddings": embeddings.EMBEDDINGS}
 

@@ -8,7 +8,9 @@ from google.genai import types
 from sabir.authoring import EmbeddingCall, operation_client
 from sabir.errors import SettingsInvalid
 from sabir.vocabulary.settings import Settings
+from sabir_embeddings import embedder
 from sabir_google import http_options
+from sabir_testing.loopback import Server, head
 
 
 def rendered(model: str, call: EmbeddingCall, **vendor: Any) -> tuple[str, list[dict[str, Any]], list[str]]:
@@ -61,3 +63,16 @@ def test_vertex_ai_is_refused_with_the_reason() -> None:
     )
     with pytest.raises(SettingsInvalid, match="API key only"):
         operation_client("google:gemini-embedding-001", "embeddings", client=client).render(EmbeddingCall(["a"]))
+
+
+async def test_requests_reach_the_batch_method_with_the_key() -> None:
+    """Over the SDK's HTTP client, sync and async. The path of the SDK's own method is replaced."""
+    body = b'{"embeddings": [{"values": [0.5, 1]}], "usageMetadata": {"promptTokenCount": 2}}'
+    with Server([head(), body]) as server:
+        async with embedder("google:gemini-embedding-001", api_key="k", base_url=server.url) as model:
+            both = [model.embed_sync("Hello"), await model.embed("Hello")]
+
+    assert [vectors[0].tolist() for vectors in both] == [[0.5, 1.0]] * 2
+    assert [(vectors.usage.input_tokens, vectors.origin.dialect) for vectors in both] == [(2, "google.embeddings")] * 2
+    assert {request.path for request in server.requests} == {"/v1beta/models/gemini-embedding-001:batchEmbedContents"}
+    assert {request.headers["x-goog-api-key"] for request in server.requests} == {"k"}

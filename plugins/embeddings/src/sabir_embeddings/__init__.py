@@ -4,7 +4,7 @@ vectors = embedder("openai:text-embedding-3-small").embed_sync(texts, kind="docu
 vectors.shape, vectors[0], numpy.asarray(vectors), vectors.usage, vectors.losses
 """
 
-from sabir_embeddings.embedder import EmbedArguments, Embedder, embedder
+from sabir_embeddings.embedder import Embedder, embedder
 from sabir_embeddings.vectors import Embeddings, Match
 
-__all__ = ["EmbedArguments", "Embedder", "Embeddings", "Match", "embedder"]
+__all__ = ["Embedder", "Embeddings", "Match", "embedder"]

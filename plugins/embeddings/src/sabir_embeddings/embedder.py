@@ -6,7 +6,7 @@ All requests are rendered before the first is sent, so that `strict` refuses bef
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, get_args
 
 from sabir import ApiKey, Loss, Origin, Rendering, Reply, Settings, Target, Usage
 from sabir.authoring import (
@@ -19,7 +19,6 @@ from sabir.authoring import (
     Strict,
     SyncClosing,
     operation_client,
-    show_arguments,
 )
 from sabir.errors import ResponseInvalid, SettingsInvalid
 
@@ -31,22 +30,6 @@ OPERATION = "embeddings"
 """The name of the operation in `Provider.operations`."""
 
 
-class EmbedArguments(TypedDict, total=False):
-    """The optional arguments of `Embedder.embed`.
-
-    kind: "query" or "document". Some models embed a question and the
-        texts that may answer it differently.
-    dimensions: the length of the vectors. None means the model's default.
-    strict: the kinds of loss that raise RenderingRefused, instead of the
-        embedder's.
-    """
-
-    kind: EmbeddingKind | None
-    dimensions: int | None
-    strict: Strict | None
-
-
-@show_arguments
 class Embedder(AsyncClosing, SyncClosing):
     """Embeds texts with one model. Created by `embedder`, or from an OperationClient for a test.
 
@@ -68,31 +51,54 @@ class Embedder(AsyncClosing, SyncClosing):
         """Return the model and the endpoint, without secrets."""
         return f"Embedder({str(self.target)!r}, endpoint={self.target.endpoint!r})"
 
-    def render(self, texts: str | Iterable[str], **how: Unpack[EmbedArguments]) -> tuple[Rendering, ...]:
+    def render(
+        self,
+        texts: str | Iterable[str],
+        *,
+        kind: EmbeddingKind | None = None,
+        dimensions: int | None = None,
+        strict: Strict | None = None,
+    ) -> tuple[Rendering, ...]:
         """Return the requests for the texts, with their losses. Needs no API key and no network, and sends nothing.
 
-        Raises RenderingRefused for losses that `strict` forbids, and SettingsInvalid for wrong arguments, for example
-        an empty text, which providers refuse.
+        `kind` is "query" or "document", because some models embed a question and the texts that may answer it
+        differently. `dimensions` is the length of the vectors; None means the model's default. `strict` replaces the
+        embedder's. Raises RenderingRefused for losses that `strict` forbids, and SettingsInvalid for wrong arguments,
+        for example an empty text, which providers refuse.
         """
-        return self._render(_check_texts(texts), how)
+        return self._render(_check_texts(texts), kind, dimensions, strict)
 
-    async def embed(self, texts: str | Iterable[str], **how: Unpack[EmbedArguments]) -> Embeddings:
-        """Return the vectors of texts, in their order.
+    async def embed(
+        self,
+        texts: str | Iterable[str],
+        *,
+        kind: EmbeddingKind | None = None,
+        dimensions: int | None = None,
+        strict: Strict | None = None,
+    ) -> Embeddings:
+        """Return the vectors of texts, in their order. The arguments are those of `render`.
 
         The texts are split into requests by the provider's limits, which never changes a vector. Raises the errors of
         `render` before anything is sent, and CallError if a request fails. Then the other requests are cancelled.
         """
         checked = _check_texts(texts)
-        renderings = self._render(checked, how)
+        renderings = self._render(checked, kind, dimensions, strict)
         results = await send_all(self._client, renderings, self._at_once)
-        return self._join(checked, results, how.get("dimensions"))
+        return self._join(checked, results, dimensions)
 
-    def embed_sync(self, texts: str | Iterable[str], **how: Unpack[EmbedArguments]) -> Embeddings:
+    def embed_sync(
+        self,
+        texts: str | Iterable[str],
+        *,
+        kind: EmbeddingKind | None = None,
+        dimensions: int | None = None,
+        strict: Strict | None = None,
+    ) -> Embeddings:
         """Sync version of `embed`. Blocks the thread. Several requests run in threads of their own."""
         checked = _check_texts(texts)
-        renderings = self._render(checked, how)
+        renderings = self._render(checked, kind, dimensions, strict)
         results = send_all_sync(self._client, renderings, self._at_once)
-        return self._join(checked, results, how.get("dimensions"))
+        return self._join(checked, results, dimensions)
 
     async def aclose(self) -> None:
         """Close the sync client and the async client of the running event loop, if this embedder created them."""
@@ -102,10 +108,12 @@ class Embedder(AsyncClosing, SyncClosing):
         """Close the client of the sync methods. After async calls, use `aclose`, which closes both."""
         self._client.close()
 
-    def _render(self, texts: Sequence[str], how: EmbedArguments) -> tuple[Rendering, ...]:
-        kind, dimensions = _check_kind(how.get("kind")), _check_dimensions(how.get("dimensions"))
+    def _render(
+        self, texts: Sequence[str], kind: EmbeddingKind | None, dimensions: int | None, strict: Strict | None
+    ) -> tuple[Rendering, ...]:
+        _check_arguments(kind, dimensions)
         return tuple(
-            self._client.render(EmbeddingCall(texts[part], kind, dimensions, part.start), strict=how.get("strict"))
+            self._client.render(EmbeddingCall(texts[part], kind, dimensions, part.start), strict=strict)
             for part in split_texts(texts, self._client.operation.limits)
         )
 
@@ -170,16 +178,11 @@ def _check_texts(texts: str | Iterable[str]) -> Sequence[str]:
     return checked
 
 
-def _check_kind(kind: EmbeddingKind | None) -> EmbeddingKind | None:
+def _check_arguments(kind: EmbeddingKind | None, dimensions: int | None) -> None:
     if kind is not None and kind not in get_args(EmbeddingKind):
         raise SettingsInvalid(f"kind is {kind!r}; expected {' or '.join(map(repr, get_args(EmbeddingKind)))}, or None")
-    return kind
-
-
-def _check_dimensions(dimensions: int | None) -> int | None:
     if dimensions is not None and (type(dimensions) is not int or dimensions < 1):
         raise SettingsInvalid(f"dimensions is {dimensions!r}; expected a whole number of at least 1, or None")
-    return dimensions
 
 
 def _merge_replies(target: Target, replies: Sequence[Reply]) -> Reply:

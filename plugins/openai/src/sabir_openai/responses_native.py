@@ -1,0 +1,181 @@
+"""The vendor's own tools of the Responses API: their declarations, and the typed fields of their items.
+
+    NativeOption ──NATIVE──▶ `tools`, `include`
+    web_search_call, file_search_call, code_interpreter_call, mcp_call ──▶ NativeCallPart, NativeResultPart
+
+One item contains a call and its result. The item is the `raw` of the call, and the result has none.
+
+https://developers.openai.com/api/docs/guides/tools
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sabir import NativeCallPart, NativeOption, NativeReference, NativeResultPart
+from sabir.authoring import (
+    Fields,
+    JSONValue,
+    NativeTool,
+    RequestScope,
+    decode_json,
+    encode_json,
+    list_or_empty,
+    object_or_empty,
+    text_or_empty,
+    unknown_fields,
+)
+
+NAME = "openai.responses"
+SOURCES, OUTPUTS = "web_search_call.action.sources", "code_interpreter_call.outputs"
+"""Values of `include` without which the results of a search and of code are not in the response."""
+MCP_FIELDS = frozenset({"allowed_tools", "authorization", "headers"})
+
+
+def _web_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+    filters = {"filters": {"allowed_domains": list(option.domains)}} if option.domains else {}
+    return {"tools": [{"type": "web_search", **filters, **own}], "include": [SOURCES]}
+
+
+def _code_interpreter(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+    return {"tools": [{"type": "code_interpreter", "container": {"type": "auto"}, **own}], "include": [OUTPUTS]}
+
+
+def _mcp_server(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+    fields = {
+        "allowed_tools": list(option.allowed_tools),
+        "authorization": option.authorization,
+        "headers": dict(option.headers),
+    }
+    sent = {name: value for name, value in fields.items() if value}
+    return {"tools": [{"type": "mcp", "server_label": option.name, "server_url": option.url, **sent, **own}]}
+
+
+def _choose_mcp_server(option: NativeOption) -> JSONValue:
+    return {"type": "mcp", "server_label": option.name}
+
+
+def _choose_search(option: NativeOption) -> JSONValue:
+    return {"type": "allowed_tools", "mode": "required", "tools": [{"type": "web_search"}]}
+
+
+NATIVE: Mapping[str, NativeTool] = {
+    "web_search": NativeTool(_web_search, frozenset({"domains"}), _choose_search),
+    "code_execution": NativeTool(_code_interpreter, choice=lambda option: {"type": "code_interpreter"}),
+    "mcp_server": NativeTool(_mcp_server, MCP_FIELDS, _choose_mcp_server),
+}
+"""Kind of a native option → how OpenAI's API declares the tool."""
+
+
+def _xai_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+    domains = {"allowed_domains": list(option.domains), "excluded_domains": list(option.blocked_domains)}
+    return {"tools": [{"type": "web_search", **{name: value for name, value in domains.items() if value}, **own}]}
+
+
+XAI_NATIVE: Mapping[str, NativeTool] = {
+    "web_search": NativeTool(
+        _xai_search, frozenset({"domains", "blocked_domains"}), lambda option: {"type": "web_search"}
+    ),
+    "code_execution": NativeTool(
+        lambda option, own, scope: {"tools": [{"type": "code_interpreter", **own}]},
+        choice=lambda option: {"type": "code_interpreter"},
+    ),
+    "mcp_server": NativeTool(_mcp_server, MCP_FIELDS, _choose_mcp_server),
+}
+"""Kind of a native option → how xAI's API declares the tool. https://docs.x.ai/developers/tools/overview"""
+
+
+def decode_native(item: Fields) -> list[NativeCallPart | NativeResultPart]:
+    """Return the call that an item contains, and its result if the item has one. [] for any other item."""
+    tool, read_call, read_result = READERS.get(text_or_empty(item.get("type")), ("", None, None))
+    if read_call is None or read_result is None:
+        return []
+    result, item_id = read_result(item), text_or_empty(item.get("id"))
+    pair: dict[str, Any] = {"pair_id": item_id} if result and item_id else {}
+    parts: list[NativeCallPart | NativeResultPart] = [
+        NativeCallPart(tool=tool, dialect=NAME, raw=item, **pair, **read_call(item))
+    ]
+    return [*parts, NativeResultPart(tool=tool, dialect=NAME, **pair, **result)] if pair else parts
+
+
+def _search_call(item: Fields) -> dict[str, Any]:
+    action = object_or_empty(item.get("action"))
+    kind, pattern = text_or_empty(action.get("type")), text_or_empty(action.get("pattern"))
+    queries = _texts(action.get("queries")) or _texts([action.get("query")]) or _texts([pattern])
+    return {"queries": queries, "url": action.get("url") or None, "name": kind if kind not in ("", "search") else None}
+
+
+def _search_result(item: Fields) -> dict[str, Any]:
+    sources = (text_or_empty(each.get("url")) for each in _objects(object_or_empty(item.get("action")).get("sources")))
+    return _filled(sources=tuple(NativeReference(url=url) for url in sources if url), error=_failure(item))
+
+
+def _file_search_call(item: Fields) -> dict[str, Any]:
+    return {"queries": _texts(item.get("queries"))}
+
+
+def _file_search_result(item: Fields) -> dict[str, Any]:
+    sources = tuple(
+        NativeReference(
+            title=text_or_empty(each.get("filename")) or None,
+            text=text_or_empty(each.get("text")) or None,
+            file_id=text_or_empty(each.get("file_id")) or None,
+        )
+        for each in _objects(item.get("results"))
+    )
+    return _filled(sources=sources, error=_failure(item))
+
+
+def _code_call(item: Fields) -> dict[str, Any]:
+    return {"code": text_or_empty(item.get("code")) or None}
+
+
+def _code_result(item: Fields) -> dict[str, Any]:
+    outputs = list(_objects(item.get("outputs")))
+    files = tuple(NativeReference(url=url) for each in outputs if (url := text_or_empty(each.get("url"))))
+    logs = "".join(text_or_empty(each.get("logs")) for each in outputs)
+    return _filled(output=logs, files=files, error=_failure(item))
+
+
+def _mcp_call(item: Fields) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "server": text_or_empty(item.get("server_label")) or None,
+        "name": text_or_empty(item.get("name")) or None,
+    }
+    try:
+        arguments = decode_json(text_or_empty(item.get("arguments")))
+    except ValueError:
+        arguments = None
+    return {**fields, "arguments": arguments} if isinstance(arguments, dict) else fields
+
+
+def _mcp_result(item: Fields) -> dict[str, Any]:
+    error = item.get("error")
+    fields = object_or_empty(error)
+    text = text_or_empty(fields.get("message")) or (encode_json(fields) if fields else text_or_empty(error))
+    return _filled(output=text_or_empty(item.get("output")), error=text or _failure(item))
+
+
+def _failure(item: Fields) -> str:
+    return "the call failed" if item.get("status") == "failed" else ""
+
+
+def _filled(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
+
+
+def _texts(texts: JSONValue) -> tuple[str, ...]:
+    return tuple(text for text in list_or_empty(texts) if isinstance(text, str) and text)
+
+
+def _objects(values: JSONValue) -> Iterator[Fields]:
+    return (unknown_fields(each, ()) for each in list_or_empty(values) if isinstance(each, dict))
+
+
+Read = Callable[[Fields], dict[str, Any]]
+READERS: Mapping[str, tuple[str, Read, Read]] = {
+    "web_search_call": ("web_search", _search_call, _search_result),
+    "file_search_call": ("file_search", _file_search_call, _file_search_result),
+    "code_interpreter_call": ("code_execution", _code_call, _code_result),
+    "mcp_call": ("mcp_server", _mcp_call, _mcp_result),
+}
+"""Type of an item → sabir's name of the tool, and the functions that read the fields of the call and of the result."""

@@ -40,7 +40,7 @@ def _is_model(schema: Any) -> bool:
     schema = schema[0] if isinstance(schema, tuple) else schema
     return isinstance(schema, dict) and (
         schema.get("type") in ("model", "is-instance")
-        or (schema.get("type") == "definition-ref" and "Param" not in str(schema))
+        or (schema.get("type") == "definition-ref" and "param" not in str(schema).lower())
     )
 
 
@@ -69,6 +69,7 @@ def _contents_validator() -> SchemaValidator:
 def validators() -> dict[str, SchemaValidator]:
     """One strict validator for each dialect's request body."""
     from anthropic.types import message_create_params
+    from anthropic.types.beta import message_create_params as beta_params
     from openai.types.chat import completion_create_params
     from openai.types.responses import response_create_params
 
@@ -76,6 +77,7 @@ def validators() -> dict[str, SchemaValidator]:
         "openai.chat": _validator(completion_create_params.CompletionCreateParamsNonStreaming),
         "openai.responses": _validator(response_create_params.ResponseCreateParamsNonStreaming),
         "anthropic.messages": _validator(message_create_params.MessageCreateParamsNonStreaming),
+        "anthropic.messages with betas": _validator(beta_params.MessageCreateParamsNonStreaming),
         "google.generate_content": _contents_validator(),
     }
 
@@ -84,8 +86,9 @@ def check_request(dialect: str, body: bytes) -> None:
     """AssertionError with the first faults and the body, unless the SDK's own types take it."""
     parsed = json.loads(body)
     whole = {name: value for name, value in parsed.items() if name != "stream"}  # a long answer streams, whoever asks
+    is_beta = dialect == "anthropic.messages" and "mcp_servers" in parsed
     try:
-        validators()[dialect].validate_python(whole, strict=False)
+        validators()[f"{dialect} with betas" if is_beta else dialect].validate_python(whole, strict=False)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:6]]
         raise AssertionError(f"{dialect} refuses {json.dumps(parsed)[:2000]}:\n" + "\n".join(faults)) from None

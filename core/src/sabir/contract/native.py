@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from sabir.contract.scope import RequestScope
     from sabir.options.native import NativeOption
 
-EncodeNative: TypeAlias = "Callable[[NativeOption, Mapping[str, JSONValue], RequestScope], Mapping[str, JSONValue]]"
+EncodeNative: TypeAlias = (
+    "Callable[[NativeOption, Mapping[str, JSONValue], RequestScope], Mapping[str, JSONValue] | str]"
+)
 ChooseNative: TypeAlias = "Callable[[NativeOption], JSONValue]"
 
 
@@ -22,7 +24,8 @@ class NativeTool:
     """How an API declares one of the vendor's own tools. An item of `Tables.native`.
 
     `encode` returns fields of the request, such as `{"tools": [{"type": "web_search"}]}`. Its arguments are the
-    NativeOption, the user's further parameters for this vendor, and the RequestScope. Core joins the lists and objects
+    NativeOption, the user's further parameters for this vendor, and the RequestScope. If the tool cannot be sent in
+    this request, `encode` returns the reason as text, which becomes a loss. Core joins the lists and objects
     of several options, and passes them to `encode_request` in `RequestScope.native`. `fields` names the fields of the
     NativeOption that `encode` sends: `domains`, `blocked_domains`, `max_uses`, `allowed_tools`, `authorization`,
     `headers`. Others are losses if they are set, and `encode` does not get them. `choice` returns the value of

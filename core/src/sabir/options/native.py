@@ -45,6 +45,7 @@ class NativeOption(Option):
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
+    is_native: ClassVar[bool] = True
 
     kind: NativeKind
     domains: tuple[NonEmpty, ...] = ()
@@ -143,7 +144,8 @@ def mcp_server(
     Both are sent to the vendor, and never shown or stored. `otherwise` and `vendor` mean what they mean for
     `web_search`. To connect to a server from your own program, use the package sabir-mcp.
 
-    OpenAI's API asks the program to approve each call unless `vendor={"openai": {"require_approval": "never"}}` is set.
+    No vendor asks before it calls a tool, so offer only servers and tools that you trust. At OpenAI, the parameter
+    `vendor={"openai": {"require_approval": "always"}}` changes that.
     Raises OptionInvalid for a URL that is not an http(s) URL or contains a user or password, and for an invalid value.
     """
     try:

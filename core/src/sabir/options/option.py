@@ -92,6 +92,9 @@ class Option(Frozen):
     )
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
 
+    is_native: ClassVar[bool] = False
+    """Whether a vendor runs the tool: True for a NativeOption."""
+
     parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments, as an immutable mapping.")
     vendor: ClassVar = ObjectView("vendor_json", 'Provider name → hints for that provider; "*" for every provider.')
 
@@ -254,7 +257,7 @@ class Option(Frozen):
         for index, candidate in enumerate(options):
             each = _as_option(candidate, index)
             listed.append(each)
-            for named in dict.fromkeys((each, *each.answered_here)):
+            for named in dict.fromkeys((each, *each.answered_here)) if each.is_native else (each,):
                 earlier, other = by_name.setdefault(named.name, (index, named))
                 if earlier != index:
                     both = f"options[{earlier}] and options[{index}] are both named {named.name!r}"
@@ -337,6 +340,8 @@ def _as_option(candidate: object, index: int) -> Option:
         return candidate
     if isinstance(candidate, type) and issubclass(candidate, BaseModel):
         return Option.from_model(candidate)
+    if getattr(candidate, "__module__", "") == "sabir.options.native":
+        raise OptionInvalid(f"options[{index}] is the function {_describe_place(candidate)}; call it")
     if callable(candidate) and not isinstance(candidate, type):
         return Option.from_function(candidate)
     remedy = "pass a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"

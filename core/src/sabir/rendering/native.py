@@ -87,7 +87,11 @@ def encode_natives(natives: Sequence[Placed], request: RequestScope) -> dict[str
             reason = f"the {option.kind} of {request.target.dialect} has no such parameter"
             request.losses.add("dropped", reason, path=f"{path}.{name}")
         sent = option.without(absent) if absent else option
-        for name, value in tool.encode(sent, _own_parameters(option, path, request), request).items():
+        encoded = tool.encode(sent, _own_parameters(option, path, request), request)
+        if isinstance(encoded, str):
+            request.losses.add("dropped", encoded, path=path)
+            continue
+        for name, value in encoded.items():
             fields[name] = _join(fields.get(name), value)
     return fields
 

@@ -21,6 +21,7 @@ from sabir.authoring import (
     list_or_empty,
     object_or_empty,
     text_or_empty,
+    without_fields,
 )
 
 NAME = "anthropic.messages"
@@ -81,6 +82,42 @@ NATIVE: Mapping[str, NativeTool] = {
     "mcp_server": NativeTool(_mcp_server, frozenset({"allowed_tools", "authorization"})),
 }
 """Kind of a native option → how the API declares the tool. The API cannot require a call of an MCP server."""
+
+
+def read_declaration(tool: Fields, servers: Mapping[str, Fields], provider: str) -> dict[str, Any] | None:
+    """Return the fields of the NativeOption for a declaration in a stored request; None if no option can express it.
+
+    `servers` are the request's MCP servers by name. `provider` is the name under which further fields are stored.
+    """
+    kind, name = text_or_empty(tool.get("type")), text_or_empty(tool.get("name"))
+    fields: dict[str, Any]
+    if kind.startswith("web_search_") and name == "web_search":
+        known = {"domains": tool.get("allowed_domains"), "blocked_domains": tool.get("blocked_domains")}
+        fields = {"name": name, "max_uses": tool.get("max_uses"), **{key: value or () for key, value in known.items()}}
+        own = without_fields(tool, "name", *(key for key in _SEARCH_FIELDS if tool.get(key)))
+        own = without_fields(own, "type") if kind == WEB_SEARCH else own
+    elif kind.startswith("code_execution_") and name == "code_execution":
+        fields, own = {"name": name}, without_fields(tool, "name", *(("type",) if kind == CODE_EXECUTION else ()))
+    else:
+        return _read_toolset(tool, servers, provider)
+    return {"kind": name, **fields, "vendor": {provider: own} if own else None}
+
+
+_SEARCH_FIELDS = ("allowed_domains", "blocked_domains", "max_uses")
+
+
+def _read_toolset(tool: Fields, servers: Mapping[str, Fields], provider: str) -> dict[str, Any] | None:
+    server = servers.get(text_or_empty(tool.get("mcp_server_name"))) if tool.get("type") == "mcp_toolset" else None
+    if server is None or server.keys() - {"type", "name", "url", "authorization_token"} or server.get("type") != "url":
+        return None
+    own, allowed = without_fields(tool, "type", "mcp_server_name"), tuple[str, ...]()
+    configs = object_or_empty(tool.get("configs"))
+    is_list = all(config == {"enabled": True} for config in configs.values())
+    if configs and is_list and tool.get("default_config") == {"enabled": False}:
+        own, allowed = without_fields(own, "default_config", "configs"), tuple(configs)
+    token = server.get("authorization_token")
+    fields = {"kind": "mcp_server", "name": server.get("name"), "url": server.get("url"), "allowed_tools": allowed}
+    return {**fields, **({"authorization": token} if token else {}), "vendor": {provider: own} if own else None}
 
 
 def native_tool(block: Fields) -> str:

@@ -23,21 +23,38 @@ from sabir.authoring import (
     object_or_empty,
     text_or_empty,
     unknown_fields,
+    without_fields,
 )
 
+from sabir_openai.settings import is_openai
+
 NAME = "openai.responses"
-SOURCES, OUTPUTS = "web_search_call.action.sources", "code_interpreter_call.outputs"
-"""Values of `include` without which the results of a search and of code are not in the response."""
+INCLUDED: Mapping[str, str] = {
+    "web_search": "web_search_call.action.sources", "code_interpreter": "code_interpreter_call.outputs",
+}  # fmt: skip
+"""Type of a tool → the value of `include` without which its results are not in the response. To leave them out, pass
+`vendor={"openai": {"include": []}}`.
+"""
+APPROVAL = "require_approval"
+"""Field of an MCP server. sabir sends "never", because the other vendors ask for no approval, and OpenAI's default
+would stop every reply before the first call.
+"""
 MCP_FIELDS = frozenset({"allowed_tools", "authorization", "headers"})
 
 
 def _web_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
     filters = {"filters": {"allowed_domains": list(option.domains)}} if option.domains else {}
-    return {"tools": [{"type": "web_search", **filters, **own}], "include": [SOURCES]}
+    return _with_include({"type": "web_search", **filters}, own)
 
 
 def _code_interpreter(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
-    return {"tools": [{"type": "code_interpreter", "container": {"type": "auto"}, **own}], "include": [OUTPUTS]}
+    return _with_include({"type": "code_interpreter", "container": {"type": "auto"}}, own)
+
+
+def _with_include(tool: Mapping[str, JSONValue], own: Mapping[str, JSONValue]) -> Mapping[str, Any]:
+    """Return the fields for a tool. The user's parameter "include" replaces the value of INCLUDED."""
+    include = own.get("include", [INCLUDED[str(tool["type"])]])
+    return {"tools": [{**tool, **without_fields(own, "include")}], "include": list_or_empty(include)}
 
 
 def _mcp_server(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
@@ -47,7 +64,9 @@ def _mcp_server(option: NativeOption, own: Mapping[str, JSONValue], scope: Reque
         "headers": dict(option.headers),
     }
     sent = {name: value for name, value in fields.items() if value}
-    return {"tools": [{"type": "mcp", "server_label": option.name, "server_url": option.url, **sent, **own}]}
+    approval = {APPROVAL: "never"} if is_openai(scope) else {}  # xAI has no such field
+    server = {"type": "mcp", "server_label": option.name, "server_url": option.url, **sent, **approval, **own}
+    return {"tools": [unknown_fields(server, ())]}
 
 
 def _choose_mcp_server(option: NativeOption) -> JSONValue:
@@ -82,6 +101,40 @@ XAI_NATIVE: Mapping[str, NativeTool] = {
     "mcp_server": NativeTool(_mcp_server, MCP_FIELDS, _choose_mcp_server),
 }
 """Kind of a native option → how xAI's API declares the tool. https://docs.x.ai/developers/tools/overview"""
+
+
+def read_declaration(tool: Fields, include: JSONValue, provider: str) -> dict[str, Any] | None:
+    """Return the fields of the NativeOption for a declaration in a stored request; None if no option can express it.
+
+    `include` is the request's field, and `provider` the name under which further fields of the tool are stored.
+    """
+    kind = text_or_empty(tool.get("type"))
+    fields: dict[str, Any] = {}
+    own = without_fields(tool, "type")
+    if kind == "web_search":
+        fields = {"kind": kind, "name": kind}
+        filters = object_or_empty(tool.get("filters"))
+        if filters.keys() == {"allowed_domains"} and filters["allowed_domains"]:
+            fields["domains"], own = filters["allowed_domains"], without_fields(own, "filters")
+    elif kind == "code_interpreter":
+        fields = {"kind": "code_execution", "name": "code_execution"}
+        own = without_fields(own, "container") if tool.get("container") == {"type": "auto"} else own
+    elif kind == "mcp" and tool.get("server_url"):
+        fields = {"kind": "mcp_server", "name": tool.get("server_label"), "url": tool["server_url"]}
+        fields |= {name: tool[name] for name in MCP_FIELDS if tool.get(name) and _is_plain(tool[name])}
+        own = without_fields(own, "server_label", "server_url", *fields)
+        own = without_fields(own, APPROVAL) if tool.get(APPROVAL) == "never" else {APPROVAL: None, **own}
+    else:
+        return None
+    if kind in INCLUDED and INCLUDED[kind] not in list_or_empty(include):
+        own["include"] = []
+    return {**fields, "vendor": {provider: own} if own else None}
+
+
+def _is_plain(value: JSONValue) -> bool:
+    """Return whether a field of an MCP server is a text, a list of texts or an object of texts."""
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return all(isinstance(each, str) for each in values)
 
 
 def decode_native(item: Fields) -> list[NativeCallPart | NativeResultPart]:

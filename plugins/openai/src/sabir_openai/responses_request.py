@@ -52,9 +52,9 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     form = accepted_setting(scope, "response_format")
     native = dict(scope.native)
     tools = [*map(_flatten_tool, encode_options(scope)), *native.pop("tools", ()), *vendor.pop("tools", ())]
-    encrypted += native.pop("include", ()) if _is_worth_sending(scope, "include") else ()
+    included = native.pop("include", ()) if _is_worth_sending(scope, "include") else ()
     fields: dict[str, Any] = {
-        "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ())])),
+        "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ()), *included])),
         "reasoning": vendor.pop("reasoning", {}) | ({} if effort is None else {"effort": effort}),
         "text": {"format": encoded} if form is not None and (encoded := encode_format(form, scope)) else {},
         "tools": tools,

@@ -69,7 +69,6 @@ def _contents_validator() -> SchemaValidator:
 def validators() -> dict[str, SchemaValidator]:
     """One strict validator for each dialect's request body."""
     from anthropic.types import message_create_params
-    from anthropic.types.beta import message_create_params as beta_params
     from openai.types.chat import completion_create_params
     from openai.types.responses import response_create_params
 
@@ -77,9 +76,16 @@ def validators() -> dict[str, SchemaValidator]:
         "openai.chat": _validator(completion_create_params.CompletionCreateParamsNonStreaming),
         "openai.responses": _validator(response_create_params.ResponseCreateParamsNonStreaming),
         "anthropic.messages": _validator(message_create_params.MessageCreateParamsNonStreaming),
-        "anthropic.messages with betas": _validator(beta_params.MessageCreateParamsNonStreaming),
         "google.generate_content": _contents_validator(),
     }
+
+
+@cache
+def beta_validator() -> SchemaValidator:
+    """Of Anthropic's requests with betas, such as MCP servers."""
+    from anthropic.types.beta import message_create_params
+
+    return _validator(message_create_params.MessageCreateParamsNonStreaming)
 
 
 def check_request(dialect: str, body: bytes) -> None:
@@ -88,7 +94,7 @@ def check_request(dialect: str, body: bytes) -> None:
     whole = {name: value for name, value in parsed.items() if name != "stream"}  # a long answer streams, whoever asks
     is_beta = dialect == "anthropic.messages" and "mcp_servers" in parsed
     try:
-        validators()[f"{dialect} with betas" if is_beta else dialect].validate_python(whole, strict=False)
+        (beta_validator() if is_beta else validators()[dialect]).validate_python(whole, strict=False)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:6]]
         raise AssertionError(f"{dialect} refuses {json.dumps(parsed)[:2000]}:\n" + "\n".join(faults)) from None

@@ -83,9 +83,9 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
 
     Web searches that the provider ran count too. Code that it ran does not, because providers bill containers by time.
     The cost is not known if the provider did not report both input and output tokens, if the table lacks the model or a
-    rate, also of its searches, for a local model, and for a call to an endpoint whose seller is not known, such as a proxy. `at` is the time
-    of the call, for rates that change; None means now. Raises SettingsInvalid if `at` has no time zone and the provider
-    and endpoint are known.
+    rate, also of searches, for a local model, and for a call to an endpoint whose seller is not known, such as a proxy.
+    `at` is the time of the call, for rates that change; None means now. Raises SettingsInvalid if `at` has no time zone
+    and the provider and endpoint are known.
     """
     origin = reply.origin
     seller = seller_at(origin.provider, origin.endpoint)
@@ -197,7 +197,8 @@ def price(
     """Return the cost of a usage, or None if the table lacks a model or a rate, or the usage a number.
 
     `served` are the provider's own fields about the call, for example its service tier. `searches` is the number of web
-    searches in the first call. `at` is the time of the call; None means now. Raises SettingsInvalid if `at` has no time zone.
+    searches in the first call. `at` is the time of the call; None means now. Raises SettingsInvalid if `at` has no time
+    zone.
     """
     if at is not None and at.tzinfo is None:
         raise SettingsInvalid(f"at={at} has no time zone, and rates depend on the hour; add a time zone, such as UTC")

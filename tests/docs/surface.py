@@ -157,7 +157,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Tables": (
         "The rules of an API are data that core applies: roles, media, calls and schemas.",
         (
-            "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "MediaRule", "Modality",
+            "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "NativeTool",
+            "MediaRule", "Modality",
             "pair_messages", "side_of", "TurnMaker",
         ),
     ),
@@ -210,7 +211,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             "FrozenDict", "JSONObjectDocumentField", "JSONText", "JSONValue", "count_values", "decode_json",
             "encode_json", "has_more_values", "StoredModel", "Frozen", "load_stored", "StoredNames", "KnownPart",
-            "NonEmpty", "Part", "Text", "OptionCall", "RoleHint",
+            "NonEmpty", "Part", "Piece", "Text", "OptionCall", "RoleHint",
         ),
     ),
     "Stores": (

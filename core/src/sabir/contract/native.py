@@ -5,17 +5,15 @@ NativeOption ──fields that the tool lacks: losses──▶ NativeTool.encode
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sabir.base.values import JSONValue
 
 if TYPE_CHECKING:
-    from sabir.contract.scope import RequestScope
     from sabir.options.native import NativeOption
 
-EncodeNative: TypeAlias = (
-    "Callable[[NativeOption, Mapping[str, JSONValue], RequestScope], Mapping[str, JSONValue] | str]"
-)
+# The last argument is the RequestScope, whose module imports this one, hence Any.
+EncodeNative: TypeAlias = "Callable[[NativeOption, Mapping[str, JSONValue], Any], Mapping[str, JSONValue] | str]"
 ChooseNative: TypeAlias = "Callable[[NativeOption], JSONValue]"
 
 

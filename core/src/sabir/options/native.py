@@ -82,8 +82,8 @@ class NativeOption(Option):
 
     def __repr_args__(self) -> Arguments:
         """Yield the arguments of `repr`. A query of the URL is left out, because it may contain a key."""
-        for name, value in super().__repr_args__():
-            yield name, value.partition("?")[0] if name == "url" and isinstance(value, str) else value
+        for name, content in super().__repr_args__():
+            yield name, content.partition("?")[0] if name == "url" and isinstance(content, str) else content
 
     def _seen_by_a_model(self) -> tuple[Any, ...]:
         return (*super()._seen_by_a_model(), *(getattr(self, name) for name in NativeOption.__annotations__))
@@ -102,7 +102,7 @@ def web_search(
     `domains` are the only domains to search, `blocked_domains` the domains to leave out, and `max_uses` is the maximum
     number of searches in a reply. A restriction that the vendor's tool lacks is a loss. `otherwise` is a function of
     yours (or an option), which is offered instead if the vendor has no web search. `vendor` maps a provider's name to
-    further parameters of its tool, such as `{"openai": {"search_context_size": "low"}}`. Raises OptionInvalid for an
+    further parameters of its tool, such as `{"acme": {"depth": "low"}}`. Raises OptionInvalid for an
     invalid value.
 
     >>> import sabir
@@ -115,7 +115,10 @@ def web_search(
     """
     if domains and blocked_domains:
         raise OptionInvalid("web_search has domains and blocked_domains, which no vendor accepts together; pass one")
-    fields = {"domains": _texts(domains, "domains"), "blocked_domains": _texts(blocked_domains, "blocked_domains")}
+    fields = {
+        "domains": _tuple_of(domains, "domains"),
+        "blocked_domains": _tuple_of(blocked_domains, "blocked_domains"),
+    }
     return _new_native("web_search", "web_search", otherwise, vendor, **fields, max_uses=max_uses)
 
 
@@ -144,8 +147,8 @@ def mcp_server(
     Both are sent to the vendor, and never shown or stored. `otherwise` and `vendor` mean what they mean for
     `web_search`. To connect to a server from your own program, use the package sabir-mcp.
 
-    No vendor asks before it calls a tool, so offer only servers and tools that you trust. At OpenAI, the parameter
-    `vendor={"openai": {"require_approval": "always"}}` changes that.
+    Vendors do not ask before the model calls a tool of the server, so offer only servers that you trust.
+
     Raises OptionInvalid for a URL that is not an http(s) URL or contains a user or password, and for an invalid value.
     """
     try:
@@ -163,11 +166,11 @@ def mcp_server(
             f"the name {one_line(repr(label), 80)} of mcp_server is not up to 64 letters, digits, _ or -"
         )
     secrets = {"authorization": authorization, "headers": None if headers is None else dict(headers)}
-    tools = _texts(allowed_tools, "allowed_tools")
+    tools = _tuple_of(allowed_tools, "allowed_tools")
     return _new_native("mcp_server", label, otherwise, vendor, url=url, allowed_tools=tools, **secrets)
 
 
-def _texts(texts: Collection[str], field: str) -> tuple[str, ...]:
+def _tuple_of(texts: Collection[str], field: str) -> tuple[str, ...]:
     if isinstance(texts, str):
         raise OptionInvalid(f"{field} is the text {one_line(repr(texts), 60)}; write {field}=[…]")
     return tuple(texts)

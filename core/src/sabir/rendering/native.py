@@ -91,8 +91,8 @@ def encode_natives(natives: Sequence[Placed], request: RequestScope) -> dict[str
         if isinstance(encoded, str):
             request.losses.add("dropped", encoded, path=path)
             continue
-        for name, value in encoded.items():
-            fields[name] = _join(fields.get(name), value)
+        for name, content in encoded.items():
+            fields[name] = _join(fields.get(name), content)
     return fields
 
 
@@ -108,12 +108,12 @@ def _own_parameters(option: NativeOption, path: str, request: RequestScope) -> M
     return section
 
 
-def _join(earlier: JSONValue, value: JSONValue) -> JSONValue:
-    if isinstance(earlier, list) and isinstance(value, list):
-        return [*earlier, *value]
-    if isinstance(earlier, dict) and isinstance(value, dict):
-        return {**earlier, **{name: _join(earlier.get(name), inner) for name, inner in value.items()}}
-    return value
+def _join(earlier: JSONValue, content: JSONValue) -> JSONValue:
+    if isinstance(earlier, list) and isinstance(content, list):
+        return [*earlier, *content]
+    if isinstance(earlier, dict) and isinstance(content, dict):
+        return {**earlier, **{name: _join(earlier.get(name), inner) for name, inner in content.items()}}
+    return content
 
 
 def take_choice(settings: Settings, arranged: Arranged, losses: LossLog) -> tuple[Settings, JSONValue]:

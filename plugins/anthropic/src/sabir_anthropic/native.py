@@ -50,7 +50,7 @@ def _web_search(option: NativeOption, own: Mapping[str, JSONValue], scope: Reque
         "blocked_domains": list(option.blocked_domains),
         "max_uses": option.max_uses,
     }
-    sent = {name: value for name, value in fields.items() if value}
+    sent = {name: content for name, content in fields.items() if content}
     return {"tools": [{"type": WEB_SEARCH, "name": "web_search", **sent, **own}]}
 
 
@@ -58,7 +58,7 @@ def _code_execution(option: NativeOption, own: Mapping[str, JSONValue], scope: R
     return {"tools": [{"type": CODE_EXECUTION, "name": "code_execution", **own}]}
 
 
-def _mcp_server(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+def _toolset(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
     """Return the server and its toolset. The user's parameters are fields of the toolset."""
     scope.headers[BETAS] = MCP_BETA
     token = {"authorization_token": option.authorization} if option.authorization else {}
@@ -79,7 +79,7 @@ def _choose(option: NativeOption) -> JSONValue:
 NATIVE: Mapping[str, NativeTool] = {
     "web_search": NativeTool(_web_search, frozenset({"domains", "blocked_domains", "max_uses"}), _choose),
     "code_execution": NativeTool(_code_execution, choice=_choose),
-    "mcp_server": NativeTool(_mcp_server, frozenset({"allowed_tools", "authorization"})),
+    "mcp_server": NativeTool(_toolset, frozenset({"allowed_tools", "authorization"})),
 }
 """Kind of a native option → how the API declares the tool. The API cannot require a call of an MCP server."""
 
@@ -93,7 +93,11 @@ def read_declaration(tool: Fields, servers: Mapping[str, Fields], provider: str)
     fields: dict[str, Any]
     if kind.startswith("web_search_") and name == "web_search":
         known = {"domains": tool.get("allowed_domains"), "blocked_domains": tool.get("blocked_domains")}
-        fields = {"name": name, "max_uses": tool.get("max_uses"), **{key: value or () for key, value in known.items()}}
+        fields = {
+            "name": name,
+            "max_uses": tool.get("max_uses"),
+            **{key: content or () for key, content in known.items()},
+        }
         own = without_fields(tool, "name", *(key for key in _SEARCH_FIELDS if tool.get(key)))
         own = without_fields(own, "type") if kind == WEB_SEARCH else own
     elif kind.startswith("code_execution_") and name == "code_execution":
@@ -138,10 +142,10 @@ def decode_native(block: Fields, scope: DecodeScope) -> NativeCallPart | NativeR
     shared: dict[str, Any] = {"tool": tool, "pair_id": pair_id, "dialect": NAME, "raw": block}
     if is_call:
         return NativeCallPart(**shared, **_call_fields(block, tool))
-    result = NativeResultPart(**shared, **_read_result(block.get("content"), tool))
+    outcome = NativeResultPart(**shared, **_read_result(block.get("content"), tool))
     if tool == "mcp_server" and block.get("is_error"):
-        return result.model_copy(update={"output": None, "error": result.output or "error"})
-    return result
+        return outcome.model_copy(update={"output": None, "error": outcome.output or "error"})
+    return outcome
 
 
 def _call_fields(block: Fields, tool: str) -> dict[str, Any]:
@@ -156,7 +160,7 @@ def _call_fields(block: Fields, tool: str) -> dict[str, Any]:
         "name": name if name != tool else "",
         "server": text_or_empty(block.get("server_name")),
     }
-    typed = {name: value for name, value in fields.items() if value}
+    typed = {name: content for name, content in fields.items() if content}
     return typed if not arguments or typed.keys() & {"queries", "url", "code"} else {**typed, "arguments": arguments}
 
 

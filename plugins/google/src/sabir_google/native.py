@@ -71,7 +71,7 @@ def _code_execution(option: NativeOption, own: Mapping[str, JSONValue], scope: R
     return _declare(scope, codeExecution={**own})
 
 
-def _mcp_server(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any] | str:
+def _mcp_transport(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any] | str:
     token = {"Authorization": f"{BEARER}{option.authorization}"} if option.authorization else {}
     headers = {**token, **option.headers}
     transport = {"url": option.url, **({"headers": headers} if headers else {}), **own}
@@ -81,7 +81,7 @@ def _mcp_server(option: NativeOption, own: Mapping[str, JSONValue], scope: Reque
 NATIVE: Mapping[str, NativeTool] = {
     "web_search": NativeTool(_google_search),
     "code_execution": NativeTool(_code_execution),
-    "mcp_server": NativeTool(_mcp_server, frozenset({"authorization", "headers"})),
+    "mcp_server": NativeTool(_mcp_transport, frozenset({"authorization", "headers"})),
 }
 """Kind of a native option → how the Gemini API declares the tool."""
 VERTEX_NATIVE: Mapping[str, NativeTool] = {
@@ -181,8 +181,8 @@ def read_sources(candidate: Fields) -> tuple[NativeReference, ...]:
     chunks = map(
         object_or_empty, list_or_empty(object_or_empty(candidate.get("groundingMetadata")).get("groundingChunks"))
     )
-    found = (object_or_empty(next(filter(None, chunk.values()), None)) for chunk in chunks)
-    texts = ([text_or_empty(each.get(name)) or None for name in ("uri", "title", "text")] for each in found)
+    pages = (object_or_empty(next(filter(None, chunk.values()), None)) for chunk in chunks)
+    texts = ([text_or_empty(each.get(name)) or None for name in ("uri", "title", "text")] for each in pages)
     return tuple(NativeReference(url=url, title=title, text=text) for url, title, text in texts if url or title or text)
 
 

@@ -36,15 +36,17 @@ OPENROUTER_PARAMETERS: Mapping[str, str] = {
 
 
 def _openrouter_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
-    values = {wire: getattr(option, name) for name, wire in OPENROUTER_PARAMETERS.items()}
-    parameters = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value}
+    contents = {wire: getattr(option, name) for name, wire in OPENROUTER_PARAMETERS.items()}
+    parameters = {
+        name: list(content) if isinstance(content, tuple) else content for name, content in contents.items() if content
+    }
     parameters |= own
     return {"tools": [{"type": "openrouter:web_search", **({"parameters": parameters} if parameters else {})}]}
 
 
 def _compound_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
     domains = {"include_domains": list(option.domains), "exclude_domains": list(option.blocked_domains)}
-    search = {**{name: value for name, value in domains.items() if value}, **own}
+    search = {**{name: content for name, content in domains.items() if content}, **own}
     return {**_compound("web_search"), **({"search_settings": search} if search else {})}
 
 
@@ -79,8 +81,8 @@ def decode_executed(message: Fields, scope: DecodeScope) -> Iterator[NativeCallP
         tool = TOOLS.get(kind, kind)
         shared: dict[str, Any] = {"tool": tool, "dialect": scope.target.dialect, "pair_id": f"executed_{number}"}
         yield NativeCallPart(**shared, **_call_fields(each, kind if tool != kind else ""))
-        found = object_or_empty(each.get("search_results")).get("results")
-        sources = tuple(map(_source, map(object_or_empty, list_or_empty(found))))
+        pages = object_or_empty(each.get("search_results")).get("results")
+        sources = tuple(map(_source, map(object_or_empty, list_or_empty(pages))))
         output = text_or_empty(each.get("output"))
         yield NativeResultPart(**shared, sources=sources, output=None if sources else output or None)
 
@@ -92,10 +94,10 @@ def _call_fields(executed: Fields, kind: str) -> dict[str, Any]:
         arguments = {}
     query, url, code = (text_or_empty(arguments.get(name)) for name in ("query", "url", "code"))
     typed = {"queries": (query,) if query else (), "url": url, "code": code, "name": kind}
-    fields = {name: value for name, value in typed.items() if value}
+    fields = {name: content for name, content in typed.items() if content}
     return fields if query or url or code or not arguments else {**fields, "arguments": arguments}
 
 
-def _source(result: Fields) -> NativeReference:
-    url, title, text = (text_or_empty(result.get(name)) or None for name in ("url", "title", "content"))
+def _source(outcome: Fields) -> NativeReference:
+    url, title, text = (text_or_empty(outcome.get(name)) or None for name in ("url", "title", "content"))
     return NativeReference(url=url, title=title, text=text)

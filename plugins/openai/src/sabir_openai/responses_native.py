@@ -57,13 +57,13 @@ def _with_include(tool: Mapping[str, JSONValue], own: Mapping[str, JSONValue]) -
     return {"tools": [{**tool, **without_fields(own, "include")}], "include": list_or_empty(include)}
 
 
-def _mcp_server(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+def _mcp_tool(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
     fields = {
         "allowed_tools": list(option.allowed_tools),
         "authorization": option.authorization,
         "headers": dict(option.headers),
     }
-    sent = {name: value for name, value in fields.items() if value}
+    sent = {name: content for name, content in fields.items() if content}
     approval = {APPROVAL: "never"} if is_openai(scope) else {}  # xAI has no such field
     server = {"type": "mcp", "server_label": option.name, "server_url": option.url, **sent, **approval, **own}
     return {"tools": [unknown_fields(server, ())]}
@@ -80,14 +80,14 @@ def _choose_search(option: NativeOption) -> JSONValue:
 NATIVE: Mapping[str, NativeTool] = {
     "web_search": NativeTool(_web_search, frozenset({"domains"}), _choose_search),
     "code_execution": NativeTool(_code_interpreter, choice=lambda option: {"type": "code_interpreter"}),
-    "mcp_server": NativeTool(_mcp_server, MCP_FIELDS, _choose_mcp_server),
+    "mcp_server": NativeTool(_mcp_tool, MCP_FIELDS, _choose_mcp_server),
 }
 """Kind of a native option → how OpenAI's API declares the tool."""
 
 
 def _xai_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
     domains = {"allowed_domains": list(option.domains), "excluded_domains": list(option.blocked_domains)}
-    return {"tools": [{"type": "web_search", **{name: value for name, value in domains.items() if value}, **own}]}
+    return {"tools": [{"type": "web_search", **{name: content for name, content in domains.items() if content}, **own}]}
 
 
 XAI_NATIVE: Mapping[str, NativeTool] = {
@@ -98,7 +98,7 @@ XAI_NATIVE: Mapping[str, NativeTool] = {
         lambda option, own, scope: {"tools": [{"type": "code_interpreter", **own}]},
         choice=lambda option: {"type": "code_interpreter"},
     ),
-    "mcp_server": NativeTool(_mcp_server, MCP_FIELDS, _choose_mcp_server),
+    "mcp_server": NativeTool(_mcp_tool, MCP_FIELDS, _choose_mcp_server),
 }
 """Kind of a native option → how xAI's API declares the tool. https://docs.x.ai/developers/tools/overview"""
 
@@ -121,7 +121,7 @@ def read_declaration(tool: Fields, include: JSONValue, provider: str) -> dict[st
         own = without_fields(own, "container") if tool.get("container") == {"type": "auto"} else own
     elif kind == "mcp" and tool.get("server_url"):
         fields = {"kind": "mcp_server", "name": tool.get("server_label"), "url": tool["server_url"]}
-        fields |= {name: tool[name] for name in MCP_FIELDS if tool.get(name) and _is_plain(tool[name])}
+        fields |= {name: tool[name] for name in MCP_FIELDS if tool.get(name) and _has_only_texts(tool[name])}
         own = without_fields(own, "server_label", "server_url", *fields)
         own = without_fields(own, APPROVAL) if tool.get(APPROVAL) == "never" else {APPROVAL: None, **own}
     else:
@@ -131,97 +131,97 @@ def read_declaration(tool: Fields, include: JSONValue, provider: str) -> dict[st
     return {**fields, "vendor": {provider: own} if own else None}
 
 
-def _is_plain(value: JSONValue) -> bool:
+def _has_only_texts(content: JSONValue) -> bool:
     """Return whether a field of an MCP server is a text, a list of texts or an object of texts."""
-    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
-    return all(isinstance(each, str) for each in values)
+    contents = content.values() if isinstance(content, dict) else content if isinstance(content, list) else [content]
+    return all(isinstance(each, str) for each in contents)
 
 
-def decode_native(item: Fields) -> list[NativeCallPart | NativeResultPart]:
+def decode_native(block: Fields) -> list[NativeCallPart | NativeResultPart]:
     """Return the call that an item contains, and its result if the item has one. [] for any other item."""
-    tool, read_call, read_result = READERS.get(text_or_empty(item.get("type")), ("", None, None))
+    tool, read_call, read_result = READERS.get(text_or_empty(block.get("type")), ("", None, None))
     if read_call is None or read_result is None:
         return []
-    result, item_id = read_result(item), text_or_empty(item.get("id"))
-    pair: dict[str, Any] = {"pair_id": item_id} if result and item_id else {}
+    outcome, item_id = read_result(block), text_or_empty(block.get("id"))
+    pair: dict[str, Any] = {"pair_id": item_id} if outcome and item_id else {}
     parts: list[NativeCallPart | NativeResultPart] = [
-        NativeCallPart(tool=tool, dialect=NAME, raw=item, **pair, **read_call(item))
+        NativeCallPart(tool=tool, dialect=NAME, raw=block, **pair, **read_call(block))
     ]
-    return [*parts, NativeResultPart(tool=tool, dialect=NAME, **pair, **result)] if pair else parts
+    return [*parts, NativeResultPart(tool=tool, dialect=NAME, **pair, **outcome)] if pair else parts
 
 
-def _search_call(item: Fields) -> dict[str, Any]:
-    action = object_or_empty(item.get("action"))
+def _search_call(block: Fields) -> dict[str, Any]:
+    action = object_or_empty(block.get("action"))
     kind, pattern = text_or_empty(action.get("type")), text_or_empty(action.get("pattern"))
-    queries = _texts(action.get("queries")) or _texts([action.get("query")]) or _texts([pattern])
+    queries = _strings(action.get("queries")) or _strings([action.get("query")]) or _strings([pattern])
     return {"queries": queries, "url": action.get("url") or None, "name": kind if kind not in ("", "search") else None}
 
 
-def _search_result(item: Fields) -> dict[str, Any]:
-    sources = (text_or_empty(each.get("url")) for each in _objects(object_or_empty(item.get("action")).get("sources")))
-    return _filled(sources=tuple(NativeReference(url=url) for url in sources if url), error=_failure(item))
+def _search_result(block: Fields) -> dict[str, Any]:
+    sources = (text_or_empty(each.get("url")) for each in _objects(object_or_empty(block.get("action")).get("sources")))
+    return _filled(sources=tuple(NativeReference(url=url) for url in sources if url), error=_failure(block))
 
 
-def _file_search_call(item: Fields) -> dict[str, Any]:
-    return {"queries": _texts(item.get("queries"))}
+def _file_search_call(block: Fields) -> dict[str, Any]:
+    return {"queries": _strings(block.get("queries"))}
 
 
-def _file_search_result(item: Fields) -> dict[str, Any]:
+def _file_search_result(block: Fields) -> dict[str, Any]:
     sources = tuple(
         NativeReference(
             title=text_or_empty(each.get("filename")) or None,
             text=text_or_empty(each.get("text")) or None,
             file_id=text_or_empty(each.get("file_id")) or None,
         )
-        for each in _objects(item.get("results"))
+        for each in _objects(block.get("results"))
     )
-    return _filled(sources=sources, error=_failure(item))
+    return _filled(sources=sources, error=_failure(block))
 
 
-def _code_call(item: Fields) -> dict[str, Any]:
-    return {"code": text_or_empty(item.get("code")) or None}
+def _code_call(block: Fields) -> dict[str, Any]:
+    return {"code": text_or_empty(block.get("code")) or None}
 
 
-def _code_result(item: Fields) -> dict[str, Any]:
-    outputs = list(_objects(item.get("outputs")))
+def _code_result(block: Fields) -> dict[str, Any]:
+    outputs = list(_objects(block.get("outputs")))
     files = tuple(NativeReference(url=url) for each in outputs if (url := text_or_empty(each.get("url"))))
     logs = "".join(text_or_empty(each.get("logs")) for each in outputs)
-    return _filled(output=logs, files=files, error=_failure(item))
+    return _filled(output=logs, files=files, error=_failure(block))
 
 
-def _mcp_call(item: Fields) -> dict[str, Any]:
+def _mcp_call(block: Fields) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "server": text_or_empty(item.get("server_label")) or None,
-        "name": text_or_empty(item.get("name")) or None,
+        "server": text_or_empty(block.get("server_label")) or None,
+        "name": text_or_empty(block.get("name")) or None,
     }
     try:
-        arguments = decode_json(text_or_empty(item.get("arguments")))
+        arguments = decode_json(text_or_empty(block.get("arguments")))
     except ValueError:
         arguments = None
     return {**fields, "arguments": arguments} if isinstance(arguments, dict) else fields
 
 
-def _mcp_result(item: Fields) -> dict[str, Any]:
-    error = item.get("error")
+def _mcp_result(block: Fields) -> dict[str, Any]:
+    error = block.get("error")
     fields = object_or_empty(error)
     text = text_or_empty(fields.get("message")) or (encode_json(fields) if fields else text_or_empty(error))
-    return _filled(output=text_or_empty(item.get("output")), error=text or _failure(item))
+    return _filled(output=text_or_empty(block.get("output")), error=text or _failure(block))
 
 
-def _failure(item: Fields) -> str:
-    return "the call failed" if item.get("status") == "failed" else ""
+def _failure(block: Fields) -> str:
+    return "the call failed" if block.get("status") == "failed" else ""
 
 
 def _filled(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value}
+    return {name: content for name, content in fields.items() if content}
 
 
-def _texts(texts: JSONValue) -> tuple[str, ...]:
+def _strings(texts: JSONValue) -> tuple[str, ...]:
     return tuple(text for text in list_or_empty(texts) if isinstance(text, str) and text)
 
 
-def _objects(values: JSONValue) -> Iterator[Fields]:
-    return (unknown_fields(each, ()) for each in list_or_empty(values) if isinstance(each, dict))
+def _objects(contents: JSONValue) -> Iterator[Fields]:
+    return (unknown_fields(each, ()) for each in list_or_empty(contents) if isinstance(each, dict))
 
 
 Read = Callable[[Fields], dict[str, Any]]

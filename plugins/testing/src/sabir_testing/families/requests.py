@@ -240,9 +240,9 @@ class RequestCases(Suite):
             "raw": block,
         }
         call = sabir.NativeCallPart(**shared, queries=("kit-query-words",))
-        found = sabir.NativeReference(url="https://example.org/kit-page", title="kit-page-title")
-        result = sabir.NativeResultPart(**shared, sources=(found,))
-        answer = message_by("llm", call, result, "Found.")
+        page = sabir.NativeReference(url="https://example.org/kit-page", title="kit-page-title")
+        pages = sabir.NativeResultPart(**shared, sources=(page,))
+        answer = message_by("llm", call, pages, "Found.")
         request = subject.request_for([QUESTION, answer, message_by("user", "And?")])
         for mark in ("kit-query-words", "kit-page-title"):
             what = f"{mark!r}, of a search by another vendor's model, is neither in the body nor in the losses"

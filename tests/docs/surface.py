@@ -42,11 +42,15 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Messages": (
         "Message", "PartsPayload", "OptionCallPayload", "OptionResultPayload", "Origin", "TextPart", "Citation",
-        "MediaPart", "ReasoningPart", "RefusalPart", "OpaquePart", "UnknownPart", "UnknownPayload", "RUNTIME",
+        "MediaPart", "ReasoningPart", "RefusalPart", "NativeCallPart",
+        "NativeResultPart", "NativeReference", "OpaquePart", "UnknownPart", "UnknownPayload", "RUNTIME",
         "group_steps", "Step",
     ),
     "Histories": ("save", "load", "dumps", "dumps_lines", "loads", "schema"),
-    "Options": ("option", "Option", "ToolContext", "answer", "answer_sync", "unanswered"),
+    "Options": (
+        "option", "Option", "web_search", "code_execution", "mcp_server", "NativeOption", "ToolContext", "answer",
+        "answer_sync", "unanswered",
+    ),
     "Settings": ("Settings", "Bounds", "ResponseFormat", "RetryPolicy"),
     "Rendering": ("Rendering", "Loss", "dialect", "PureDialect", "DecodedHistory"),
     "Replies and streams": (

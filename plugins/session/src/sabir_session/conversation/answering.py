@@ -117,10 +117,10 @@ class QuestionAnswerer:
         messages = (*question.instructions, *messages)
         if requests.sends_renderings:
             with storage.lend_messages(messages, question.mark) as sent:
-                rendering = requests.adapter.render(sent, **requests.call_arguments)
+                rendering = requests.adapter.render(requests.messages(sent), **requests.call_arguments)
         else:
             sent = storage.messages_with(messages, question.mark)
-            rendering = requests.adapter.render(sent, **requests.call_arguments)
+            rendering = requests.adapter.render(requests.messages(sent), **requests.call_arguments)
         if question.mark != "same" and storage.instructions is not self._sent_instructions:
             changed = f"the instructions of the conversation {storage.name!r} differ from the recorded instructions"
             logger.warning("%s; the recorded instructions are not sent any more", changed)

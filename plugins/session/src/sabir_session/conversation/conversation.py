@@ -12,8 +12,6 @@ A conversation is one evaluation that grows with each question, with the steps, 
     chat.ask("…") ──▶ Answer[Output]                                   the conversation's own output type
 """
 
-import sys
-from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from copy import copy
@@ -40,6 +38,7 @@ from sabir_session.conversation.arguments import (
     AsyncFunction,
     Content,
     ConversationArguments,
+    HelpPage,
     Instructions,
     QuestionArguments,
     QuestionOptions,
@@ -50,30 +49,22 @@ from sabir_session.conversation.arguments import (
 from sabir_session.conversation.storage import ConversationStorage
 from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.evaluate import EvaluationArguments, build_outputs, build_requests, run_without_suspending
+from sabir_session.evaluation.evaluate import (
+    EvaluationArguments,
+    build_outputs,
+    build_requests,
+    check_mode,
+    run_without_suspending,
+)
 from sabir_session.evaluation.events import Watch
 from sabir_session.evaluation.outputs import RETRIES, Outputs
 from sabir_session.evaluation.performers import LoopPerformer, SyncPerformer
-from sabir_session.evaluation.prompts import Options, Output, Strict, Validator
+from sabir_session.evaluation.prompts import Options, Output, OutputMode, Strict, Validator
 from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
 
 
-class _HelpPage(ABCMeta):
-    """The metaclass of classes whose help() lists public names only. `dir()` of such a class lists all names.
-
-    It is an ABCMeta, so that a user's class can have a Conversation and an ABC as its bases.
-    """
-
-    def __dir__(cls) -> list[str]:
-        """Return the names of the class. `inspect.classify_class_attrs`, which help() calls, gets the public names."""
-        names = list(super().__dir__())
-        if sys._getframe(1).f_code.co_name != "classify_class_attrs":
-            return names
-        return [name for name in names if not name.startswith("_")]  # the class's own signature is shown above them
-
-
-class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
+class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPage):
     """A conversation with a model. It stores all messages, runs the options that the model calls, and can be reopened.
 
     `model` is `provider:model` or an adapter, `instructions` the system message. `output` is the type of the answers,
@@ -122,6 +113,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         instructions: Instructions = UNSET,
         options: Options = (),
         output_validator: Validator[Any] | None = None,  # by the overloads
+        output_mode: OutputMode | None = None,
         retries: int = RETRIES,
         settings: Settings | None = None,
         strict: Strict | None = None,
@@ -146,6 +138,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         self.options = options
         self.output = output
         self.output_validator = output_validator
+        self.output_mode = output_mode
         self.retries = retries
         self.settings = settings
         self.strict = strict
@@ -266,6 +259,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
@@ -288,7 +282,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         >>> asyncio.run(sabir_session.Conversation("echo:m").ask("41", output=int)).output
         41
         """
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         return await self._answerer.answer(LoopPerformer, content, options, self._prepare, None)
 
     @overload
@@ -310,6 +304,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
@@ -318,7 +313,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'
         """
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         return run_without_suspending(self._answerer.answer(SyncPerformer, content, options, self._prepare, None))
 
     @overload
@@ -340,6 +335,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> AnswerStream[Any]:
@@ -356,7 +352,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         >>> asyncio.run(texts(sabir_session.Conversation("echo:m")))
         ['Hello ', 'there!']
         """
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         start = partial(self._answerer.answer, LoopPerformer, content, options, self._prepare)
         return AnswerStream(start, options.outputs)
 
@@ -379,15 +375,22 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> SyncAnswerStream[Any]:
         """Sync version of `stream`. The answer advances only while you read it, in the thread that reads."""
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         start = partial(self._answerer.answer, SyncPerformer, content, options, self._prepare)
         return SyncAnswerStream(start, options.outputs)
 
-    def preview(self, *content: Content, output: object = UNSET, settings: Settings | None = None) -> Rendering:
+    def preview(
+        self,
+        *content: Content,
+        output: object = UNSET,
+        output_mode: OutputMode | None = None,
+        settings: Settings | None = None,
+    ) -> Rendering:
         """Return the first request that `ask` would send for new content, with its losses. Sends and records nothing.
 
         An unfinished earlier question is not finished first. Raises RenderingRefused for a loss in `strict`, or if
@@ -398,10 +401,10 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         >>> rendering.body["messages"], rendering.losses
         ([{'from': 'user', 'text': 'Hello!'}], ())
         """
-        question = self._prepare(self._question_options(output, None, settings, {}))
+        question = self._prepare(self._question_options(output, None, output_mode, settings, {}))
         messages = (*question.instructions, *question_messages(content))
         sent = self._answerer.storage.messages_with(messages, question.mark)
-        return self.adapter.render(sent, **question.requests.call_arguments)
+        return self.adapter.render(question.requests.messages(sent), **question.requests.call_arguments)
 
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
@@ -462,7 +465,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
     def _default_outputs(self) -> Outputs[Any] | None:
         """Return the parser of the conversation's own output, or None for text. Cached until the attributes change."""
-        key = (self.output, self.output_validator, self.retries)
+        key = (self.output, self.output_validator, self.retries, self.output_mode)
         if self._outputs_cache is None or self._outputs_cache[0] != key:
             self._outputs_cache = key, build_outputs(*key)
         return self._outputs_cache[1]
@@ -471,15 +474,19 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         self,
         output: object,
         validator: Validator[Any] | None,
+        mode: OutputMode | None,
         settings: Settings | None,
         misnamed: Mapping[str, object],
     ) -> QuestionOptions:
         refuse_unknown_arguments("ask", misnamed, ("output", *QuestionArguments.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
-        if output is UNSET and validator is None:
+        if output is UNSET and validator is None and mode is None:
             return QuestionOptions(self._default_outputs(), settings or self.settings, settings is None)
-        outputs = build_outputs(self.output if output is UNSET else output, validator, self.retries)
+        own = output is UNSET and validator is None  # then the conversation's validator stays
+        output, validator = self.output if output is UNSET else output, self.output_validator if own else validator
+        outputs = build_outputs(output, validator, self.retries, mode or self.output_mode)
+        check_mode(outputs, mode)
         return QuestionOptions(outputs, settings or self.settings, False)
 
     def _prepare(self, options: QuestionOptions | None) -> PreparedQuestion:

@@ -8,14 +8,14 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import sabir
-from sabir import RUNTIME, CallError, Message, Rendering, SabirError, SettingsInvalid
+from sabir import RUNTIME, CallError, Message, Rendering, SabirError, SettingsInvalid, TextPart
 from sabir.errors import OptionInvalid
 
 from sabir_session.conversation.answers import Answer
-from sabir_session.conversation.arguments import Content, QuestionOptions
+from sabir_session.conversation.arguments import Content, Instructions, QuestionOptions
 from sabir_session.conversation.event_buffers import AsyncEventBuffer, EventBuffer, Reservation, wait_for
 from sabir_session.conversation.storage import ConversationStorage
 from sabir_session.evaluation.evaluate import EvaluationArguments, check_functions, create_performer, finish_evaluation
@@ -205,6 +205,14 @@ def instructions_change(
     if recorded is not None and (recorded is current or recorded.payload == current.payload):
         return (), "same"
     return (current,), "new"
+
+
+def instructions_content(message: Message | None) -> Instructions:
+    """Return the content of a system message: its text if it is one text, else its parts; "" without a message."""
+    if message is None:
+        return ""
+    is_text = len(message.parts) == 1 and isinstance(message.parts[0], TextPart)
+    return message.text if is_text else cast("Instructions", message.parts)
 
 
 @contextmanager

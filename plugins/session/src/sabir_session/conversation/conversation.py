@@ -7,9 +7,6 @@
     Conversation ──▶ QuestionAnswerer ──▶ evaluate ──▶ Evaluation ──▶ records ──▶ session ──▶ journal
 
 A conversation is one evaluation that grows with each question, with the steps, records and budgets of `evaluate`.
-
-    chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a type, or the return type of a function
-    chat.ask("…") ──▶ Answer[Output]                                   the conversation's own output type
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,10 +15,10 @@ from copy import copy
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Never, Unpack, cast, overload
+from typing import Any, Generic, Never, Unpack, overload
 
 import sabir
-from sabir import Adapter, Message, Option, Rendering, Settings, TextPart, Usage
+from sabir import Adapter, Message, Option, Rendering, Settings, Usage
 from sabir.authoring import AsyncClosing, OptionLike, SyncClosing
 from typing_extensions import TypeForm
 
@@ -29,6 +26,7 @@ from sabir_session.conversation.answering import (
     PreparedQuestion,
     QuestionAnswerer,
     instructions_change,
+    instructions_content,
     question_messages,
 )
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream, Totals
@@ -53,7 +51,6 @@ from sabir_session.evaluation.evaluate import (
     EvaluationArguments,
     build_outputs,
     build_requests,
-    check_mode,
     run_without_suspending,
 )
 from sabir_session.evaluation.events import Watch
@@ -68,13 +65,14 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPag
     """A conversation with a model. It stores all messages, runs the options that the model calls, and can be reopened.
 
     `model` is `provider:model` or an adapter, `instructions` the system message. `output` is the type of the answers,
-    or a function to call with the model's values; None means text. If an answer does not fit, or that function or
-    `output_validator` raises ValueError, the model must answer again, up to `retries` times for each question, but not
-    after a refusal or a cut-off answer. `options`, `settings`, `strict`, `budget`, `approve` and `watch` work as in
-    `evaluate`. A budget limits the complete conversation, its `seconds` each question. `keep` is a Store, or the path
-    or URL of a store. Messages are stored there under `name` when they are complete; the same `keep` and `name` reopen
-    the conversation. Without `keep`, messages are only in memory. All arguments except `keep` and `name` are attributes
-    that can be changed between questions. A `with` block closes the conversation.
+    or a function to call with the model's values; `str` and None mean text. `output_mode` is how the output is
+    requested (see `OutputMode`). If an answer does not fit, or that function or `output_validator` raises ValueError,
+    the model must answer again, up to `retries` times for each question, but not after a refusal or a cut-off answer.
+    `options`, `settings`, `strict`, `budget`, `approve` and `watch` work as in `evaluate`. A budget limits the complete
+    conversation, its `seconds` each question. `keep` is a Store, or the path or URL of a store. Messages are stored
+    there under `name` when they are complete; the same `keep` and `name` reopen the conversation. Without `keep`,
+    messages are only in memory. All arguments except `keep` and `name` are attributes that can be changed between
+    questions. A `with` block closes the conversation.
 
     Raises ConversationBusy if another process or PostgresStore has opened the name, StoreError if the store cannot be
     opened, OptionInvalid, SettingsInvalid or WrongWord for wrong arguments, and the errors of `sabir.adapter`.
@@ -175,11 +173,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPag
 
         Until you set a value, these are the recorded instructions. A new value holds from the next question on.
         """
-        message = self._current_instructions
-        if message is None:
-            return ""
-        is_text = len(message.parts) == 1 and isinstance(message.parts[0], TextPart)
-        return message.text if is_text else cast("Instructions", message.parts)
+        return instructions_content(self._current_instructions)
 
     @instructions.setter
     def instructions(self, instructions: Instructions) -> None:
@@ -465,7 +459,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPag
 
     def _default_outputs(self) -> Outputs[Any] | None:
         """Return the parser of the conversation's own output, or None for text. Cached until the attributes change."""
-        key = (self.output, self.output_validator, self.retries, self.output_mode)
+        key = (self.output, self.output_validator, self.retries, None, self.output_mode)
         if self._outputs_cache is None or self._outputs_cache[0] != key:
             self._outputs_cache = key, build_outputs(*key)
         return self._outputs_cache[1]
@@ -485,8 +479,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPag
             return QuestionOptions(self._default_outputs(), settings or self.settings, settings is None)
         own = output is UNSET and validator is None  # then the conversation's validator stays
         output, validator = self.output if output is UNSET else output, self.output_validator if own else validator
-        outputs = build_outputs(output, validator, self.retries, mode or self.output_mode)
-        check_mode(outputs, mode)
+        outputs = build_outputs(output, validator, self.retries, mode, self.output_mode)
         return QuestionOptions(outputs, settings or self.settings, False)
 
     def _prepare(self, options: QuestionOptions | None) -> PreparedQuestion:

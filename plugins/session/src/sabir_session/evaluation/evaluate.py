@@ -195,7 +195,6 @@ def _prepare_evaluation(
     session, evaluation_id = how.get("session"), how.get("evaluation_id")
     how_to_output = how.get("output_validator"), how.get("retries", RETRIES), how.get("output_mode")
     outputs = build_outputs(prompt.output, *how_to_output)
-    check_mode(outputs, how.get("output_mode"))
     if session is not None:
         enable_inner_message_recording(session)
     requests = build_requests(adapter, outputs, how)
@@ -211,24 +210,24 @@ def _prepare_evaluation(
 
 
 def build_outputs(
-    output: object, validator: Validator[Any] | None, retries: int, mode: OutputMode | None
+    output: object,
+    validator: Validator[Any] | None,
+    retries: int,
+    mode: OutputMode | None,
+    default_mode: OutputMode | None = None,
 ) -> Outputs[Any] | None:
-    """Return the output parser; None without output type. Raises SettingsInvalid for a validator without a type, and
-    for an unknown mode.
+    """Return the output parser; None without output type.
+
+    Raises SettingsInvalid for a validator without an output type, for an unknown mode, and for a mode without effect,
+    because the answer is a text. A default mode may have no effect.
     """
-    if mode not in OUTPUT_MODES:
-        raise SettingsInvalid(
-            f"output_mode={one_line(repr(mode), 60)} is unknown; use 'native', 'call', 'text' or None"
-        )
     if output is None and validator is not None:
         raise SettingsInvalid("output_validator= needs an output to check; pass output= too (for evaluate: to Prompt)")
-    return None if output is None else Outputs(output, validator, retries, mode)
-
-
-def check_mode(outputs: Outputs[Any] | None, mode: OutputMode | None) -> None:
-    """Raise SettingsInvalid for a mode without effect, because the answer is a text."""
-    if mode is not None and (outputs is None or outputs.is_plain_text):
+    if mode not in OUTPUT_MODES:
+        raise SettingsInvalid(f"output_mode={one_line(repr(mode), 60)} is unknown; use 'native', 'call' or 'text'")
+    if mode is not None and output in (None, str):
         raise SettingsInvalid(f"output_mode={mode!r} needs an output that is not plain text; pass output= too")
+    return None if output is None else Outputs(output, validator, retries, mode or default_mode)
 
 
 def build_requests(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:

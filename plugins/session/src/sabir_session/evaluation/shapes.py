@@ -52,7 +52,7 @@ class Definitions:
         self._by_name = {str(schema["ref"]): schema for schema in schemas}
         self._shapes: dict[tuple[int, int], Shape] = {}
 
-    def shape(self, schema: Schema, config: object) -> "Shape":
+    def shape(self, schema: Schema, config: Mapping[str, Any] | None) -> "Shape":
         """Return the shape of a schema in a model with this config. A recursive type has one shape."""
         schema = self.resolve(schema)
         key = id(schema), id(config)
@@ -77,7 +77,7 @@ class Definitions:
 class Shape:
     """One type in a core schema. `config` is the config of the model around it."""
 
-    def __init__(self, schema: Schema, definitions: Definitions, config: object = None) -> None:
+    def __init__(self, schema: Schema, definitions: Definitions, config: Mapping[str, Any] | None = None) -> None:
         self._outer = self._core = schema
         self._definitions = definitions
         self._config = config
@@ -99,10 +99,18 @@ class Shape:
 
     def validate_open(self, text: str) -> object:
         """Return the value of a string that has not ended, or MISSING. The functions of its type do not run."""
-        if any(shape.kind in ("str", "any") and not shape._has_function for shape in self.choices):
-            value = self._attempt(self._validator.validate_python, text)
-            return value if type(value) is str else MISSING
-        return MISSING
+        if not any(shape.kind in ("str", "any") and not shape._has_function for shape in self.choices):
+            return MISSING
+        if self._accepts_every_text:
+            return text
+        value = self._attempt(self._validator.validate_python, text)
+        return value if type(value) is str else MISSING
+
+    @cached_property
+    def _accepts_every_text(self) -> bool:
+        """Whether this is `str` without constraints. Then its values need no validation."""
+        has_rules = any(str(key).startswith("str_") for key in self._config or ())
+        return self.kind == "str" and not has_rules and self._core.keys() <= {"type", "ref", "metadata", "strict"}
 
     @cached_property
     def choices(self) -> tuple["Shape", ...]:
@@ -209,8 +217,9 @@ def _build_model(cls: Any, children: dict[str, Any]) -> object:
     instance = cls.__new__(cls)
     object.__setattr__(instance, "__dict__", dict.fromkeys(cls.model_fields) | children)
     object.__setattr__(instance, "__pydantic_fields_set__", set(children))
-    object.__setattr__(instance, "__pydantic_extra__", {} if cls.model_config.get("extra") == "allow" else None)
-    object.__setattr__(instance, "__pydantic_private__", {} if cls.__private_attributes__ else None)
+    if not cls.__pydantic_root_model__:  # a RootModel has these as attributes of its class
+        object.__setattr__(instance, "__pydantic_extra__", {} if cls.model_config.get("extra") == "allow" else None)
+        object.__setattr__(instance, "__pydantic_private__", {} if cls.__private_attributes__ else None)
     return instance
 
 

@@ -80,7 +80,7 @@ async def stream() -> None:
             assert_type(part, Partial[list[Trip]])
             assert_type(part.get(lambda trips: trips[0].city), str | None)
             part.get(lambda trips: trips[0].town)  # type: ignore[attr-defined]
-            assert_type(part.value, Any)
+            assert_type(part.output, Any)
             assert_type(part.is_complete, bool)
         assert_type(growing.answer().output, list[Trip])
     with chat.stream_sync("Write.", output=str) as writing:

@@ -178,9 +178,9 @@ def test_every_partial_is_a_prefix_and_the_last_is_the_output(form: Any, data: s
     sizes = data.draw(st.lists(st.integers(1, 15), min_size=1))
     partials, output = stream(form, *cut(value, (size for _ in range(len(value)) for size in sizes)))
 
-    assert [part for part in partials if not is_prefix(part.value, output)] == []
+    assert [part for part in partials if not is_prefix(part.output, output)] == []
     assert [part.is_complete for part in partials] == [False] * (len(partials) - 1) + [True]
-    assert partials[-1].value == output
+    assert partials[-1].output == output
 
 
 TRIP = '{"city": "Rome", "days": 3, "stays": [{"hotel": "Ritz"}, {"hotel": "B"}]}'
@@ -197,10 +197,10 @@ class Trip(BaseModel):
 def test_partials_begin_with_the_first_field() -> None:
     """Missing fields are None, and `model_fields_set` names those that arrived."""
     partials, _ = stream(Trip, *TRIP)
-    assert repr(partials[0].value) == "Trip(city='', days=None, stays=None)"
-    assert repr(partials[4].value) == "Trip(city='Rome', days=None, stays=None)"
-    assert partials[4].value.model_fields_set == {"city"}
-    assert [part.value.days for part in partials].count(3) > 3
+    assert repr(partials[0].output) == "Trip(city='', days=None, stays=None)"
+    assert repr(partials[4].output) == "Trip(city='Rome', days=None, stays=None)"
+    assert partials[4].output.model_fields_set == {"city"}
+    assert [part.output.days for part in partials].count(3) > 3
     grown = [part.get(lambda trip: trip.stays[1].hotel) for part in partials]
     assert (grown[0], grown[-1]) == (None, "B")
 
@@ -214,7 +214,7 @@ def test_a_cut_off_stream_shows_what_arrived_then_raises(end: int) -> None:
         for part in answer.outputs:
             shown.append(part)
     final = Trip.model_validate_json(TRIP)
-    assert all(is_prefix(part.value, final) and not part.is_complete for part in shown)
+    assert all(is_prefix(part.output, final) and not part.is_complete for part in shown)
     assert len(shown) > 3 or end < 14
 
 
@@ -224,8 +224,8 @@ def test_errors_of_validation_are_raised_at_the_end() -> None:
     chat = Conversation(ScriptedAdapter(pieces(*bad), pieces(*TRIP)))
     with chat.stream_sync("?", output=Trip) as answer:
         partials = list(answer.outputs)
-    assert {part.value.days for part in partials} == {None, 3}
-    assert [part.value.city for part in partials].count("") == 2
+    assert {part.output.days for part in partials} == {None, 3}
+    assert [part.output.city for part in partials].count("") == 2
     assert [part.is_complete for part in partials].count(True) == 1
 
     chat = Conversation(ScriptedAdapter(pieces(*bad)), retries=0)
@@ -254,7 +254,7 @@ def test_validators_see_complete_values_only() -> None:
 
     partials, output = stream(list[Place], *'{"value": [{"name": "Rome"}]}')
     assert set(seen) == {"Rome", "all of ROME"}
-    names = [part.get(lambda places: places[0].name) for part in partials if part.value]
+    names = [part.get(lambda places: places[0].name) for part in partials if part.output]
     assert names == [None, "ROME", "ROME"]  # the name, the place and the list are complete
     assert output[0].name == "ROME"
 
@@ -269,7 +269,7 @@ def test_a_union_is_shown_when_one_type_is_left() -> None:
         color: str
 
     partials, _ = stream(list[Long | Short], *'{"value": [{"name": "a", "color": "blue"}]}')
-    shown = [part.value for part in partials if part.value]
+    shown = [part.output for part in partials if part.output]
     assert repr(shown[0]) == "[Short(name='a', color='')]"
 
 
@@ -285,7 +285,7 @@ async def test_partials_are_alike_in_every_mode(model: str, mode: OutputMode | N
         partials = list(answer.outputs)
     async with chat.stream("?") as awaited:
         assert [part async for part in awaited.outputs] == partials
-        assert (await awaited.answer()).output == partials[-1].value
+        assert (await awaited.answer()).output == partials[-1].output
     assert partials[-1] == Partial(Trip.model_validate_json(TRIP), is_complete=True)
     assert len(partials) > (0 if by_call else 18)
     assert ("final_answer" in llm.sent[0].option_names) == by_call
@@ -298,7 +298,7 @@ def test_json_in_a_text_is_found() -> None:
     said = f"Here {{it}} is:\n```json\n{TRIP}\n```\nEnjoy {{}}!"
     partials, output = stream(Trip, *said, output_mode="text")
     assert partials[-1] == Partial(output, is_complete=True)
-    assert all(is_prefix(part.value, output) for part in partials)
+    assert all(is_prefix(part.output, output) for part in partials)
 
     chat = Conversation(ScriptedAdapter("I cannot.", said), output_mode="text")
     answer = chat.ask_sync("?", output=Trip)
@@ -344,7 +344,7 @@ def test_str_is_plain_text() -> None:
     with Conversation(llm).stream_sync("?", output=str, output_validator=check) as answer:
         partials = list(answer.outputs)
         assert answer.answer().output == "Dear {you}"
-    assert [part.value for part in partials if part.is_complete] == ["Hello", "Dear {you}"]
+    assert [part.output for part in partials if part.is_complete] == ["Hello", "Dear {you}"]
     assert (llm.last.settings.response_format, llm.last.option_names) == (None, ())
 
     cut_text = ScriptedAdapter(reply("Half a", finish_reason="length"), reply(sabir.RefusalPart(text="No.")))
@@ -359,7 +359,7 @@ def test_a_text_before_an_option_call_is_not_the_output() -> None:
 
     llm = ScriptedAdapter(reply(pieces("Let", " me see."), calls(note={"text": "a"})), pieces("Don", "e."))
     with Conversation(llm, options=[note]).stream_sync("?", output=str) as answer:
-        shown = [(part.value, part.is_complete) for part in answer.outputs]
+        shown = [(part.output, part.is_complete) for part in answer.outputs]
     assert shown == [("Let", False), ("Let me see.", False), ("Don", False), ("Done.", False), ("Done.", True)]
 
 
@@ -396,7 +396,7 @@ def test_the_work_is_linear(monkeypatch: pytest.MonkeyPatch, length: int) -> Non
     assert counted["scanned"] <= len(text)
     assert counted["validated"] <= depth * len(text)
     assert len(versions) <= VERSIONS_IN_LENGTH * (2 + math.log(len(text) / VERSIONS_IN_LENGTH))
-    assert versions[-1].value == Trip.model_validate_json(text)
+    assert versions[-1].output == Trip.model_validate_json(text)
 
 
 class JSONReader:

@@ -303,8 +303,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPag
         **misnamed: Never,
     ) -> Answer[Any]:
         """Sync version of `ask`. Blocks the thread. Refuses coroutine functions as `evaluate_sync` does.
-        >>> import sabir_session
-        >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
+        >>> import sabir_session; sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'
         """
         options = self._question_options(output, output_validator, output_mode, settings, misnamed)

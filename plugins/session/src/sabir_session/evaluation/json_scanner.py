@@ -93,16 +93,16 @@ class JSONScanner:
         self._stack: list[OpenContainer] = []
         self._open_text = OpenText()
         self._scalar: list[str] = []
-        self._held = ""
+        self._escape = ""
 
     def feed(self, piece: str) -> None:
         """Scan the next piece of the text."""
-        rest, at = self._held + piece, 0
-        self._held = ""
+        rest, at = self._escape + piece, 0
+        self._escape = ""
         self.scanned += len(piece)
         while at < len(rest) and self._state != "over":
             if self._state not in ("text", "scalar", "search"):
-                at = self._skip_space(rest, at)
+                at = self._skip_blanks(rest, at)
                 if at == len(rest):
                     break
             try:
@@ -110,7 +110,7 @@ class JSONScanner:
             except ValueError:
                 self._break()
 
-    def _skip_space(self, rest: str, at: int) -> int:
+    def _skip_blanks(self, rest: str, at: int) -> int:
         match = _SPACE.match(rest, at)
         return match.end() if match else at
 
@@ -181,7 +181,7 @@ class JSONScanner:
         self._state = "key" if container.bracket == "{" else "value"
         return at + 1
 
-    def _read_text(self, rest: str, at: int) -> int:
+    def _scan_text(self, rest: str, at: int) -> int:
         match = _CHARACTERS.match(rest, at)
         end = match.end() if match else at
         if end > at:
@@ -192,7 +192,7 @@ class JSONScanner:
             self._end_text()
             return end + 1
         if rest[end] == "\\" and len(rest) - end < _LONGEST_ESCAPE:
-            self._held = rest[end:]
+            self._escape = rest[end:]
             return len(rest)
         raise ValueError("neither a character nor an escape")
 
@@ -244,7 +244,7 @@ _STEPS: Mapping[State, Callable[[JSONScanner, str, int], int]] = {
     "first key": JSONScanner._begin_first_key,
     "colon": JSONScanner._read_colon,
     "after": JSONScanner._read_after,
-    "text": JSONScanner._read_text,
+    "text": JSONScanner._scan_text,
     "scalar": JSONScanner._read_scalar,
 }
 """State → the method that scans from a position and returns the next position."""

@@ -291,8 +291,8 @@ class Requests:
                 raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
             options = (*options, self.outputs.option)
             settings = self._merge_settings(Settings(option_choice="required"))
-        elif self._response_format is not None:
-            settings = self._with_response_format(self._response_format)
+        elif self._requested_format is not None:
+            settings = self._with_response_format(self._requested_format)
         return CallArguments(options=options, settings=settings, strict=self._strict)
 
     def is_output(self, call: OptionCall) -> bool:
@@ -317,7 +317,7 @@ class Requests:
         return [*messages, outputs.text_request] if outputs is not None and outputs.is_requested_as_text else messages
 
     @property
-    def _response_format(self) -> ResponseFormat | None:
+    def _requested_format(self) -> ResponseFormat | None:
         """The response format of each request, or None if the output is not requested by a response format."""
         outputs = self.outputs
         return None if outputs is None or outputs.is_plain_text or outputs.mode == "text" else outputs.format

@@ -32,29 +32,29 @@ VERSIONS_IN_LENGTH = 512
 class Partial(Generic[Output]):
     """A version of an output while it arrives. `stream.outputs` of an answer yields these objects.
 
-    `value` is the output so far: an object of the output type whose missing fields are None. In lists and dicts, only
+    `output` is the output so far: an object of the output type whose missing fields are None. In lists and dicts, only
     what arrived is there, and the last value may be incomplete itself. A string may be cut off; a number, an Enum, a
     date and every other value is there when it is complete. An object of a union is there when only one of its types
     has all keys that arrived. An object is validated when it is complete. A value that does not fit its type is left
-    out, and no validation error is raised. `value` has no static type, because Python cannot express "the same fields,
+    out, and no validation error is raised. `output` has no static type, because Python cannot express "the same fields,
     but optional"; `get` has one.
 
-    `is_complete` says whether `value` is the complete output, which fits its type.
+    `is_complete` says whether `output` is complete, and fits its type.
 
     >>> import sabir_session
     >>> with sabir_session.Conversation("echo:m").stream_sync('[1, 2, 3]', output=list[int]) as stream:
     ...     for part in stream.outputs:
-    ...         print(part.value, part.is_complete)
+    ...         print(part.output, part.is_complete)
     [1] False
     [1, 2] False
     [1, 2, 3] True
     """
 
-    value: Any
+    output: Any
     is_complete: bool = False
 
     def get(self, select: Callable[[Output], Selected]) -> Selected | None:
-        """Return what a function selects from `value`, or None while it is missing.
+        """Return what a function selects from `output`, or None while it is missing.
 
         Type checkers know the fields of the function's argument, and that the result may be None.
 
@@ -64,7 +64,7 @@ class Partial(Generic[Output]):
         ('ROME', None)
         """
         try:
-            return select(self.value)
+            return select(self.output)
         except (AttributeError, LookupError, TypeError):
             return None
 
@@ -186,10 +186,10 @@ class JSONVersions(VersionBuilder):
             return None
         if self._draft[0] is not root:  # a scanner that searches may have begun another object
             self._draft = (root, self._form.draft(root))
-        value = MISSING if self._draft[1] is None else self._draft[1].value()
-        if isinstance(value, OutputWrapper):
-            value = value.value if value.model_fields_set else MISSING
-        return None if value is MISSING else Partial(value)
+        output = MISSING if self._draft[1] is None else self._draft[1].build()
+        if isinstance(output, OutputWrapper):
+            output = output.value if output.model_fields_set else MISSING
+        return None if output is MISSING else Partial(output)
 
 
 class OutputVersions(Generic[Output]):

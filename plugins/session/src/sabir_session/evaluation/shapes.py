@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from pydantic import TypeAdapter
+from pydantic import RootModel, TypeAdapter
 from pydantic_core import SchemaValidator, to_json
 
 from sabir_session.evaluation.json_scanner import OpenContainer, OpenText
@@ -99,12 +99,13 @@ class Shape:
 
     def validate_open(self, text: str) -> object:
         """Return the value of a string that has not ended, or MISSING. The functions of its type do not run."""
-        if not any(shape.kind in ("str", "any") and not shape._has_function for shape in self.choices):
+        functions = [shape._has_function for shape in self.choices if shape.kind in ("str", "any")]
+        if self._has_function or not functions or all(functions):
             return MISSING
         if self._accepts_every_text:
             return text
-        value = self._attempt(self._validator.validate_python, text)
-        return value if type(value) is str else MISSING
+        validated = self._attempt(self._validator.validate_python, text)
+        return validated if type(validated) is str else MISSING
 
     @cached_property
     def _accepts_every_text(self) -> bool:
@@ -172,7 +173,7 @@ class Shape:
 
     def build_array(self, children: list[Any]) -> object:
         """Return a list or tuple of the values that arrived."""
-        return tuple(children) if self.kind == "tuple" else children
+        return tuple(children) if self.kind == "tuple" else [*children]
 
     @cached_property
     def allows_extra(self) -> bool:
@@ -185,7 +186,10 @@ class Shape:
         """JSON key → the name and the type of a field. A field has its name and its alias as keys."""
         schema, config = self._core, self._core.get("config") or self._config
         while schema["type"] not in ("model-fields", "dataclass-args", "typed-dict"):
-            schema = self._definitions.resolve(schema[_INNER.get(schema["type"], "schema")])
+            inner = schema.get(_INNER.get(schema["type"], "schema"))
+            if not isinstance(inner, dict):  # a schema that the class wrote itself
+                return {}
+            schema = self._definitions.resolve(inner)
         fields: dict[str, tuple[str, Shape | None]] = {}
         for name, field in _FIELDS[self.kind](schema).items():
             shape = self._definitions.shape(field["schema"], config)
@@ -217,7 +221,7 @@ def _build_model(cls: Any, children: dict[str, Any]) -> object:
     instance = cls.__new__(cls)
     object.__setattr__(instance, "__dict__", dict.fromkeys(cls.model_fields) | children)
     object.__setattr__(instance, "__pydantic_fields_set__", set(children))
-    if not cls.__pydantic_root_model__:  # a RootModel has these as attributes of its class
+    if not issubclass(cls, RootModel):  # a RootModel has these as attributes of its class
         object.__setattr__(instance, "__pydantic_extra__", {} if cls.model_config.get("extra") == "allow" else None)
         object.__setattr__(instance, "__pydantic_private__", {} if cls.__private_attributes__ else None)
     return instance
@@ -238,23 +242,23 @@ class Draft:
         self.fits = True
         """Whether every key has a type, and every complete value fits its type."""
 
-    def value(self) -> object:
+    def build(self) -> object:
         """Return a new object of the values that arrived."""
         for key, text in self._container.closed[self._read :]:
             child = self._child(key)
             self._read += 1
             self._add(key, MISSING if child is None else child.validate(text))
-        value = self._shape.build_array(self._items_so_far()) if not self._is_object else self._object_so_far()
-        return value if self._root_model is None else self._root_model.build({"root": value})
+        so_far = self._object_so_far() if self._is_object else self._array_so_far()
+        return so_far if self._root_model is None else self._root_model.build({"root": so_far})
 
     def _object_so_far(self) -> object:
         key, last = self._container.key, self._open_value()
         name = MISSING if last is MISSING else self._shape.name(key)
         return self._shape.build(dict(self._fields) if name is MISSING else {**self._fields, name: last})
 
-    def _items_so_far(self) -> list[Any]:
+    def _array_so_far(self) -> object:
         last = self._open_value()
-        return [*self._items] if last is MISSING or not self.fits else [*self._items, last]
+        return self._shape.build_array(self._items if last is MISSING or not self.fits else [*self._items, last])
 
     def _child(self, key: str) -> Shape | None:
         """Return the type of the next value. Without one, this draft fits only if its type allows other keys."""
@@ -262,15 +266,15 @@ class Draft:
         self.fits = self.fits and (child is not None or self._shape.allows_extra)
         return child
 
-    def _add(self, key: str, value: object) -> None:
+    def _add(self, key: str, child: object) -> None:
         """Add a complete value. After an item that does not fit, the positions of later items would be wrong."""
         name = self._shape.name(key) if self._is_object else None
-        if value is MISSING or name is MISSING:
+        if child is MISSING or name is MISSING:
             self.fits = self.fits and self._is_object and self._shape.child(key) is None
         elif self._is_object:
-            self._fields[name] = value
+            self._fields[name] = child
         elif self.fits:
-            self._items.append(value)
+            self._items.append(child)
 
     def _open_value(self) -> object:
         open_value = self._container.child
@@ -282,7 +286,7 @@ class Draft:
         if self._open[0] is not open_value:
             self._open = (open_value, DraftChoice(shape, open_value))
         draft = self._open[1]
-        return MISSING if draft is None else draft.value()
+        return MISSING if draft is None else draft.build()
 
 
 class DraftChoice:
@@ -291,12 +295,12 @@ class DraftChoice:
     def __init__(self, shape: Shape, container: OpenContainer) -> None:
         self._drafts = [Draft(choice, container) for choice in _choices(shape, container)]
 
-    def value(self) -> object:
+    def build(self) -> object:
         """Return the value of the only type, or of the only type of a union that fits; else MISSING."""
         if len(self._drafts) == 1:
-            return self._drafts[0].value()
-        values = [(draft, draft.value()) for draft in self._drafts if draft.fits]
-        fitting = [value for draft, value in values if draft.fits]
+            return self._drafts[0].build()
+        built = [(draft, draft.build()) for draft in self._drafts if draft.fits]
+        fitting = [so_far for draft, so_far in built if draft.fits]
         return fitting[0] if len(fitting) == 1 else MISSING
 
 

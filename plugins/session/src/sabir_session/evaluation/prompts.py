@@ -55,8 +55,8 @@ class Prompt(Generic[Output]):
     `ns` (a namespace) and `key` identify the prompt when an evaluation is resumed, even if the texts have changed. A
     prompt without both must have the recorded content, or no content, to be resumed. `system` is the system message, a
     text or a tuple of texts and parts; "" means no system message. `messages` are stored as a tuple. `output` is the
-    type of the answer, any type that pydantic validates, or a function to call with the model's values. None means a
-    text.
+    type of the answer, any type that pydantic validates, or a function to call with the model's values. `str` and None
+    mean text.
 
     Raises WrongWord if `messages` has values that are not messages.
 

@@ -124,6 +124,12 @@ class Hooks:
         """Call the plugins' `sabir_call_started` before a request of a call is sent. `call` is the call's number."""
         self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
 
+    def call_answered(
+        self, rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
+    ) -> None:
+        """Call the plugins' `sabir_call_answered` after the headers of a response arrived. `call` is its number."""
+        self._hook.sabir_call_answered(rendering=rendering, status=status, headers=headers, attempt=attempt, call=call)
+
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
         """Call the plugins' `sabir_call_ended` after a call ended with a complete reply. `call` is its number."""
         self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)

@@ -1,10 +1,10 @@
-"""Hooks that report the attempts of a call to its slot: each retry is one more request, and after a failure the
-provider may report when to try again.
+"""Hooks that report the attempts of a call to its slot: each retry is one more request, the headers of a response may
+report how much is left, and after a failure the provider may report when to try again.
 
     slot of the call ──context variable──▶ hooks of the call, which run in the same task or thread
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -31,6 +31,13 @@ def sabir_call_started(rendering: Rendering, attempt: int) -> None:
     if attempt > 1:
         for slot in _slots.get():
             slot.retry()
+
+
+@hookimpl
+def sabir_call_answered(rendering: Rendering, headers: Mapping[str, str]) -> None:
+    """Read from the headers of a response how much the provider still accepts."""
+    for slot in _slots.get():
+        slot.learn(headers)
 
 
 @hookimpl

@@ -6,7 +6,7 @@ async with limit.slot(tokens) as slot: …          with limit.slot(tokens) as s
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from sabir import CallError, SettingsInvalid
 
 from sabir_calls.limits.admission import Admission, Ticket
+from sabir_calls.limits.headers import read_allowances
 from sabir_calls.limits.window import Window
 
 logger = logging.getLogger("sabir_calls")
@@ -47,8 +48,9 @@ class Limit:
     minute. None means no limit.
 
     Callers are served in the order in which they begin to wait. If a provider answers with the time after which to try
-    again (`CallError.retry_after`), no request that waits for the limit is sent before that time. Retries of an adapter
-    count but do not wait, so they may exceed the numbers.
+    again (`CallError.retry_after`), no request that waits for the limit is sent before that time. If the headers of a
+    response report how many requests or tokens are left until a reset, no more are sent until then. Retries of an
+    adapter count but do not wait, so they may exceed the numbers.
 
     Raises SettingsInvalid for a limit that is not a whole number of at least 1, and for an invalid `per`.
 
@@ -158,6 +160,15 @@ class Slot:
         if error.retry_after:
             with self.limit._lock:
                 self.limit._admission.pause(monotonic() + error.retry_after)
+
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Let no more requests start than the provider reports as left in the headers of a response (names in lower
+        case), until the reset that it reports. Does nothing if the headers report none.
+        """
+        requests, tokens = read_allowances(headers)
+        if requests or tokens:
+            with self.limit._lock:
+                self.limit._admission.restrict(requests, tokens, monotonic())
 
     @contextmanager
     def _wait_in_queue(self, wake: Callable[[], object]) -> Iterator[None]:

@@ -94,6 +94,8 @@ class Hooks:
         """Return the first role hint that a plugin returns for a message of this policy and kind; None if no plugin
         does.
         """
+        if not self._plugins:
+            return None
         hint: RoleHint | None = self._hook.sabir_default_role_hint(policy=policy, kind=kind)
         return hint
 
@@ -106,6 +108,8 @@ class Hooks:
         """Return the message as the plugins changed it. An exception that a plugin raises reaches the caller. Raises
         BuilderError if a plugin returns an invalid message.
         """
+        if not self._plugins:
+            return message
         versions: list[Message] = self._hook.sabir_message_built(message=[message])
         return versions[-1] if versions else message
 

@@ -68,7 +68,8 @@ class Admission:
 
     def leave(self, ticket: Ticket) -> None:
         """Remove a ticket from the queue, because its caller stopped waiting."""
-        self._queue.remove(ticket)
+        if ticket in self._queue:  # otherwise `wake_first` removed it
+            self._queue.remove(ticket)
         self.wake_first()
 
     def finish(self, ticket: Ticket, tokens: int | None) -> None:

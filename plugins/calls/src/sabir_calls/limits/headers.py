@@ -47,6 +47,8 @@ def read_allowances(
 
     Names of headers are in lower case. `now` is the present time with a time zone, for resets that are a time of day.
     """
+    if not any("ratelimit" in name for name in headers):
+        return None, None
     requests, tokens = (
         [each for name, reset in names if (each := _read(headers.get(name), headers.get(reset), now))]
         for names in (REQUESTS, TOKENS)

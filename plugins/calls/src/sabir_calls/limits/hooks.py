@@ -4,8 +4,7 @@ report how much is left, and after a failure the provider may report when to try
     slot of the call ──context variable──▶ hooks of the call, which run in the same task or thread
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 from sabir import CallError, Rendering, hookimpl
@@ -15,14 +14,23 @@ from sabir_calls.limits.limit import Slot
 _slots: ContextVar[tuple[Slot, ...]] = ContextVar("sabir_calls_slots", default=())
 
 
-@contextmanager
-def calling_in(slot: Slot) -> Iterator[None]:
-    """Report the attempts of calls in the `with` block to `slot`, and to the slots of enclosing blocks."""
-    token = _slots.set((*_slots.get(), slot))
-    try:
-        yield
-    finally:
-        _slots.reset(token)
+class calling_in:
+    """A context manager: report the attempts of calls in the `with` block to `slot`, and to the slots of enclosing
+    blocks.
+    """
+
+    __slots__ = ("_slot", "_token")
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+
+    def __enter__(self) -> None:
+        """Begin to report."""
+        self._token = _slots.set((*_slots.get(), self._slot))
+
+    def __exit__(self, *raised: object) -> None:
+        """End to report."""
+        _slots.reset(self._token)
 
 
 @hookimpl

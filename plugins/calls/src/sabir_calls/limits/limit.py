@@ -115,22 +115,24 @@ class Slot:
 
     def __enter__(self) -> "Slot":
         """Wait until the request may be sent. Blocks the thread."""
-        event = threading.Event()
-        with self._wait_in_queue(event.set):
-            while (seconds := self._try_to_start()) > 0:
-                event.wait(None if seconds == inf else seconds)
-                event.clear()
+        if self._join_queue() > 0:
+            event = threading.Event()
+            with self._wait_in_queue(event.set):
+                while (seconds := self._try_to_start()) > 0:
+                    event.wait(None if seconds == inf else seconds)
+                    event.clear()
         return self
 
     async def __aenter__(self) -> "Slot":
         """Wait until the request may be sent."""
-        event = asyncio.Event()
-        with self._wait_in_queue(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
-            while (seconds := self._try_to_start()) > 0:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(None if seconds == inf else seconds):
-                        await event.wait()
-                event.clear()
+        if self._join_queue() > 0:
+            event = asyncio.Event()
+            with self._wait_in_queue(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
+                while (seconds := self._try_to_start()) > 0:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(None if seconds == inf else seconds):
+                            await event.wait()
+                    event.clear()
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -170,16 +172,21 @@ class Slot:
             with self.limit._lock:
                 self.limit._admission.restrict(requests, tokens, monotonic())
 
+    def _join_queue(self) -> float:
+        """Join the queue, and return 0.0 if the request may be sent at once, otherwise the seconds to wait."""
+        with self.limit._lock:
+            self.limit._admission.join(self._ticket)
+            return self.limit._admission.admit(self._ticket, monotonic())
+
     @contextmanager
     def _wait_in_queue(self, wake: Callable[[], object]) -> Iterator[None]:
-        """Join the queue, and leave it if the `with` block raises. Add the time of the block to the limit's total.
+        """Leave the queue if the `with` block raises. Add the time of the block to the limit's total.
 
-        The block must call `_try_to_start` until it returns 0.0.
+        `wake` is called when the request is first in the queue. The block must call `_try_to_start` until it returns
+        0.0.
         """
         began = monotonic()
         self._ticket.wake = wake
-        with self.limit._lock:
-            self.limit._admission.join(self._ticket)
         try:
             yield
         except BaseException:

@@ -66,6 +66,7 @@ _NAMES = {
     "contract.turns": "Calls Entry IdentifierRule LossLog Roles Side Tables Turn TurnScope",
     "discovery": "load_entry_point split_model",
     "hooks.plugins": "installed_hooks",
+    "hooks.work": "Work announce_work continue_work work_headers",
     "options.execution": "CallDepth RaisedError call_function run_in_thread",
     "options.option": "OptionLike",
     "options.signatures": "ArgumentsRefused BoundArguments Signature",

@@ -23,6 +23,7 @@ STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX sabir_runs_newest ON sabir_runs (created_at)",
         "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
     ),
+    3: ("ALTER TABLE sabir_runs ADD COLUMN headers TEXT",),
 }
 """The number of a layout → the statements that create this layout from the layout before."""
 LAYOUT = max(STEPS)

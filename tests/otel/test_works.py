@@ -14,9 +14,9 @@ import sabir
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode, get_current_span
-from sabir.authoring import Work, announce_work
+from sabir.authoring import AgentWork, announce_work
 from sabir.errors import ServerFailed
-from sabir.hooks import work
+from sabir.hooks import announcing
 from sabir_actors import AEIOUY, ActorSystem, ThreadClient
 from sabir_otel import Telemetry
 from sabir_otel.conventions import DURATION, TOKEN_USAGE
@@ -136,7 +136,7 @@ def reply(content: str | None, *calls: str) -> list[bytes]:
 @pytest.fixture
 def priced(recorded: Recorded, telling: Telling, monkeypatch: pytest.MonkeyPatch) -> Recorded:
     telling(Prices())
-    hooks = work.installed_hooks()
+    hooks = announcing.installed_hooks()
     monkeypatch.setattr("sabir_otel.works.installed_hooks", lambda: hooks)
     return recorded
 
@@ -288,7 +288,7 @@ def test_a_work_that_ends_in_another_context_leaves_nothing_current(
     """As when an event loop ends, and the garbage collector closes the coroutine of a task."""
 
     async def work_on() -> None:
-        with announce_work(Work("agent", "lost")):
+        with announce_work(AgentWork("agent", "lost")):
             await Suspension()
 
     coroutine = work_on()

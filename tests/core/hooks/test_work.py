@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 
 import pytest
-from sabir.authoring import Work, announce_work, continue_work, work_headers
+from sabir.authoring import AgentWork, announce_work, continue_work, work_headers
 from sabir.hooks.plugins import Hooks
 from sabir.hooks.specs import hookimpl
 
@@ -20,12 +20,12 @@ class Watcher:
         self.headers: dict[str, Mapping[str, str] | None] = {}
 
     @hookimpl
-    def sabir_work_started(self, work: Work) -> None:
+    def sabir_work_started(self, work: AgentWork) -> None:
         self.headers[work.name] = work.headers
         current.set(work.name)
 
     @hookimpl
-    def sabir_work_ended(self, work: Work, error: BaseException | None) -> None:
+    def sabir_work_ended(self, work: AgentWork, error: BaseException | None) -> None:
         self.ends.append((work.name, error))
         current.set("nothing")
 
@@ -36,17 +36,17 @@ class Watcher:
 
 class Failing:
     @hookimpl
-    def sabir_work_started(self, work: Work) -> None:
+    def sabir_work_started(self, work: AgentWork) -> None:
         raise RuntimeError("no exporter")
 
     @hookimpl
-    def sabir_work_ended(self, work: Work) -> None:
+    def sabir_work_ended(self, work: AgentWork) -> None:
         raise RuntimeError("no exporter")
 
 
 def install(monkeypatch: pytest.MonkeyPatch, *plugins: object) -> None:
     hooks = Hooks(plugins)
-    monkeypatch.setattr("sabir.hooks.work.installed_hooks", lambda: hooks)
+    monkeypatch.setattr("sabir.hooks.announcing.installed_hooks", lambda: hooks)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def watcher(monkeypatch: pytest.MonkeyPatch) -> Watcher:
 @pytest.mark.parametrize("error", [None, LookupError("x"), asyncio.CancelledError(), KeyboardInterrupt()])
 def test_the_end_of_a_work_has_the_exception_that_ended_it(watcher: Watcher, error: BaseException | None) -> None:
     try:
-        with announce_work(Work("agent", "assistant")):
+        with announce_work(AgentWork("agent", "assistant")):
             assert current.get() == "assistant"
             if error is not None:
                 raise error
@@ -71,11 +71,15 @@ def test_the_end_of_a_work_has_the_exception_that_ended_it(watcher: Watcher, err
 
 def test_headers_connect_a_work_with_the_process_that_requested_it(watcher: Watcher) -> None:
     """Only the outermost works of the block, whose requester is elsewhere."""
-    with announce_work(Work("agent", "caller")):
+    with announce_work(AgentWork("agent", "caller")):
         headers = work_headers()
-    with continue_work(headers), announce_work(Work("agent", "worker")), announce_work(Work("option", "search")):
+    with (
+        continue_work(headers),
+        announce_work(AgentWork("agent", "worker")),
+        announce_work(AgentWork("option", "search")),
+    ):
         pass
-    with continue_work({}), announce_work(Work("agent", "unrequested")):
+    with continue_work({}), announce_work(AgentWork("agent", "unrequested")):
         pass
 
     assert watcher.headers == {"caller": None, "worker": {"work": "caller"}, "search": None, "unrequested": {}}
@@ -86,7 +90,7 @@ def test_a_plugin_that_fails_is_logged_and_stops_no_work(
 ) -> None:
     watcher = Watcher()
     install(monkeypatch, Failing(), watcher)
-    with announce_work(Work("agent", "assistant")):
+    with announce_work(AgentWork("agent", "assistant")):
         assert work_headers() == {"work": "assistant"}
 
     assert watcher.ends == [("assistant", None)]
@@ -98,5 +102,5 @@ def test_a_plugin_that_fails_is_logged_and_stops_no_work(
 
 def test_without_a_plugin_a_work_has_no_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch)
-    with announce_work(Work("agent", "assistant")):
+    with announce_work(AgentWork("agent", "assistant")):
         assert work_headers() == {}

@@ -30,7 +30,7 @@ from sabir.vocabulary.parts import MediaPart
 
 if TYPE_CHECKING:
     from sabir.contract.dialect import Rendering
-    from sabir.hooks.work import Work
+    from sabir.hooks.work import AgentWork
     from sabir.vocabulary.reply import Reply
 
 PREFIX = "sabir_"
@@ -137,11 +137,11 @@ class Hooks:
         """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is its number."""
         self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
 
-    def work_started(self, work: "Work") -> None:
+    def work_started(self, work: "AgentWork") -> None:
         """Call the plugins' `sabir_work_started` before an agent, an option or a workflow begins to work."""
         self._hook.sabir_work_started(work=work)
 
-    def work_ended(self, work: "Work", error: BaseException | None) -> None:
+    def work_ended(self, work: "AgentWork", error: BaseException | None) -> None:
         """Call the plugins' `sabir_work_ended` after a work ended; `error` is the exception that ended it, or None."""
         self._hook.sabir_work_ended(work=work, error=error)
 

@@ -25,7 +25,7 @@ next event is read, or where the stream is closed.
 
     sabir_work_started ─▶ calls and works that belong to it ─▶ sabir_work_ended      an agent, an option or a workflow
 
-Both hooks of a work receive the same Work object, in the same thread or task and with the same context variables.
+Both hooks of a work receive the same AgentWork object, in the same thread or task and with the same context variables.
 """
 
 from decimal import Decimal
@@ -39,7 +39,7 @@ from sabir.vocabulary.parts import MediaPart
 if TYPE_CHECKING:
     from sabir.base.failures import CallError
     from sabir.contract.dialect import Rendering
-    from sabir.hooks.work import Work
+    from sabir.hooks.work import AgentWork
     from sabir.vocabulary.reply import Reply
 
 PROJECT = "sabir"
@@ -121,7 +121,7 @@ def sabir_call_given_up(rendering: "Rendering", error: BaseException | None, cal
 
 
 @hookspec
-def sabir_work_started(work: "Work") -> None:
+def sabir_work_started(work: "AgentWork") -> None:
     """Called before an agent, an option or a workflow begins to work.
 
     If `work.headers` is not None, another process requested the work with these headers. Otherwise the work belongs to
@@ -130,11 +130,11 @@ def sabir_work_started(work: "Work") -> None:
 
 
 @hookspec
-def sabir_work_ended(work: "Work", error: BaseException | None) -> None:
+def sabir_work_ended(work: "AgentWork", error: BaseException | None) -> None:
     """Called when a work ended, with the same object as `sabir_work_started`.
 
     `error` is the exception that ended the work, also a cancellation or GeneratorExit, or None. For an option, the
-    result is in `work.result`; the result of an option that failed is an error result, and `error` is None.
+    result is in `work.option_result`; the result of an option that failed is an error result, and `error` is None.
     """
 
 

@@ -25,7 +25,7 @@ from opentelemetry._logs import LogRecord
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 from sabir import Loss, Rendering, Reply, Usage, hookimpl
-from sabir.authoring import Work, one_line, show_arguments
+from sabir.authoring import AgentWork, one_line, show_arguments
 from sabir.errors import CallError, StreamBroken
 
 from sabir_otel import conventions
@@ -41,7 +41,7 @@ from sabir_otel.contents import (
 )
 from sabir_otel.instruments import CurrentSpan, Instruments, TelemetryArguments, outside
 from sabir_otel.works import (
-    EndedCall,
+    CallFigures,
     WatchedWork,
     add_headers,
     add_loss_events,
@@ -119,7 +119,7 @@ class WatchedCall:
             self._measure(seconds, attributes, end)
             if self._work is not None:
                 retries = self._attempts - 1
-                self._work.add_call(EndedCall(self._where, end.losses, end.reply, cost, retries, self._waited))
+                self._work.add_call(CallFigures(self._where, end.losses, end.reply, cost, retries, self._waited))
             emits_event = self._events == "on" and self._instruments.has_event_consumer()
             if not (self._span.is_recording() or emits_event):
                 return
@@ -172,7 +172,7 @@ class Telemetry:
 
     def __init__(self, **chosen: Unpack[TelemetryArguments]) -> None:
         self._open: dict[int, WatchedCall] = {}
-        self._works: dict[Work, tuple[WatchedWork, Token[WatchedWork | None]]] = {}
+        self._works: dict[AgentWork, tuple[WatchedWork, Token[WatchedWork | None]]] = {}
         self._work: ContextVar[WatchedWork | None] = ContextVar("sabir_otel.work", default=None)
         """The work of this task or thread. The current span may belong to another Telemetry, or to the program."""
         self.configure(**chosen)
@@ -236,13 +236,13 @@ class Telemetry:
             watched.end(end)
 
     @hookimpl
-    def sabir_work_started(self, work: Work) -> None:
+    def sabir_work_started(self, work: AgentWork) -> None:
         """Begin the span of a work, and make it current."""
         watched = WatchedWork(self._instruments, work, self._work.get())
         self._works[work] = watched, self._work.set(watched)
 
     @hookimpl
-    def sabir_work_ended(self, work: Work, error: BaseException | None) -> None:
+    def sabir_work_ended(self, work: AgentWork, error: BaseException | None) -> None:
         """Record the outcome of a work and the sums of its calls, and end its span."""
         if work not in self._works:
             return

@@ -24,7 +24,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from sabir import Loss, Reply, Usage
-from sabir.authoring import Work, installed_hooks, one_line
+from sabir.authoring import AgentWork, installed_hooks, one_line
 
 from sabir_otel import conventions
 from sabir_otel.contents import Attributes, message_parts
@@ -33,7 +33,7 @@ from sabir_otel.instruments import LEAVING, CurrentSpan, Instruments, outside, r
 _PROPAGATOR = TraceContextTextMapPropagator()
 
 
-class EndedCall(NamedTuple):
+class CallFigures(NamedTuple):
     """A call of a model, for the sums of the works around it. `reply` is None if the call ended without a reply.
 
     `target` are the call's attributes that say where it was sent, `retries` the number of attempts after the first, and
@@ -49,7 +49,7 @@ class EndedCall(NamedTuple):
 
 
 @dataclass
-class Totals:
+class FigureSums:
     """The sums of the calls of a work. `cost` is None if the cost of a reply is not known."""
 
     calls: int = 0
@@ -61,7 +61,7 @@ class Totals:
     target: Attributes = field(default_factory=dict)
     """Provider and model of the first call."""
 
-    def add(self, call: EndedCall) -> None:
+    def add(self, call: CallFigures) -> None:
         """Add a call of a model."""
         if not self.calls:
             names = (conventions.PROVIDER, conventions.REQUEST_MODEL)
@@ -108,14 +108,14 @@ class WatchedWork:
     The span is current in this task or thread until the work ends.
     """
 
-    def __init__(self, instruments: Instruments, work: Work, enclosing: "WatchedWork | None") -> None:
+    def __init__(self, instruments: Instruments, work: AgentWork, enclosing: "WatchedWork | None") -> None:
         self._instruments = instruments
         self._work = work
         self._enclosing = enclosing if work.headers is None else None
         outer_id = "" if self._enclosing is None else self._enclosing.conversation_id
         self.conversation_id: str = outer_id or work.conversation_id
         self._names = _work_names(work)
-        self.totals = Totals()
+        self.totals = FigureSums()
         before = outside[work] if work in outside else contexts.get_current()
         parent = parent_context(before, self._enclosing) if work.headers is None else _remote_context(work, before)
         attributes = {**self._names, **_work_details(work), **conversation_attributes(self.conversation_id)}
@@ -125,8 +125,8 @@ class WatchedWork:
         self._started = time.perf_counter()
         self._context = set_span_in_context(self.span, parent)
         self._current = CurrentSpan(work, self.span, self._context, before)
-        if instruments.records_contents_on_spans and work.call is not None:
-            (shape,) = message_parts([work.call])
+        if instruments.records_contents_on_spans and work.option_call is not None:
+            (shape,) = message_parts([work.option_call])
             self.span.set_attribute(conventions.TOOL_ARGUMENTS, json.dumps(shape["arguments"], ensure_ascii=False))
 
     @property
@@ -134,7 +134,7 @@ class WatchedWork:
         """Whether the span is the current span, which it is not if another Telemetry has another current span."""
         return self._current.is_current
 
-    def add_call(self, call: EndedCall) -> None:
+    def add_call(self, call: CallFigures) -> None:
         """Add a call of a model to the sums of this work and of all works around it in this process."""
         watched: WatchedWork | None = self
         while watched is not None:
@@ -156,7 +156,7 @@ class WatchedWork:
 
     def _record_outcome(self, error: BaseException | None) -> Attributes:
         """Set the status of the span. Return the attribute `error.type` for metrics, or {} if nothing failed."""
-        with_contents, result = self._instruments.records_contents_on_spans, self._work.result
+        with_contents, result = self._instruments.records_contents_on_spans, self._work.option_result
         if self._work.is_waiting:
             self.span.set_attribute(conventions.WAITING, True)
         elif error is not None:
@@ -191,18 +191,18 @@ def add_headers(headers: MutableMapping[str, str], work: WatchedWork | None) -> 
         _PROPAGATOR.inject(headers, parent_context(contexts.get_current(), work))
 
 
-def _remote_context(work: Work, before: Context) -> Context:
+def _remote_context(work: AgentWork, before: Context) -> Context:
     """Return the context for a work that another process requested. Without headers, the work has no parent."""
     return _PROPAGATOR.extract(dict(work.headers or {}), set_span_in_context(INVALID_SPAN, before))
 
 
-def _work_names(work: Work) -> dict[str, Any]:
+def _work_names(work: AgentWork) -> dict[str, Any]:
     """Return the attributes of a work that metrics have, too: its operation and its name."""
     operation, name = conventions.WORKS[work.kind]
     return {conventions.OPERATION: operation, **({name: work.name} if work.name else {})}
 
 
-def _work_details(work: Work) -> Attributes:
-    if work.call is None or work.call.call is None:
+def _work_details(work: AgentWork) -> Attributes:
+    if work.option_call is None or work.option_call.call is None:
         return {}
-    return {conventions.TOOL_TYPE: "function", conventions.TOOL_CALL: work.call.call.invocation_id}
+    return {conventions.TOOL_TYPE: "function", conventions.TOOL_CALL: work.option_call.call.invocation_id}

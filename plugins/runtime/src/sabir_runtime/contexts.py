@@ -26,7 +26,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
-from sabir.authoring import AsyncClosing, CallDepth, StoredNames, Work, announce_work, as_messages
+from sabir.authoring import AgentWork, AsyncClosing, CallDepth, StoredNames, announce_work, as_messages
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, RuntimeFault, UnknownOption, is_cancelled
@@ -372,7 +372,7 @@ class BoundCall:
         """
         if self.is_option:
             return nullcontext()
-        return announce_work(Work("agent", self.bound.display_name, conversation_id, is_remote=is_remote))
+        return announce_work(AgentWork("agent", self.bound.display_name, conversation_id, is_remote=is_remote))
 
     async def decide(self, by: AnyPolicy | None = None) -> Batch:
         """Run the policy, and return its batch, without answering the option calls in the batch.
@@ -411,12 +411,12 @@ class BoundCall:
         try:
             name = message.call.option_name if message.call else ""
             with (
-                announce_work(Work("option", name, call=message)) as work,
+                announce_work(AgentWork("option", name, option_call=message)) as work,
                 context.entered(),
                 CallDepth.one_deeper(self.bound.display_name),
             ):
-                (work.result,) = await answer([message], self.bound.context.offer(self.options))
-                return work.result
+                (work.option_result,) = await answer([message], self.bound.context.offer(self.options))
+                return work.option_result
         except asyncio.CancelledError:
             context.cancelled.set()
             raise

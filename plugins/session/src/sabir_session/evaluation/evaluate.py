@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import Work, announce_work, show_arguments
+from sabir.authoring import AgentWork, announce_work, show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation.approval import Approve, apply_decision, denial_result
@@ -276,7 +276,7 @@ async def finish_evaluation(
     `agent` is the agent's name. `conversation_id` "" means the evaluation's id. Returns the output, or None without an
     output type. Raises BudgetExhausted, ApprovalPending and OutputError.
     """
-    with announce_work(Work("agent", agent, conversation_id or evaluation.heading.evaluation_id)) as work:
+    with announce_work(AgentWork("agent", agent, conversation_id or evaluation.heading.evaluation_id)) as work:
         try:
             return await _continue_evaluation(evaluation, performer)
         except ApprovalPending:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sabir
 from sabir import Message, Rendering, Reply, SettingsInvalid, ToolContext
 from sabir.authoring import (
+    AgentWork,
     CallArguments,
     CallDepth,
     OptionCall,
     Signature,
-    Work,
     announce_work,
     call_function,
     run_in_thread,
@@ -254,12 +254,12 @@ class SyncPerformer(StepPerformer):
     def _run_call(self, run: CallRun, context: ToolContext) -> EndedCall:
         name = run.message.call.option_name
         with (
-            announce_work(Work("option", name, call=run.message)) as work,
+            announce_work(AgentWork("option", name, option_call=run.message)) as work,
             context.entered(),
             CallDepth.one_deeper(name),
         ):
-            (work.result,) = sabir.answer_sync([run.message], self.requests.options)
-            return EndedCall(run, work.result)
+            (work.option_result,) = sabir.answer_sync([run.message], self.requests.options)
+            return EndedCall(run, work.option_result)
 
 
 @dataclass
@@ -310,12 +310,12 @@ class LoopPerformer(StepPerformer):
         context = self.create_context(run, _in_loop_thread(self.emit))
         name = run.message.call.option_name
         with (
-            announce_work(Work("option", name, call=run.message)) as work,
+            announce_work(AgentWork("option", name, option_call=run.message)) as work,
             context.entered(),
             CallDepth.one_deeper(name),
         ):
-            (work.result,) = await sabir.answer([run.message], self.requests.options)
-            return EndedCall(run, work.result)
+            (work.option_result,) = await sabir.answer([run.message], self.requests.options)
+            return EndedCall(run, work.option_result)
 
     async def next_result(self) -> EndedCall:
         """Wait for the next call that ends. When the time is over, cancel all calls and raise BudgetExhausted."""

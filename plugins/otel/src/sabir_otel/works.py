@@ -118,16 +118,14 @@ class WatchedWork:
         self.totals = FigureSums()
         before = outside[work] if work in outside else contexts.get_current()
         parent = parent_context(before, self._enclosing) if work.headers is None else _remote_context(work, before)
-        attributes = {**self._names, **_work_details(work), **conversation_attributes(self.conversation_id)}
+        details = _work_details(work, with_contents=instruments.records_contents_on_spans)
+        attributes = {**self._names, **details, **conversation_attributes(self.conversation_id)}
         kind = SpanKind.CLIENT if work.is_remote else SpanKind.INTERNAL
         name = f"{self._names[conventions.OPERATION]} {work.name}".strip()
         self.span: Span = instruments.tracer.start_span(name, parent, kind, attributes)
         self._started = time.perf_counter()
         self._context = set_span_in_context(self.span, parent)
         self._current = CurrentSpan(work, self.span, self._context, before)
-        if instruments.records_contents_on_spans and work.option_call is not None:
-            (shape,) = message_parts([work.option_call])
-            self.span.set_attribute(conventions.TOOL_ARGUMENTS, json.dumps(shape["arguments"], ensure_ascii=False))
 
     @property
     def is_current(self) -> bool:
@@ -202,7 +200,12 @@ def _work_names(work: AgentWork) -> dict[str, Any]:
     return {conventions.OPERATION: operation, **({name: work.name} if work.name else {})}
 
 
-def _work_details(work: AgentWork) -> Attributes:
+def _work_details(work: AgentWork, *, with_contents: bool) -> Attributes:
+    """Return the attributes of the option call that a work answers; {} for other works."""
     if work.option_call is None or work.option_call.call is None:
         return {}
-    return {conventions.TOOL_TYPE: "function", conventions.TOOL_CALL: work.option_call.call.invocation_id}
+    details = {conventions.TOOL_TYPE: "function", conventions.TOOL_CALL: work.option_call.call.invocation_id}
+    if with_contents:
+        (shape,) = message_parts([work.option_call])
+        details[conventions.TOOL_ARGUMENTS] = json.dumps(shape["arguments"], ensure_ascii=False)
+    return details

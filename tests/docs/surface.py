@@ -239,7 +239,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Hooks": (
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",
-        ("installed_hooks",),
+        ("installed_hooks", "AgentWork", "announce_work", "work_headers", "continue_work"),
     ),
     "Grades": (
         "A package's author declares a grade, and only a run of the kit on this machine verifies it.",

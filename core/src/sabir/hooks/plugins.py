@@ -30,6 +30,7 @@ from sabir.vocabulary.parts import MediaPart
 
 if TYPE_CHECKING:
     from sabir.contract.dialect import Rendering
+    from sabir.hooks.work import AgentWork
     from sabir.vocabulary.reply import Reply
 
 PREFIX = "sabir_"
@@ -37,7 +38,7 @@ BUILT = "sabir_message_built"
 """The hook that may change a message. It gets the list of the message's versions so far; the last one is the newest."""
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
-TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
+TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith(("sabir_call_", "sabir_work_")))
 """The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
 """What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed" for all
@@ -145,6 +146,18 @@ class Hooks:
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
         """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is its number."""
         self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
+
+    def work_started(self, work: "AgentWork") -> None:
+        """Call the plugins' `sabir_work_started` before an agent, an option or a workflow begins to work."""
+        self._hook.sabir_work_started(work=work)
+
+    def work_ended(self, work: "AgentWork", error: BaseException | None) -> None:
+        """Call the plugins' `sabir_work_ended` after a work ended; `error` is the exception that ended it, or None."""
+        self._hook.sabir_work_ended(work=work, error=error)
+
+    def work_requested(self, headers: dict[str, str]) -> None:
+        """Call the plugins' `sabir_work_requested`, which add to the headers for another process."""
+        self._hook.sabir_work_requested(headers=headers)
 
     def _free_name(self, plugin: object) -> str:
         name = _name_of(plugin)

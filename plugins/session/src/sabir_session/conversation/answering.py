@@ -142,7 +142,7 @@ class QuestionAnswerer:
             arguments, buffer = question.arguments, reservation.buffer
             performer = create_performer(performer_class, session, evaluation, requests, arguments, buffer)
             performer.prepared, reservation.performer = rendering, performer
-            output = await finish_evaluation(evaluation, performer)
+            output = await finish_evaluation(evaluation, performer, conversation_id=self.storage.conversation_id)
         self._unanswered = None
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output)

@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import one_line, show_arguments
+from sabir.authoring import AgentWork, announce_work, one_line, show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation.approval import Approve, apply_decision, denial_result
@@ -60,6 +60,7 @@ class EvaluationArguments(TypedDict, total=False):
     output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
     output_mode: how the output is requested: "native", "call" or "text"; default None, which is "native", or "call" if
     a model accepts no schema.
+    agent: the name of the agent in traces; default "", for no name.
     """
 
     options: Options
@@ -71,6 +72,7 @@ class EvaluationArguments(TypedDict, total=False):
     retries: int
     output_validator: Validator[Any] | None
     output_mode: OutputMode | None
+    agent: str
 
 
 class SessionArguments(TypedDict, total=False):
@@ -103,6 +105,7 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
     output_mode: how the output is requested: "native", "call" or "text"; default None, which is "native", or "call" if
     a model accepts no schema.
+    agent: the name of the agent in traces; default "", for no name.
     session: the session that records every message; without a session nothing is stored.
     recorder: a coroutine function that performs each write to the session, for example in a thread. Sync evaluations do
     not use the recorder.
@@ -172,7 +175,8 @@ async def _run_evaluation(
 ) -> PromptResponse[Output]:
     """Check the arguments, run the evaluation to its end, and return the response."""
     evaluation, performer = _prepare_evaluation(caller, performer_class, adapter, prompt, how)
-    return _build_response(evaluation, cast("Output", await finish_evaluation(evaluation, performer)))
+    output = await finish_evaluation(evaluation, performer, agent=how.get("agent", ""))
+    return _build_response(evaluation, cast("Output", output))
 
 
 def _build_response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
@@ -286,31 +290,42 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-async def finish_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
-    """Continue an evaluation until it is over and its output fits.
+async def finish_evaluation(
+    evaluation: Evaluation, performer: StepPerformer, *, agent: str = "", conversation_id: str = ""
+) -> object:
+    """Continue an evaluation until it is over and its output fits, and announce this to telemetry as an agent's work.
 
-    Returns the output, or None without an output type. Raises BudgetExhausted, ApprovalPending and OutputError.
+    `agent` is the agent's name. `conversation_id` "" means the evaluation's id. Returns the output, or None without an
+    output type. Raises BudgetExhausted, ApprovalPending and OutputError.
     """
-    try:
-        for record in evaluation.unrecorded:
-            await performer.record(record)
-        evaluation.unrecorded = ()
-        while True:
-            if evaluation.open_calls:
-                await _answer_open_calls(evaluation, performer)
-            elif evaluation.is_over:
-                try:
-                    return await _read_output(evaluation, performer)
-                except OutputInvalid as error:
-                    await _request_correction(evaluation, performer, error)
-            else:
-                await _request_reply(evaluation, performer)
-    except BudgetExhausted as error:
-        if evaluation.replies:
-            error.response = _build_response(evaluation, None)
-        raise
-    finally:
-        performer.cancelled.set()
+    with announce_work(AgentWork("agent", agent, conversation_id or evaluation.heading.evaluation_id)) as work:
+        try:
+            return await _continue_evaluation(evaluation, performer)
+        except ApprovalPending:
+            work.is_waiting = True
+            raise
+        except BudgetExhausted as error:
+            if evaluation.replies:
+                error.response = _build_response(evaluation, None)
+            raise
+        finally:
+            performer.cancelled.set()
+
+
+async def _continue_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
+    for record in evaluation.unrecorded:
+        await performer.record(record)
+    evaluation.unrecorded = ()
+    while True:
+        if evaluation.open_calls:
+            await _answer_open_calls(evaluation, performer)
+        elif evaluation.is_over:
+            try:
+                return await _read_output(evaluation, performer)
+            except OutputInvalid as error:
+                await _request_correction(evaluation, performer, error)
+        else:
+            await _request_reply(evaluation, performer)
 
 
 async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> None:

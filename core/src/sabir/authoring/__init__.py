@@ -34,7 +34,7 @@ _NAMES = {
     "authoring.failures": "ErrorRule ErrorTable Failure Raised",
     "authoring.providers": (
         "GeneratedSDKConnection InProcessConnection InProcessResponse SDKProvider SyncOnlyCall SyncOnlyConnection "
-        "UserSDKConnection packaged_models"
+        "UserSDKConnection"
     ),
     "authoring.rows": "Row RowEntry RowProvider",
     "authoring.schemas": "SchemaRule fit_schema",
@@ -55,10 +55,12 @@ _NAMES = {
     "calling.calls": "CallArguments Messages",
     "calling.drive": "Performer",
     "calling.exchange": "Action Emit Outcome Script",
+    "calling.operations": "OperationClient operation_client",
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
     "contract.native": "NativeTool",
+    "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "
         "WireResponse"
@@ -66,7 +68,9 @@ _NAMES = {
     "contract.scope": "DecodeScope Insertion RequestScope",
     "contract.turns": "Calls Entry IdentifierRule LossLog Roles Side Tables Turn TurnScope",
     "discovery": "load_entry_point split_model",
+    "hooks.announcing": "announce_work continue_work work_headers",
     "hooks.plugins": "installed_hooks",
+    "hooks.work": "AgentWork",
     "options.execution": "CallDepth RaisedError call_function run_in_thread",
     "options.option": "OptionLike",
     "options.signatures": "ArgumentsRefused BoundArguments Signature",
@@ -77,7 +81,7 @@ _NAMES = {
     "vocabulary.fields": "NonEmpty Text",
     "vocabulary.media": "DataURL MediaRule MediaURL Modality",
     "vocabulary.messages": "OptionCall RoleHint",
-    "vocabulary.models": "ReasoningEffort",
+    "vocabulary.models": "ReasoningEffort packaged_models",
     "vocabulary.parts": "KnownPart Part Piece",
     "vocabulary.reply": "BlockKind FinishReason",
     "vocabulary.settings": "WIRE_SETTINGS",

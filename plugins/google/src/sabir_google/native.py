@@ -132,7 +132,7 @@ def decode_native(part: Fields) -> NativeCallPart | NativeResultPart | None:
     shared["pair_id"] = text_or_empty(fields.get("id")) or None
     if name in CALLS:
         code = text_or_empty(fields.get("code"))
-        return NativeCallPart(**shared, **({"code": code} if code else _arguments(fields.get("args"))))
+        return NativeCallPart(**shared, **({"code": code} if code else _call_arguments(fields.get("args"))))
     if name == "toolResponse":
         response = without_fields(object_or_empty(fields.get("response")), SUGGESTIONS)
         return NativeResultPart(**shared, output=encode_json(response) if response else None)
@@ -141,7 +141,7 @@ def decode_native(part: Fields) -> NativeCallPart | NativeResultPart | None:
     return NativeResultPart(**shared, **failed)
 
 
-def _arguments(arguments: JSONValue) -> dict[str, Any]:
+def _call_arguments(arguments: JSONValue) -> dict[str, Any]:
     fields = object_or_empty(arguments)
     queries = tuple(query for query in list_or_empty(fields.get("queries")) if isinstance(query, str))
     return {"queries": queries} if queries else {"arguments": fields} if fields else {}

@@ -24,7 +24,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from sabir import NativeCallPart, Reply, Usage
+from sabir import NativeCallPart, Rendering, Reply, Usage
 from sabir.authoring import Frozen, JSONValue, first_whole_number
 from sabir.errors import SettingsInvalid
 
@@ -132,6 +132,19 @@ def _reported_searches(usage: Usage) -> int | None:
     objects = ((figures.get(outer), inner) for outer, inner in SEARCHES)
     counts = (first_whole_number(fields.get(inner)) for fields, inner in objects if isinstance(fields, Mapping))
     return next((count for count in counts if count is not None), None)
+
+
+def cheapest(rendering: Rendering, *, output_tokens: int = 1_000) -> tuple[bool, Decimal]:
+    """Return a sort key for `sabir.fallback(order=cheapest)`: the estimated price of a request, unknown prices last.
+
+    The price is for a quarter of the request's bytes as input tokens, and for `output_tokens`. The first item of the
+    key is True if the price is not known; then the second is 0.
+    """
+    target = rendering.target
+    seller = seller_at(target.provider, target.endpoint)
+    usage = Usage(input_tokens=-(-len(rendering.body_bytes) // 4), output_tokens=output_tokens)
+    estimate = None if seller is None else price(usage, seller.table_id, target.model, served={}, at=None)
+    return (True, Decimal(0)) if estimate is None else (False, estimate.total)
 
 
 def _provider_fields(usage: Usage, details: object) -> dict[str, Any]:

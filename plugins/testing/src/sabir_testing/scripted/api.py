@@ -40,7 +40,6 @@ from sabir.authoring import (
 )
 from sabir.errors import CallError, SabirError, SettingsInvalid
 
-from sabir_testing.kit.capabilities import NATIVE_TOOLS
 from sabir_testing.scripted.answers import Answer, ScriptedCall
 from sabir_testing.scripted.gate import Sleep, Wait
 
@@ -55,6 +54,7 @@ AnswerEvent: TypeAlias = sabir.BlockStart | sabir.BlockDelta | sabir.BlockEnd | 
 _EVENT_ADAPTER: TypeAdapter[AnswerEvent] = TypeAdapter(AnswerEvent)
 _EVERY_FORM = MediaRule(url="", data="", file="")
 _ASSISTANT_PARTS = frozenset({"reasoning", "refusal", "opaque"})
+_NATIVE_TOOLS = ("code_execution", "mcp_server", "web_search")
 _NATIVE_FIELDS = frozenset({"allowed_tools", "authorization", "blocked_domains", "domains", "headers", "max_uses"})
 
 
@@ -69,7 +69,7 @@ def _encode_native(
 _TABLES = Tables(
     roles=Roles(native={"assistant": _ASSISTANT_PARTS}, citations="native"),
     media={(side, modality): _EVERY_FORM for side in get_args(Side) for modality in get_args(Modality)},
-    native=dict.fromkeys(NATIVE_TOOLS, NativeTool(_encode_native, _NATIVE_FIELDS, lambda option: option.name)),
+    native=dict.fromkeys(_NATIVE_TOOLS, NativeTool(_encode_native, _NATIVE_FIELDS, lambda option: option.name)),
 )
 
 

@@ -15,6 +15,7 @@ OPTIONAL = {
     "encode": "turns → wire",
     "request": "settings and options → wire",
     "decode": "wire → reply",
+    "native": "the vendor's own tools: their declarations, calls and results",
     "history": "stored request → messages, options, settings",
     "stream": "wire event → core events",
     "errors": "error table",

@@ -43,11 +43,15 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Messages": (
         "Message", "PartsPayload", "OptionCallPayload", "OptionResultPayload", "Origin", "TextPart", "Citation",
-        "MediaPart", "ReasoningPart", "RefusalPart", "OpaquePart", "UnknownPart", "UnknownPayload", "RUNTIME",
+        "MediaPart", "ReasoningPart", "RefusalPart", "NativeCallPart",
+        "NativeResultPart", "NativeReference", "OpaquePart", "UnknownPart", "UnknownPayload", "RUNTIME",
         "group_steps", "Step",
     ),
     "Histories": ("save", "load", "dumps", "dumps_lines", "loads", "schema"),
-    "Options": ("option", "Option", "ToolContext", "answer", "answer_sync", "unanswered"),
+    "Options": (
+        "option", "Option", "web_search", "code_execution", "mcp_server", "NativeOption", "ToolContext", "answer",
+        "answer_sync", "unanswered",
+    ),
     "Settings": ("Settings", "Bounds", "ResponseFormat", "RetryPolicy"),
     "Rendering": ("Rendering", "Loss", "dialect", "PureDialect", "DecodedHistory"),
     "Replies and streams": (
@@ -158,7 +162,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Tables": (
         "The rules of an API are data that core applies: roles, media, calls and schemas.",
         (
-            "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "MediaRule", "Modality",
+            "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "NativeTool",
+            "MediaRule", "Modality",
             "pair_messages", "side_of", "TurnMaker",
         ),
     ),
@@ -211,7 +216,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             "FrozenDict", "JSONObjectDocumentField", "JSONText", "JSONValue", "count_values", "decode_json",
             "encode_json", "has_more_values", "StoredModel", "Frozen", "load_stored", "StoredNames", "KnownPart",
-            "NonEmpty", "Part", "Text", "OptionCall", "RoleHint",
+            "NonEmpty", "Part", "Piece", "Text", "OptionCall", "RoleHint",
         ),
     ),
     "Stores": (

@@ -59,6 +59,7 @@ _NAMES = {
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
+    "contract.native": "NativeTool",
     "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "
@@ -77,10 +78,11 @@ _NAMES = {
     "rendering.pairing": "pair_messages side_of",
     "rendering.turns": "TurnMaker",
     "vocabulary.constructors": "as_messages describe_kind",
+    "vocabulary.fields": "NonEmpty Text",
     "vocabulary.media": "DataURL MediaRule MediaURL Modality",
     "vocabulary.messages": "OptionCall RoleHint",
     "vocabulary.models": "ReasoningEffort packaged_models",
-    "vocabulary.parts": "KnownPart NonEmpty Part Text",
+    "vocabulary.parts": "KnownPart Part Piece",
     "vocabulary.reply": "BlockKind FinishReason",
     "vocabulary.settings": "WIRE_SETTINGS",
 }

@@ -45,7 +45,8 @@ from sabir.base.values import (
     encode_json,
     parse_json,
 )
-from sabir.vocabulary.parts import NonEmpty, Part, Stateful, Text, TextPart, UnknownKind, keep_parts
+from sabir.vocabulary.fields import NonEmpty, Text
+from sabir.vocabulary.parts import Part, Stateful, TextPart, UnknownKind, keep_parts
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
 """A role as vendors name it: "user", "assistant", "tool" or "system"."""
@@ -60,7 +61,7 @@ option with this name raises OptionInvalid, and `speaks_as="runtime"` raises Set
 """
 RESERVED = f"{RUNTIME!r} is reserved for results that sabir creates, so it cannot be an option's name or speaks_as"
 """The text in the error message if an option or `speaks_as` has the reserved name."""
-SCHEMA = 1
+SCHEMA = 2
 """The number of the message format that this version of sabir writes: the default of `Message.schema_number`."""
 
 

@@ -443,17 +443,21 @@ def _bind_with(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy,
     )
 
 
+_NOT_IN_A_RESULT = ("reasoning", "native_call", "native_result")
+"""Kinds of parts that led to the answer and are not in the value of an option result if the answer is text."""
+
+
 def _result_value_of(batch: Batch) -> Any:  # a result contains any JSON value
     """Return the value of the option result for a batch that answers an option call.
 
     The value is the joined text if the batch contains only text, None if the batch is empty, else the list of its
     messages as JSON without their ids, which differ from run to run. Core sends media in that list as parts of the
-    result, next to the JSON. Reasoning is left out of the text. Raises OptionFailed if the batch has no text and one
-    result, which is an error result.
+    result, next to the JSON. Reasoning and calls of a vendor's own tools are left out of the text. Raises OptionFailed
+    if the batch has no text and one result, which is an error result.
     """
     if not batch:
         return None
-    parts = [part for message in batch for part in message.parts if part.kind != "reasoning"]
+    parts = [part for message in batch for part in message.parts if part.kind not in _NOT_IN_A_RESULT]
     if all(message.kind == "parts" for message in batch) and all(part.kind == "text" for part in parts):
         return "".join(message.text for message in batch)
     results = [message.result for message in batch if message.result is not None]

@@ -242,7 +242,7 @@ def build_requests(adapter: Adapter, outputs: Outputs[Any] | None, how: Evaluati
 
 def check_functions(performer_class: type[StepPerformer], requests: Requests) -> None:
     """Raise OptionInvalid or SettingsInvalid for a function that the performer class cannot run."""
-    for option in requests.options:
+    for option in requests.functions:
         option.check_runs(asynchronous=performer_class is LoopPerformer)
     if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
         raise SettingsInvalid(
@@ -264,7 +264,7 @@ def create_performer(
     """
     check_functions(performer_class, requests)
     calls = [call.message for call in evaluation.open_calls if not requests.has_output_name(call.message)]
-    missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.options))
+    missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.functions))
     if missing:  # the error results of these calls would be recorded, and no resume could replace them
         reason = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
         remedy = "abandon the calls with follow_up(), or Conversation.drop_last()"

@@ -254,6 +254,11 @@ class Requests:
         self._strict = strict
 
     @property
+    def functions(self) -> tuple[Option, ...]:
+        """The options that run in this program. A native option without `otherwise` runs at the vendor only."""
+        return tuple(function for option in self.options for function in option.answered_here)
+
+    @property
     def speaks_as(self) -> str:
         """The policy whose messages the adapter sends as the model's."""
         return str(getattr(self.adapter, "speaks_as", "llm"))
@@ -285,7 +290,7 @@ class Requests:
         """
         options, settings = self.options, self._settings
         if self.outputs is not None and self.sends_output_option:
-            if OUTPUT_OPTION in [option.name for option in options]:
+            if OUTPUT_OPTION in [option.name for option in self.functions]:
                 cause = "output_mode='call'" if self.outputs.mode else f"{self.adapter.target} accepts no schema"
                 reason = f"{cause}, so {OUTPUT_OPTION!r} is reserved for the output"
                 raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
@@ -301,7 +306,7 @@ class Requests:
 
     def has_output_name(self, call: OptionCall) -> bool:
         """Return whether a call has the name of the output's option, and no option of the caller has this name."""
-        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.options]
+        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.functions]
 
     def correction(self, error: OutputInvalid) -> Message:
         """Return the message that tells the model why its answer was refused, and asks for another answer."""

@@ -88,7 +88,7 @@ class StepPerformer(ABC):
     @property
     def options_to_approve(self) -> frozenset[str] | None:
         """The options whose calls need approval; None without an `approve` function."""
-        return None if self.approve is None else frozenset(option.name for option in self.requests.options)
+        return None if self.approve is None else frozenset(option.name for option in self.requests.functions)
 
     async def record(self, record: InnerMessage) -> None:
         """Append a record to the session. Without a session, do nothing."""
@@ -346,7 +346,7 @@ class LoopPerformer(StepPerformer):
         running = self._running
         sync_options = {
             each.name
-            for each in self.requests.options
+            for each in self.requests.functions
             if each.function and not Signature.is_asynchronous(each.function)
         }
         # Threads cannot be cancelled, so options in threads may still run.

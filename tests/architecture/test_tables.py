@@ -28,7 +28,7 @@ VOCABULARIES: Mapping[str, frozenset[str]] = {
 }
 
 LEFT_OUT: Mapping[str, str] = {
-    "sabir.reading.fold._TEXT_PARTS": "media opaque",
+    "sabir.reading.fold._TEXT_PARTS": "media native_call native_result opaque",
     "sabir.reading.fold.ENDED_BY_ITSELF": "content_filter error length other paused",
     "sabir_actors.agents._ROLES": "tool",
     "sabir_anthropic.encode._MEDIA": "audio video",
@@ -41,6 +41,8 @@ LEFT_OUT: Mapping[str, str] = {
     "sabir_google.settings.MEDIA_HINTS": "audio",
     "sabir_mcp.contents.MODALITIES": "document",
     "sabir_openai.chat_encode._MEDIA": "document",
+    "sabir_testing.kit.request_contents._BLOCKS": "media reasoning refusal text",
+    "sabir_testing.scripted.api._ASSISTANT_PARTS": "media native_call native_result text",
     "sabir_openai.chat_request.FIELDS": "option_choice parallel_options response_format",
     "sabir_openai.chat_request._SAMPLING": (
         "max_output_tokens option_choice parallel_options reasoning_effort response_format seed stop"
@@ -49,11 +51,10 @@ LEFT_OUT: Mapping[str, str] = {
     "sabir_openai.responses_request.FIELDS": (
         "option_choice parallel_options reasoning_effort response_format seed stop"
     ),
-    "sabir_openai.responses_stream._TEXT_PARTS": "media opaque",
+    "sabir_openai.responses_stream._TEXT_PARTS": "media native_call native_result opaque",
     "sabir_otel.contents.ROLES_BY_KIND": "parts unknown",
     "sabir_otel.conventions.SETTINGS": "option_choice parallel_options reasoning_effort response_format",
     "sabir_otel.conventions.FINISH_REASONS": "content_filter error length other paused stop",
-    "sabir_testing.scripted.api._ASSISTANT_PARTS": "media text",
 }
 """Table → the words of its vocabulary that it leaves out on purpose."""
 

@@ -167,6 +167,7 @@ class OpenAIResponses(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.reasoning_effort
             settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
+            native.web_search native.code_execution native.mcp_server
             streaming stored_requests count_tokens embeddings"""
     )
     embedding_model = "text-embedding-3-small"
@@ -196,6 +197,7 @@ class AnthropicMessages(Recorded):
             results.image results.document options parallel_calls reasoning
             settings.max_output_tokens settings.reasoning_effort settings.parallel_options settings.response_format
             settings.stop option_choice.auto option_choice.none option_choice.required option_choice.named
+            native.web_search native.code_execution native.mcp_server
             streaming stored_requests count_tokens""",
         downgraded="later_system",
     )
@@ -228,6 +230,7 @@ class GoogleGenerateContent(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
+            native.web_search native.code_execution native.mcp_server
             streaming stored_requests count_tokens embeddings""",
         downgraded="later_system",
     )

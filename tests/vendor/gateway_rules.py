@@ -104,6 +104,28 @@ def _has_later_system(body: Body) -> bool:
     return any(role in ("system", "developer") for role in roles[first:])
 
 
+_NATIVE: Mapping[str, frozenset[str]] = {
+    "code_execution": frozenset({"code_interpreter"}),
+    "mcp_server": frozenset({"mcp"}),
+    "web_search": frozenset({"browser_search", "openrouter:web_search", "web_search"}),
+}
+"""Native option → the names that endpoints have for the tool."""
+
+
+def _tool_types(body: Body) -> set[str]:
+    compound = ((body.get("compound_custom") or {}).get("tools") or {}).get("enabled_tools") or ()
+    return {*compound, *(str(tool.get("type")) for tool in body.get("tools") or ())}
+
+
+def _has_native(names: frozenset[str], body: Body) -> bool:
+    return not names.isdisjoint(_tool_types(body))
+
+
+def _has_other_tools(own: frozenset[str], body: Body) -> bool:
+    """Return whether a request has a vendor's own tool under a name that this endpoint does not know."""
+    return not (frozenset[str]().union(*_NATIVE.values()) - own).isdisjoint(_tool_types(body))
+
+
 FEATURES: Mapping[str, Callable[[Body], bool]] = {
     "max_output_tokens": lambda body: any(
         _field(name, body) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -122,6 +144,7 @@ FEATURES: Mapping[str, Callable[[Body], bool]] = {
     "stream_options": partial(_field, "stream_options"),
     "later_system": _has_later_system,
     "results.image": partial(has_medium, "image", "", ("tool",)),
+    **{f"native.{kind}": partial(_has_native, names) for kind, names in _NATIVE.items()},
     **{
         f"{modality}.{form}": partial(has_medium, modality, form, ("user", "system"))
         for modality in _PARTS
@@ -193,6 +216,13 @@ DEVIATIONS: Mapping[str, Deviation] = {
     "file_data_url": Deviation(partial(has_medium, "document", "url", ("user",)), _never),
     "file_url": Deviation(partial(_part_of_type, "file_url"), partial(_part_of_type, "file")),
     "joins_turns": Deviation(_alternates, lambda body: not _alternates(body)),
+    "groq_compound": Deviation(
+        partial(_field, "compound_custom"), partial(_has_other_tools, frozenset({"code_interpreter", "web_search"}))
+    ),
+    "groq_tools": Deviation(
+        partial(_has_native, frozenset({"browser_search"})),
+        partial(_has_other_tools, frozenset({"browser_search", "code_interpreter"})),
+    ),
     "json_object": Deviation(partial(has_feature, "response_format.object"), _SAYS_SCHEMA),
     "max_tokens": Deviation(partial(_field, "max_tokens"), partial(_field, "max_completion_tokens")),
     "needs_reasoning": Deviation(_has_reasoning, _lacks_reasoning),
@@ -201,6 +231,10 @@ DEVIATIONS: Mapping[str, Deviation] = {
         lambda body: bool(_ids(body)) or any(item.get("role") == "tool" for item in messages(body)),
     ),
     "no_strict": Deviation(lambda body: not has_feature("strict", body), partial(has_feature, "strict")),
+    "openrouter_tools": Deviation(
+        partial(_has_native, frozenset({"openrouter:web_search"})),
+        partial(_has_other_tools, frozenset({"openrouter:web_search"})),
+    ),
     "plain_text": Deviation(_has_plain_text, lambda body: not _has_plain_text(body)),
     "random_seed": Deviation(partial(_field, "random_seed"), partial(_field, "seed")),
     "results_image": Deviation(partial(has_feature, "results.image"), _never),
@@ -212,6 +246,10 @@ DEVIATIONS: Mapping[str, Deviation] = {
         lambda body: _field("thinking", body), lambda body: body.get("reasoning_effort") == "none"
     ),
     "video_url": Deviation(partial(_part_of_type, "video_url"), _never),
+    "xai_tools": Deviation(
+        partial(_has_native, frozenset({"web_search"})),
+        lambda body: any("filters" in tool or "container" in tool for tool in body.get("tools") or ()),
+    ),
 }
 RENAMES = {"max_tokens": "max_tokens", "random_seed": "random_seed"}
 """Field of a rename → the deviation of that name."""
@@ -283,7 +321,7 @@ def broken_rules(row: str, dialect: str, model: str, body: Body) -> Iterator[str
         if has_feature(feature, body):
             yield f"has {feature}"
     own = deviations(row, dialect, model)
-    for name in own if dialect == "chat" else own & {"no_strict"}:
+    for name in own if dialect == "chat" else own & {"no_strict", "openrouter_tools", "xai_tools"}:
         if DEVIATIONS[name].breaks(body):
             yield f"breaks {name}"
     if dialect == "chat":

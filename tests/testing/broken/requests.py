@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sabir.authoring import WIRE_SETTINGS
+from sabir.authoring import WIRE_SETTINGS, NativeTool
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect
 from sabir.contract.scope import RequestScope
@@ -20,7 +20,7 @@ from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir_testing.kit.capabilities import MODALITIES
+from sabir_testing.kit.capabilities import MODALITIES, NATIVE_TOOLS
 
 from tests.testing.harness import Breakage, Delegate, changed
 
@@ -153,6 +153,22 @@ def _mended(part: Any) -> Any:
         return part
     parts = [{"type": "text", "text": error["message"]}]
     return {"type": "result", "id": part["id"], "parts": parts}
+
+
+def boasting(kind: str) -> Breakage:
+    """The tables have a vendor's tool, but its declaration is left out."""
+
+    def broken(base: Dialect) -> Dialect:
+        tool = NativeTool(lambda option, own, scope: {"own_tools": [kind]})
+        return replace(base, tables=replace(base.tables, native={**base.tables.native, kind: tool}))
+
+    return Breakage(dialect=broken)
+
+
+def _without_count(body: Body) -> Body:
+    """Without a limit, which every recorded question has, the only option is left out if it counts."""
+    names = [each.get("name") for each in body.get("tools", ())]
+    return body if "limit" in body or names != ["count"] else _without("tools", body)
 
 
 # --- media ------------------------------------------------------------------------------------------------------------
@@ -301,6 +317,11 @@ BROKEN: Mapping[str, Breakage] = {
     "test_a_choice_of_option_is_sent_or_reported[required]": _choosing(lambda choice: choice == "required"),
     "test_a_choice_of_option_is_sent_or_reported[named]": _choosing(lambda choice: isinstance(choice, Mapping)),
     **{f"test_a_setting_is_looked_at[{name}]": forgetful(name) for name in WIRE_SETTINGS},
+    **{f"test_a_native_option_is_sent_or_reported[{kind}]": boasting(kind) for kind in NATIVE_TOOLS},
+    "test_a_function_replaces_a_missing_tool": head(_without_count),
+    "test_a_native_call_of_another_vendor_is_sent_as_text": texts(
+        lambda text: "Something." if text.startswith("[kit_search") else text
+    ),
     "test_an_unknown_setting_of_the_vendor_is_refused": changed(
         encode_request=lambda own, scope: own(replace(scope, vendor=FrozenDict()))
     ),

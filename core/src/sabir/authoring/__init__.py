@@ -60,6 +60,7 @@ _NAMES = {
     "calling.wrapped": "WrappedAdapter",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
     "contract.embeddings": "EmbeddingCall EmbeddingKind EmbeddingVectors",
+    "contract.native": "NativeTool",
     "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "
@@ -68,7 +69,9 @@ _NAMES = {
     "contract.scope": "DecodeScope Insertion RequestScope",
     "contract.turns": "Calls Entry IdentifierRule LossLog Roles Side Tables Turn TurnScope",
     "discovery": "load_entry_point split_model",
+    "hooks.announcing": "announce_work continue_work work_headers",
     "hooks.plugins": "installed_hooks",
+    "hooks.work": "AgentWork",
     "options.execution": "CallDepth RaisedError call_function run_in_thread",
     "options.option": "OptionLike",
     "options.signatures": "ArgumentsRefused BoundArguments Signature",
@@ -76,10 +79,11 @@ _NAMES = {
     "rendering.pairing": "pair_messages side_of",
     "rendering.turns": "TurnMaker",
     "vocabulary.constructors": "as_messages describe_kind",
+    "vocabulary.fields": "NonEmpty Text",
     "vocabulary.media": "DataURL MediaRule MediaURL Modality",
     "vocabulary.messages": "OptionCall RoleHint",
     "vocabulary.models": "ReasoningEffort packaged_models",
-    "vocabulary.parts": "KnownPart NonEmpty Part Text",
+    "vocabulary.parts": "KnownPart Part Piece",
     "vocabulary.reply": "BlockKind FinishReason",
     "vocabulary.settings": "WIRE_SETTINGS",
 }

@@ -113,6 +113,12 @@ class RequestScope:
     """Paths of settings and options that are sent although no source documents that the target accepts them. Shown in
     `Rendering.unchecked`.
     """
+    native: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the request for the vendor's own tools, from `NativeTool.encode`. Join lists with the dialect's own."""
+    native_choice: JSONValue = None
+    """The value of the API's field for the choice of a tool, from `NativeTool.choice`. None if no native tool must be
+    used.
+    """
     only_as_stream: bool = False
     """Set to True by the dialect if the answer may take too long for one response. Core then requests a stream
     (unless `extra_body` sets a field that asks for one), and `send` still returns a complete reply.

@@ -5,7 +5,8 @@
 A streamed reply comes in events. Each part or option call is one block, and events of the same block have the same
 `index`:
 
-    reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
+    reply-start ─▶ (text|reasoning|refusal|media|native_call|native_result|opaque|option_call)-start ─▶ -delta …
+                ─▶ -end … ─▶ reply-end
 
 The end of a block contains the complete part or call, so that the reply can be built from the ends alone (law 8). The
 deltas are for programs that show the reply while it arrives. The errors that have a reply are OutputError and
@@ -23,8 +24,9 @@ from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen, StoredModel
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONDocumentField, JSONValue, JSONView, encode_json, has_more_values
+from sabir.vocabulary.fields import Text
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
-from sabir.vocabulary.parts import MediaPart, Part, Text
+from sabir.vocabulary.parts import MediaPart, Part
 from sabir.vocabulary.settings import Bounds, Target
 
 FinishReason: TypeAlias = Literal[
@@ -311,7 +313,9 @@ class AllFailed(CallError):
         self.errors = tuple(errors)
 
 
-BlockKind: TypeAlias = Literal["text", "reasoning", "refusal", "media", "opaque", "option_call"]
+BlockKind: TypeAlias = Literal[
+    "text", "reasoning", "refusal", "media", "native_call", "native_result", "opaque", "option_call"
+]
 """The kind of a block of a stream: a kind of part, or "option_call"."""
 
 

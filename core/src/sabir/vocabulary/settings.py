@@ -27,8 +27,9 @@ from sabir.base.values import (
     object_view,
     parse_json,
 )
+from sabir.vocabulary.fields import NonEmpty, Text
 from sabir.vocabulary.models import ReasoningEffort
-from sabir.vocabulary.parts import NonEmpty, Sections, Text, check_sections
+from sabir.vocabulary.parts import Sections, check_sections
 
 FEATURES = ("later_system", "results_media", "ending_assistant")
 """The features that `ModelInfo.rejects` may name besides settings: a system message after the first message, media in

@@ -16,10 +16,11 @@ from functools import partial
 
 from sabir.authoring import Calls, Dialect, EventFrames, IdentifierRule, MediaRule, Roles, Tables, read_count
 
-from sabir_anthropic.decode import NAME, decode
+from sabir_anthropic.decode import decode
 from sabir_anthropic.encode import encode_turn
 from sabir_anthropic.errors import ERRORS
 from sabir_anthropic.history import decode_history
+from sabir_anthropic.native import NAME, NATIVE
 from sabir_anthropic.request import COMPATIBLE, PATH, encode_count, encode_request
 from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints
 from sabir_anthropic.stream import MessagesDecoder, frame_event
@@ -35,8 +36,8 @@ https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 CLOUD = "cloud"
 """Quirk of Bedrock and Vertex AI."""
 QUIRKS: Mapping[str, str] = {
-    CLOUD: "media are accepted as bytes only, and no late system messages",
-    COMPATIBLE: "another vendor's endpoint, which does not know the newer version of the API",
+    CLOUD: "media are accepted as bytes only, no late system messages, and not all of the vendor's own tools",
+    COMPATIBLE: "another vendor's endpoint, which knows neither the newer version of the API nor Anthropic's tools",
 }
 """Quirk → how an endpoint with this quirk differs from Anthropic's API."""
 
@@ -57,8 +58,8 @@ _CALLS = Calls(
 _TABLES = Tables(_ROLES, {
     ("user", "image"): _IMAGE, ("user", "document"): _DOCUMENT,
     ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
-}, _CALLS)  # fmt: skip
-_OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"))
+}, _CALLS, native=NATIVE)  # fmt: skip
+_OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"), native={})
 _IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
 TABLES = replace(_TABLES, variants={CLOUD: replace(_OLDER, media=_IN_BYTES), COMPATIBLE: _OLDER})
 

@@ -33,6 +33,7 @@ from sabir.authoring import (
 )
 
 from sabir_anthropic.encode import TRAILING_SPACE, encode_system
+from sabir_anthropic.native import BETAS
 from sabir_anthropic.schema import PARAMETERS, REPLY, STRICT, StrictSchemas
 from sabir_anthropic.settings import AnthropicObject, AnthropicSettings
 
@@ -140,11 +141,13 @@ class _RequestBuilder:
         """Return the fields, as far as possible in the order in which the vendor caches them. Call only once."""
         scope, vendor = self._scope, self._vendor
         if betas := vendor.pop("betas", ()):
-            scope.headers["anthropic-beta"] = ",".join(betas)
+            scope.headers[BETAS] = ",".join(dict.fromkeys(filter(None, (*betas, scope.headers.get(BETAS)))))
         if version := vendor.pop("version", ""):
             scope.headers["anthropic-version"] = version
         neutral = {"effort": self._effort, "format": self._output_format()}
-        tools = [*self._tool_declarations(), *vendor.pop("tools", ())]
+        native = dict(scope.native)
+        tools = [*self._tool_declarations(), *native.pop("tools", ()), *vendor.pop("tools", ())]
+        servers = [*native.pop("mcp_servers", ()), *(vendor.pop("mcp_servers", None) or ())]
         config = {name: value for name, value in neutral.items() if value} | vendor.pop("output_config", {})
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
@@ -152,6 +155,7 @@ class _RequestBuilder:
         fields = {
             "model": scope.target.model,
             FIELDS["max_output_tokens"]: self._limit,
+            "mcp_servers": servers,
             "tools": self._mark_last_block(tools, "options"),
             "system": self._mark_last_block(encode_system(scope.system, scope.losses), "system"),
             "tool_choice": self._tool_choice(tools),
@@ -301,6 +305,7 @@ class _RequestBuilder:
         settings = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = settings.values()
         field = {} if choice is None else self._choice_of_tool(choice, tools)
+        field = self._allow_forced(field, dict(object_or_empty(self._scope.native_choice)))
         if "tool_choice" in self._vendor or not tools:
             replaced = "the vendor setting tool_choice replaces this setting"
             reason = replaced if "tool_choice" in self._vendor else "the request has no options"
@@ -318,14 +323,20 @@ class _RequestBuilder:
             field["name"] = self._scope.option_names.get(choice, choice)
             if not any(tool.get("name") == field["name"] for tool in tools):
                 raise self._scope.not_offered(choice)
-        if not tools or choice in ("auto", "none"):
+        return field if not tools or choice in ("auto", "none") else self._allow_forced({}, field)
+
+    def _allow_forced(self, field: AnthropicObject, forced: AnthropicObject) -> AnthropicObject:
+        """Return `forced`, a choice that forces a call; `field` if it is empty. If the model cannot be forced, report a
+        loss and return the choice "auto".
+        """
+        if not forced:
             return field
         if "forced_choice" in self._rejects:
             refusal = f"{self._scope.target.model} cannot be forced to call a tool"
         elif self.thinking.get("type") == "enabled":
             refusal = "the API cannot force a tool call while thinking with a budget is on"
         else:
-            return field
+            return forced
         self.lose("downgraded", refusal, "option_choice")
         return {"type": "auto"}
 

@@ -43,7 +43,8 @@ from sabir.authoring import (
 from sabir.errors import SettingsInvalid
 
 from sabir_google.errors import ERRORS
-from sabir_google.request import VERTEX, VERTEX_URL
+from sabir_google.native import VERTEX
+from sabir_google.request import VERTEX_URL
 
 if TYPE_CHECKING:
     import httpx2

@@ -29,6 +29,7 @@ from sabir.authoring import (
 )
 
 from sabir_google.encode import FILLER, generation, system_parts
+from sabir_google.native import VERTEX
 from sabir_google.settings import TOP_LEVEL, GoogleObject, GoogleSettings, camel_case, camel_fields
 
 FIELDS: Mapping[str, str] = {
@@ -69,8 +70,6 @@ DEFAULT_NAME = "output"
 """The name of a decoded response format whose schema has no title. It is not sent as a title."""
 
 
-VERTEX = "vertex"
-"""Quirk of a user's client for Vertex AI. Without this quirk, the service is the Gemini API."""
 VERTEX_URL = "https://aiplatform.googleapis.com"
 """The URL of Vertex AI in the origins of its replies, so that its signatures are not sent to the Gemini API."""
 ONLY_VERTEX = (
@@ -105,7 +104,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     config |= _response_format_fields(scope)
     thinking = _thinking_config(scope, camel_fields(vendor.pop("thinking_config", None) or {}))
     config |= {"thinkingConfig": thinking} if thinking else {}
-    tools = [*_function_declarations(scope), *vendor.pop("tools", ())]
+    native = dict(scope.native)
+    tools = [*_function_declarations(scope), *native.pop("tools", ()), *vendor.pop("tools", ())]
     choice = _function_calling_config(scope, offers=any(tool.keys() & _DECLARING for tool in tools))
     if choice and "functionCallingConfig" in (vendor.get("tool_config") or {}):
         reason = "the vendor setting tool_config replaces this setting"
@@ -113,7 +113,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     fields: dict[str, Any] = {
         "systemInstruction": {"parts": parts} if (parts := system_parts(scope.system)) else None,
         "tools": tools,
-        "toolConfig": {**choice, **(vendor.pop("tool_config", None) or {})},
+        "toolConfig": {**native.get("toolConfig", {}), **choice, **(vendor.pop("tool_config", None) or {})},
         "generationConfig": config | camel_fields({name: vendor[name] for name in vendor.keys() - TOP_LEVEL}),
     }
     body = {name: value for name, value in fields.items() if value}

@@ -15,8 +15,8 @@ from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.authoring import (
     Entry,
     FrozenDict,
-    KnownPart,
     LossLog,
+    Piece,
     Turn,
     TurnScope,
     encode_json,
@@ -96,7 +96,7 @@ def _message_content(parts: list[ChatObject], scope: TurnScope, separator: str =
     return separator.join(texts) if is_string else parts
 
 
-def _content_part(piece: KnownPart, scope: TurnScope) -> ChatObject:
+def _content_part(piece: Piece, scope: TurnScope) -> ChatObject:
     if not isinstance(piece, MediaPart):
         return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
     encode = next((encode for quirk, encode in _DOCUMENTS.items() if quirk in scope.quirks), _file_part)
@@ -227,10 +227,10 @@ class _AssistantMessage:
         self.fields: ChatObject = {}
         self.last_entry: Entry | None = None
         """The entry of the last text."""
-        self.refusals: list[tuple[ChatObject, KnownPart, Entry]] = []
+        self.refusals: list[tuple[ChatObject, Piece, Entry]] = []
         """The refusals among `parts`, each with its source part and entry."""
 
-    def add(self, piece: KnownPart, entry: Entry) -> None:
+    def add(self, piece: Piece, entry: Entry) -> None:
         """Add one part of the turn to the message, or report it as a loss."""
         if self.calls and piece.kind != "reasoning":
             reason = "in a message, tool calls must come last; this part was moved before them"

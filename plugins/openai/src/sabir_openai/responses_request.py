@@ -50,9 +50,11 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     encrypted = [ENCRYPTED_REASONING] if scope.model_info.reasoning and _is_worth_sending(scope, "include") else []
     effort, verbosity = fit_effort(scope), vendor.pop("verbosity", None)
     form = accepted_setting(scope, "response_format")
-    tools = [*map(_flatten_tool, encode_options(scope)), *vendor.pop("tools", ())]
+    native = dict(scope.native)
+    tools = [*map(_flatten_tool, encode_options(scope)), *native.pop("tools", ()), *vendor.pop("tools", ())]
+    included = native.pop("include", ()) if _is_worth_sending(scope, "include") else ()
     fields: dict[str, Any] = {
-        "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ())])),
+        "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ()), *included])),
         "reasoning": vendor.pop("reasoning", {}) | ({} if effort is None else {"effort": effort}),
         "text": {"format": encoded} if form is not None and (encoded := encode_format(form, scope)) else {},
         "tools": tools,

@@ -47,6 +47,7 @@ class TestCohere(ProviderConformance):
         "option_choice.none": FULL,
         "option_choice.required": FULL,
         "option_choice.named": FULL,
+        **dict.fromkeys(("native.web_search", "native.code_execution", "native.mcp_server"), REFUSED),
         "streaming": FULL,
         "count_tokens": REFUSED,
         "stored_requests": REFUSED,

@@ -46,6 +46,11 @@ VALUES: Mapping[str, tuple[Any, Sequence[str]]] = {
     "list": (["kit-first", "kit-second"], ["kit-first", "kit-second"]),
     "number": (18.25, ["18.25"]),
 }
+NATIVE = {
+    "web_search": sabir.web_search(),
+    "code_execution": sabir.code_execution(),
+    "mcp_server": sabir.mcp_server("https://example.org/kit-mcp"),
+}
 OPTION_TEXTS = {"name": "lookup", "description": "Finds a word in the kit's book.", "parameters": "kit_word"}
 
 
@@ -209,6 +214,42 @@ class RequestCases(Suite):
         is_carried = is_new or choice == "auto" or "auto" not in lossless  # the API's default need not be sent
         grade_by_losses(subject, f"option_choice.{choice}", request, is_carried=is_carried, path=path)
 
+    @pytest.mark.parametrize("kind", NATIVE)
+    def test_a_native_option_is_sent_or_reported(self, subject: AdapterUnderTest, kind: str) -> None:
+        """An option for a tool that the vendor runs changes the request, or a loss reports the option."""
+        request = subject.request_for([QUESTION], [NATIVE[kind]])
+        is_carried = request.body != subject.request_for([QUESTION]).body
+        grade_by_losses(subject, f"native.{kind}", request, is_carried=is_carried, path="options")
+
+    def test_a_function_replaces_a_missing_tool(self, subject: AdapterUnderTest) -> None:
+        """If the vendor has no web search, the function in `otherwise` is offered instead."""
+        if "web_search" in subject.renderer().scope.tables.native:
+            return
+        request = subject.request_for([QUESTION], [sabir.web_search(otherwise=COUNT)])
+        is_sent = request.contains(COUNT.description) or any(loss.path == "options" for loss in request.losses)
+        what = "the vendor has no web search, but the function that the option names as `otherwise` is not in the body"
+        request.expect(is_sent, f"{what}; declare the options in RequestScope.options")
+
+    def test_a_native_call_of_another_vendor_is_sent_as_text(self, subject: AdapterUnderTest) -> None:
+        """A call of another vendor's own tool and its result are sent as text, and the vendor's block is not sent."""
+        block = {"kit_block": "kit-block-of-another-vendor"}
+        shared: dict[str, Any] = {
+            "tool": "kit_search",
+            "pair_id": "kit-search-1",
+            "dialect": "kit.elsewhere",
+            "raw": block,
+        }
+        call = sabir.NativeCallPart(**shared, queries=("kit-query-words",))
+        page = sabir.NativeReference(url="https://example.org/kit-page", title="kit-page-title")
+        pages = sabir.NativeResultPart(**shared, sources=(page,))
+        answer = message_by("llm", call, pages, "Found.")
+        request = subject.request_for([QUESTION, answer, message_by("user", "And?")])
+        for mark in ("kit-query-words", "kit-page-title"):
+            what = f"{mark!r}, of a search by another vendor's model, is neither in the body nor in the losses"
+            request.expect(request.contains(mark) or is_dropped(answer, request), what)
+        what = "the block of another vendor's tool is in the body; send only the pieces of Entry.pieces"
+        request.expect(not request.contains("kit-block-of-another-vendor"), what)
+
     @pytest.mark.parametrize("name", WIRE_SETTINGS)
     def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
         """`encode_request` reads every setting from its scope, even if only to report a loss."""
@@ -260,6 +301,11 @@ def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedH
 def is_lost_message(history: Sequence[Message], request: RenderedHistory) -> bool:
     """Return whether a loss names one of these messages."""
     return bool({loss.message_id for loss in request.losses} & {message.id for message in history})
+
+
+def is_dropped(message: Message, request: RenderedHistory) -> bool:
+    """Return whether a loss says that a part of the message was not sent."""
+    return any(loss.message_id == message.id and loss.kind == "dropped" for loss in request.losses)
 
 
 def without_words(item: JSONValue) -> JSONValue:

@@ -99,7 +99,7 @@ def reply_content(reply: Reply | None, *, without: str = "") -> object:
         part
         for message in reply.messages
         for part in message.parts
-        if without and part.kind == "opaque" and without in part.model_dump_json()
+        if without and part.kind in ("native_call", "native_result", "opaque") and without in part.model_dump_json()
     }
     parts = [part for message in reply.messages for part in message.parts if part not in left_out]
     calls = [(each.call.option_name, each.call.arguments_json) for each in reply.option_calls]

@@ -421,3 +421,24 @@ def test_a_price_is_found_without_the_network(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
     assert cost_of(Usage(input_tokens=1, output_tokens=1), provider="openai", model="gpt-4o", at=AT) is not None
+
+
+@pytest.mark.parametrize(
+    ("seller", "endpoint", "name"),
+    [
+        ("openai", "https://api.openai.com/v1", "gpt-5"),
+        ("anthropic", "https://api.anthropic.com", "claude-haiku-4-5"),
+        ("google", "https://generativelanguage.googleapis.com", "gemini-2.5-flash"),
+    ],
+)
+def test_a_reply_of_a_batch_costs_half(seller: str, endpoint: str, name: str) -> None:
+    """By the vendors' own pages, which the table follows."""
+    origin = sabir.Origin(provider=seller, dialect="d", endpoint=endpoint, model=name)
+    usage = Usage(input_tokens=1_000_000, output_tokens=100_000)
+    usual = Reply(messages=(), finish_reason="stop", usage=usage, origin=origin)
+    of_batch = usual.model_copy(update={"is_batch": True})
+    named = usual.model_copy(update={"usage": usage.model_copy(update={"details_json": '{"service_tier":"batch"}'})})
+
+    costs = [cost(each) for each in (usual, of_batch, named)]
+    assert all(costs) and costs[1] == costs[2]
+    assert costs[0] and costs[1] and costs[0].total == 2 * costs[1].total

@@ -58,6 +58,7 @@ _NAMES = {
     "calling.operations": "OperationClient operation_client",
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
+    "contract.batch": "BatchAnswer BatchOrder BatchPage BatchRequest BatchResults BatchStatus",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
     "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (
@@ -72,6 +73,7 @@ _NAMES = {
     "options.option": "OptionLike",
     "options.signatures": "ArgumentsRefused BoundArguments Signature",
     "reading.fold": "Fold ReplyBuilder",
+    "reading.incoming": "decode_answer",
     "rendering.pairing": "pair_messages side_of",
     "rendering.turns": "TurnMaker",
     "vocabulary.constructors": "as_messages describe_kind",

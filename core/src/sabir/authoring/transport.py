@@ -374,6 +374,8 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             raise ProviderBroken(f"{type(self).__name__} called its SDK for {request.path}, and no request was built")
         head = captured[0].request
         head.url = self.url_of(head, request)
+        if kinds := [text for name, text in request.headers.items() if name.lower() == "content-type"]:
+            head.headers["content-type"] = kinds[0]
         if self._query:
             queries = (self._query.encode(), head.url.query)
             head.url = head.url.copy_with(query=b"&".join(filter(None, queries)))

@@ -1,0 +1,71 @@
+"""The requests that submit a batch, as scripts without I/O: each yields a Step and receives the operation's value.
+
+    submit_steps(order) ── list, to find the name ── upload ── create ──▶ BatchStatus
+
+A crash before `create` has arrived at the vendor submits nothing. After a crash that hides whether it arrived, a named
+batch is found in the vendor's list, so that the same requests are not charged twice.
+"""
+
+from collections.abc import Collection, Generator, Iterable
+from hashlib import sha256
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from sabir import SettingsInvalid
+from sabir.authoring import BatchOrder, BatchPage, BatchRequest, BatchStatus
+
+Result = TypeVar("Result")
+MOST_PAGES = 10
+"""How many pages of the vendor's list are searched for a name."""
+
+
+class Step(NamedTuple):
+    """One request: the name of an operation, and the call to encode."""
+
+    operation: str
+    call: Any
+
+
+Steps: TypeAlias = Generator[Step, Any, Result]
+"""A script that yields Steps, and is sent the value of each."""
+
+
+def submit_steps(order: BatchOrder, operations: Collection[str]) -> Steps[BatchStatus]:
+    """Submit a batch, or return the status of the batch with the same name that was submitted before.
+
+    `operations` are the operations that the provider has. Raises SettingsInvalid if the provider cannot find batches by
+    their names, and if the name was used for other requests.
+    """
+    if order.name:
+        if "batches.list" not in operations:
+            raise SettingsInvalid("this vendor's batches have no names; leave name= out, and store the ticket")
+        if (submitted := (yield from _find_steps(order))) is not None:
+            return submitted
+    if "batches.upload" in operations:
+        order = order._replace(file=(yield Step("batches.upload", order)))
+    created: BatchStatus = yield Step("batches.create", order)
+    return created
+
+
+def _find_steps(order: BatchOrder) -> Steps[BatchStatus | None]:
+    """Return the status of the batch with the order's name, or None. A batch that failed as a whole does not count."""
+    cursor = ""
+    for _ in range(MOST_PAGES):
+        page: BatchPage = yield Step("batches.list", cursor)
+        for status in page.batches:
+            if status.name == order.name and status.phase != "failed":
+                if status.digest != order.digest:
+                    used = f"name={order.name!r} was used for batch {status.id!r} with other requests"
+                    raise SettingsInvalid(f"{used}; choose another name")
+                return status
+        if not (cursor := page.cursor):
+            break
+    return None
+
+
+def digest_of(requests: Iterable[BatchRequest]) -> str:
+    """Return a text that is equal for equal requests, in any process."""
+    digest = sha256()
+    for request in requests:
+        for part in (request.key.encode(), request.path.encode(), request.body):
+            digest.update(b"%d:%b" % (len(part), part))
+    return digest.hexdigest()[:32]

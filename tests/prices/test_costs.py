@@ -437,7 +437,8 @@ def test_a_reply_of_a_batch_costs_half(seller: str, endpoint: str, name: str) ->
     usage = Usage(input_tokens=1_000_000, output_tokens=100_000)
     usual = Reply(messages=(), finish_reason="stop", usage=usage, origin=origin)
     of_batch = usual.model_copy(update={"is_batch": True})
-    named = usual.model_copy(update={"usage": usage.model_copy(update={"details_json": '{"service_tier":"batch"}'})})
+    tier = Usage(input_tokens=1_000_000, output_tokens=100_000, details={"service_tier": "batch"})
+    named = usual.model_copy(update={"usage": tier})
 
     costs = [cost(each) for each in (usual, of_batch, named)]
     assert all(costs) and costs[1] == costs[2]

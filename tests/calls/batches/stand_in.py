@@ -17,6 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from anthropic.types import Message
+from anthropic.types.messages import BatchCreateParams as MessageBatchCreateParams
+from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 from openai.types import Batch, BatchCreateParams, FileObject
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
@@ -108,6 +111,8 @@ class StandIn:
             answered = getattr(self, self.routes[f"{request.method} {route}"])(request, *stars)
         except (AssertionError, ValueError, KeyError) as error:
             return 422, json.dumps({"error": {"message": str(error)}}).encode()
+        except TimeoutError:
+            return 500, json.dumps({"error": {"message": "failed"}}).encode()
         return 200, answered if isinstance(answered, bytes) else json.dumps(answered).encode()
 
     def is_over(self, batch: dict[str, Any]) -> bool:
@@ -193,6 +198,75 @@ class OpenAIStandIn(StandIn):
             fields |= {"output_file_id": f"output-{batch['id']}"} if answered else {}
             fields |= {"error_file_id": f"error-{batch['id']}"} if answered < len(keys) else {}
         return dump(Batch.model_validate(fields, strict=True))
+
+
+class AnthropicStandIn(StandIn):
+    """The paths of /v1/messages/batches."""
+
+    routes: ClassVar = {
+        "POST /v1/messages/batches": "create",
+        "GET /v1/messages/batches/*": "status",
+        "POST /v1/messages/batches/*/cancel": "cancel",
+        "GET /v1/messages/batches/*/results": "results",
+    }
+
+    def create(self, request: Received) -> Any:
+        fields = json.loads(request.body)
+        assert fields.keys() == MessageBatchCreateParams.__annotations__.keys() & {"requests"}
+        for each in fields["requests"]:
+            assert each.keys() == {"custom_id", "params"} and "stream" not in each["params"]
+            check_request("anthropic.messages", json.dumps(each["params"]).encode())
+        batch_id = f"msgbatch_{len(self.batches)}"
+        self.batches[batch_id] = {**fields, "id": batch_id, "polls": 0, "status": "in_progress"}
+        return self._batch(self.batches[batch_id])
+
+    def status(self, request: Received, batch_id: str) -> Any:
+        batch = self.batches[batch_id]
+        if batch["status"] != "ended" and self.is_over(batch):
+            batch["status"] = "ended"
+        return self._batch(batch)
+
+    def cancel(self, request: Received, batch_id: str) -> Any:
+        self.batches[batch_id]["status"] = "canceling"
+        return self._batch(self.batches[batch_id])
+
+    def results(self, request: Received, batch_id: str) -> bytes:
+        results = (
+            self._result(each["custom_id"], each["params"]) for each in reversed(self.batches[batch_id]["requests"])
+        )
+        return b"".join(json.dumps(each).encode() + b"\n" for each in results)
+
+    def _result(self, key: str, params: dict[str, Any]) -> Any:
+        error = {"type": "invalid_request_error", "message": "Bad value"}
+        kinds: dict[str, Any] = {
+            "late": {"type": "expired"},
+            "gone": {"type": "canceled"},
+            "bad": {"type": "errored", "error": {"type": "error", "error": error, "request_id": f"req_{key}"}},
+        }
+        content = [{"type": "text", "text": f"re: {key}", "citations": None}]
+        usage = {"input_tokens": 1000, "output_tokens": 100, "service_tier": "batch"}
+        message = {
+            "id": f"msg_{key}", "type": "message", "role": "assistant", "model": params["model"], "content": content,
+            "stop_reason": "end_turn", "stop_sequence": None, "usage": usage,
+        }  # fmt: skip
+        succeeded = {"type": "succeeded", "message": dump(Message.model_validate(message))}
+        result = next((each for start, each in kinds.items() if key.startswith(start)), succeeded)
+        return dump(MessageBatchIndividualResponse.model_validate({"custom_id": key, "result": result}))
+
+    def _batch(self, batch: dict[str, Any]) -> Any:
+        keys, is_over = [each["custom_id"] for each in batch["requests"]], batch["status"] == "ended"
+        counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+        names = {"bad": "errored", "late": "expired", "gone": "canceled"}
+        for key in keys:
+            kind = next((name for start, name in names.items() if key.startswith(start)), "succeeded")
+            counts[kind if is_over else "processing"] += 1
+        url = f"https://api.anthropic.com/v1/messages/batches/{batch['id']}/results"
+        fields = {
+            "id": batch["id"], "type": "message_batch", "processing_status": batch["status"],
+            "request_counts": counts, "results_url": url if is_over else None,
+            "created_at": "2026-08-19T14:44:51Z", "expires_at": "2026-08-20T14:44:51Z",
+        }  # fmt: skip
+        return dump(MessageBatch.model_validate(fields))
 
 
 def is_answered(key: str) -> bool:

@@ -10,11 +10,11 @@ import sabir_calls
 from sabir.errors import CallTimedOut, InvalidRequest, RenderingRefused, SettingsInvalid
 from sabir_calls import Batch, BatchError, BatchOutcome
 
-from tests.calls.batches.stand_in import OpenAIStandIn, StandIn
+from tests.calls.batches.stand_in import AnthropicStandIn, OpenAIStandIn, StandIn
 
 PROMPTS: dict[str, Any] = {"a": "One?", "bad-b": "Two?", "c": [sabir.system("Be brief."), sabir.user("Three?")]}
-MODELS = ("openai:gpt-5", "openai.chat:gpt-5")
-KINDS = {"openai": OpenAIStandIn}
+MODELS = ("openai:gpt-5", "openai.chat:gpt-5", "anthropic:claude-haiku-4-5")
+KINDS = {"openai": OpenAIStandIn, "anthropic": AnthropicStandIn}
 
 
 @pytest.fixture(params=MODELS)

@@ -1,21 +1,26 @@
 """Every request of a batch with the SDKs' real clients: the plugin's own, and the user's, sync and async."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+import anthropic
 import openai
 import pytest
+import sabir
 import sabir_calls
-from sabir.errors import SettingsInvalid
+from sabir.errors import ServerFailed, SettingsInvalid
 
-from tests.calls.batches.stand_in import OpenAIStandIn, StandIn
+from tests.calls.batches.stand_in import AnthropicStandIn, OpenAIStandIn, StandIn
 
 PROMPTS = {"a": "One?", "b": "Two?"}
 
 
 def openai_clients(url: str) -> tuple[Any, Any]:
     return openai.OpenAI(api_key="k", base_url=url), openai.AsyncOpenAI(api_key="k", base_url=url)
+
+
+def anthropic_clients(url: str) -> tuple[Any, Any]:
+    return anthropic.Anthropic(api_key="k", base_url=url), anthropic.AsyncAnthropic(api_key="k", base_url=url)
 
 
 VENDORS: dict[str, tuple[type[StandIn], Any, tuple[str, ...]]] = {
@@ -25,6 +30,14 @@ VENDORS: dict[str, tuple[type[StandIn], Any, tuple[str, ...]]] = {
         (
             "POST /files", "POST /batches", "GET /batches/*", "POST /batches/*/cancel", "GET /batches/*",
             "GET /batches/*", "GET /files/*/content",
+        ),
+    ),
+    "anthropic:claude-haiku-4-5": (
+        AnthropicStandIn,
+        anthropic_clients,
+        (
+            "POST /v1/messages/batches", "GET /v1/messages/batches/*", "POST /v1/messages/batches/*/cancel",
+            "GET /v1/messages/batches/*", "GET /v1/messages/batches/*", "GET /v1/messages/batches/*/results",
         ),
     ),
 }  # fmt: skip
@@ -66,8 +79,8 @@ async def test_own_and_users_async_clients_send_the_same(model: str, vendor: Sta
         assert tuple(vendor.calls()) == VENDORS[model][2]
 
 
-def test_the_uploaded_file_has_its_own_content_type(vendor: StandIn) -> None:
-    with sabir_calls.batch("openai:gpt-5", api_key="k", base_url=vendor.url) as batches:
+def test_the_uploaded_file_has_its_own_content_type() -> None:
+    with OpenAIStandIn() as vendor, sabir_calls.batch("openai:gpt-5", api_key="k", base_url=vendor.url) as batches:
         batches.submit_sync(PROMPTS)
     assert vendor.received[0].headers["content-type"].startswith("multipart/form-data; boundary=")
 
@@ -77,9 +90,16 @@ def test_a_provider_without_batches_is_named() -> None:
         sabir_calls.batch("azure:deployment", base_url="https://x.openai.azure.com", api_key="k")
 
 
-def test_a_batch_is_created_once_even_if_the_vendor_fails(vendor: StandIn) -> None:
-    """A repeated request could create the batch twice."""
-    vendor.answer = lambda request: (503, json.dumps({"error": {"message": "down"}}).encode())  # type: ignore[method-assign]
-    with sabir_calls.batch("openai:gpt-5", api_key="k", base_url=vendor.url) as batches:
-        client = batches._client_of("batches.create")
-    assert client._settings.retries is not None and client._settings.retries.attempts == 1
+def test_the_creation_of_a_batch_is_not_repeated(model: str, vendor: StandIn) -> None:
+    """The vendor may have created it before its connection broke off or its gateway failed."""
+    create = vendor.routes[next(route for route in vendor.routes if route.endswith(("/batches", "GenerateContent")))]
+    setattr(vendor, create, failing)
+    settings = sabir.Settings(retries=sabir.RetryPolicy(first_delay=0))
+    with sabir_calls.batch(model, api_key="k", base_url=vendor.url, settings=settings) as batches:
+        with pytest.raises(ServerFailed):
+            batches.submit_sync(PROMPTS)
+    assert len([call for call in vendor.calls() if "batch" in call]) == 1
+
+
+def failing(request: object, *_: object) -> bytes:
+    raise TimeoutError

@@ -58,7 +58,7 @@ _NAMES = {
     "calling.operations": "OperationClient operation_client",
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
-    "contract.batch": "BatchAnswer BatchOrder BatchPage BatchRequest BatchResults BatchStatus",
+    "contract.batch": "BatchAnswer BatchOrder BatchPage BatchPhase BatchRequest BatchResults BatchStatus",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
     "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (

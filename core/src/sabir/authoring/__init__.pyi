@@ -27,7 +27,8 @@ from sabir.calling.exchange import Action, Emit, Outcome, Script
 from sabir.calling.operations import OperationClient, operation_client
 from sabir.calling.stream import AsyncClosing, Relay, SyncClosing
 from sabir.calling.wrapped import WrappedAdapter
-from sabir.contract.batch import BatchAnswer, BatchOrder, BatchPage, BatchRequest, BatchResults, BatchStatus
+from sabir.contract.batch import BatchAnswer, BatchOrder, BatchPage, BatchPhase, BatchRequest, BatchResults
+from sabir.contract.batch import BatchStatus
 from sabir.contract.dialect import Decoder, Dialect, Framing, ServerEvent, ServerEventReader
 from sabir.contract.operation import Decoded, Operation, OperationRequest, OperationResult
 from sabir.contract.provider import SABIR_API, Access, AsyncWireResponse, Connection, Credential, Profile, Provider
@@ -53,8 +54,8 @@ from sabir.vocabulary.settings import WIRE_SETTINGS
 
 __all__ = [  # noqa: RUF022
     "Access", "Action", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "BatchAnswer", "BatchOrder",
-    "BatchPage", "BatchRequest", "BatchResults", "BatchStatus", "BlockKind", "BoundArguments", "CallArguments",
-    "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection", "Credential", "DataURL",
+    "BatchPage", "BatchPhase", "BatchRequest", "BatchResults", "BatchStatus", "BlockKind", "BoundArguments",
+    "CallArguments", "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection", "Credential", "DataURL",
     "DatabaseFailure", "DecodeScope", "Decoded", "Decoder", "Dialect", "Emit", "Entry", "ErrorRule", "ErrorTable",
     "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "FoundCredential", "Framing", "Frozen", "FrozenDict",
     "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion",

@@ -87,7 +87,7 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
         return None
     reported = origin.reported_model or origin.model
     model = reported if seller.names == "reported" else origin.model
-    served = _provider_fields(reply.usage, reply.details) | (BATCH if reply.is_batch else {})
+    served = {**_provider_fields(reply.usage, reply.details), **(BATCH if reply.is_batch else {})}
     return price(reply.usage, seller.table_id, model, served=served, at=at)
 
 

@@ -297,7 +297,8 @@ def _one_step(operation: str, call: str) -> Steps[BatchStatus]:
 def transport_settings(settings: Settings) -> Settings:
     """Return the settings for requests besides chat: time limits, retries, size limits and headers."""
     names = ("timeout", "idle", "total", "bounds", "retries", "extra_headers", "extra_headers_for")
-    return Settings(**{name: getattr(settings, name) for name in names if getattr(settings, name)})  # type: ignore[misc]  # the names are those of fields
+    chosen: Any = {name: getattr(settings, name) for name in names if getattr(settings, name)}
+    return Settings(**chosen)
 
 
 def _log_losses(model: str, renderings: Mapping[str, Rendering]) -> None:
